@@ -1,0 +1,188 @@
+"""Records of the workflow: the request, its states and its moves (seed 000 and the design's data model)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+
+class Status(enum.StrEnum):
+    PENDING = "PENDING"
+    ACTIVE = "ACTIVE"
+    REVOKED = "REVOKED"
+    DENIED = "DENIED"
+    CANCELLED = "CANCELLED"
+    LAPSED = "LAPSED"
+
+    @property
+    def is_terminal(self) -> bool:
+        return not ALLOWED_MOVES[self]
+
+
+ALLOWED_MOVES: dict[Status, frozenset[Status]] = {
+    Status.PENDING: frozenset({Status.ACTIVE, Status.DENIED, Status.CANCELLED, Status.LAPSED}),
+    Status.ACTIVE: frozenset({Status.REVOKED}),
+    Status.REVOKED: frozenset(),
+    Status.DENIED: frozenset(),
+    Status.CANCELLED: frozenset(),
+    Status.LAPSED: frozenset(),
+}
+
+
+class Work(enum.StrEnum):
+    """What must still happen outside."""
+
+    GRANT = "GRANT"
+    REVOKE = "REVOKE"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof of something done outside, kept on the request.
+
+    ``lateness_seconds``: for a revocation, from ``expires_at`` to the call being sent (0 or more, three decimals).
+    ``kept_by``: other requests that still hold the same assignment; then nothing was deleted, the claim was given back.
+    """
+
+    work: Work
+    job_id: str
+    job_status: str
+    called_at: datetime | None
+    proved_at: datetime
+    lateness_seconds: float | None
+    kept_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalDemand:
+    """What the deciding rule asked for at submission: how many, and who may decide. Empty groups and users: nobody."""
+
+    required: bool
+    quorum: int
+    groups: tuple[str, ...]
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """One request, whole. While PENDING ``expires_at`` is the deadline for deciding (design, data model).
+
+    ``subject_id`` is a folded address or a group path; ``requested_by`` is always a person. ``evidence`` holds the facts
+    that the decision stood on. ``approvals`` are the folded addresses that have approved so far.
+    """
+
+    request_id: str
+    kind: str
+    subject_id: str
+    requested_by: str
+    target: Mapping[str, Any]
+    account_id: str
+    permission_set: str
+    reason: str
+    ticket_id: str
+    duration_seconds: int
+    submission_id: str
+    rule_name: str
+    rule_hash: str
+    approval: ApprovalDemand
+    evidence: Mapping[str, Any]
+    status: Status
+    requested_at: datetime
+    expires_at: datetime
+    extends: str
+    approvals: frozenset[str]
+    decided_by: str
+    decided_at: datetime | None
+    decision_reason: str
+    granted_at: datetime | None
+    ended_by: str
+    revoked_at: datetime | None
+    work: Work | None
+    work_due_at: datetime | None
+    work_attempts: int
+    work_error: str
+    receipts: tuple[Receipt, ...]
+    version: int
+    audit_head: str
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return entity_for(self.request_id)
+
+    @property
+    def is_granted(self) -> bool:
+        """Proved present and not being taken back."""
+        return self.status is Status.ACTIVE and self.granted_at is not None and self.work is None
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether its time is up, whatever ``status`` still says: deadlines are enforced on read by this one function."""
+        return self.status is Status.ACTIVE and now >= self.expires_at
+
+    def is_undecided_past_deadline(self, now: datetime) -> bool:
+        return self.status is Status.PENDING and now >= self.expires_at
+
+    def time_left(self, now: datetime) -> timedelta:
+        """Zero or more; zero when it is not active."""
+        return max(self.expires_at - now, timedelta(0)) if self.status is Status.ACTIVE else timedelta(0)
+
+
+def entity_for(request_id: str) -> str:
+    return f"request#{request_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """Somebody who may decide a request right now."""
+
+    email: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Approvers:
+    """Who may decide, computed live.
+
+    ``is_fallback``: the rule's own approvers are fewer than the quorum needs (a deleted group, everybody disabled), so the
+    operators stand in. ``missing_groups`` are the rule's approver groups that do not exist.
+    """
+
+    people: tuple[Approver, ...]
+    quorum: int
+    is_fallback: bool
+    missing_groups: tuple[str, ...]
+
+    @property
+    def can_decide(self) -> bool:
+        return len(self.people) >= self.quorum
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would happen if the form were sent now.
+
+    ``outcome`` is ``at_once``, ``needs_approval`` or ``impossible``. For ``impossible``, ``reason`` says why and
+    ``remedies`` what would change it; ``field`` names the input to change, if one. ``held_until`` is the end of the
+    longest access to the same thing that the subject already holds.
+    """
+
+    outcome: str
+    reason: str
+    rule_name: str
+    max_duration_seconds: int
+    default_duration_seconds: int
+    duration_seconds: int | None
+    approvers: Approvers | None
+    quorum: int
+    ticket_required: bool
+    ticket_pattern: str
+    remedies: tuple[str, ...]
+    misses: tuple[tuple[str, tuple[str, ...]], ...]
+    session_seconds: int
+    field: str = ""
+    held_until: datetime | None = None
+    held_by_request: str = ""
+    facts: Mapping[str, str] | None = None

@@ -1,0 +1,37 @@
+"""Start-up: gives the ground rooms what the environment says. Runs once per process, before any request or job."""
+
+from __future__ import annotations
+
+import os
+
+from django.apps import AppConfig
+from django.conf import settings
+
+from accessportal.conf import Conf, conf
+from accessportal.store.base import StoreSettings, configure
+from accessportal.store.cursors import configure_cursors
+
+
+class AccessPortalConfig(AppConfig):
+    name = "accessportal"
+    label = "accessportal"
+    verbose_name = "Access Portal"
+
+    def ready(self) -> None:
+        export_aws_settings(conf())
+        configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
+        configure_cursors(settings.SECRET_KEY)
+
+
+def export_aws_settings(values: Conf) -> None:
+    """Put what ``.portal/env`` told about AWS where the AWS libraries look: the standard variables, if not set."""
+    given = {
+        "AWS_REGION": values.aws_region,
+        "AWS_DEFAULT_REGION": values.aws_region,
+        "AWS_ENDPOINT_URL": values.aws_endpoint_url,
+        "AWS_ACCESS_KEY_ID": values.aws_access_key_id.get_secret_value(),
+        "AWS_SECRET_ACCESS_KEY": values.aws_secret_access_key.get_secret_value(),
+    }
+    for name, value in given.items():
+        if value:
+            os.environ.setdefault(name, value)

@@ -1,0 +1,84 @@
+"""Records of the assignments: what IAM Identity Center holds, and which requests claim it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+
+from accessportal.catalog.states import PrincipalType
+
+
+class AssignmentState(enum.StrEnum):
+    ABSENT = "ABSENT"
+    CREATING = "CREATING"
+    PRESENT = "PRESENT"
+    DELETING = "DELETING"
+
+
+ALLOWED_MOVES: dict[AssignmentState, frozenset[AssignmentState]] = {
+    AssignmentState.ABSENT: frozenset({AssignmentState.CREATING, AssignmentState.PRESENT}),
+    AssignmentState.CREATING: frozenset({AssignmentState.PRESENT, AssignmentState.ABSENT}),
+    AssignmentState.PRESENT: frozenset({AssignmentState.DELETING, AssignmentState.ABSENT}),
+    AssignmentState.DELETING: frozenset({AssignmentState.ABSENT, AssignmentState.PRESENT}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentKey:
+    """What IAM Identity Center knows an assignment by (besides the one instance)."""
+
+    principal_type: PrincipalType
+    principal_id: str
+    account_id: str
+    permission_set_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``claims`` are the ids of the requests that hold it. ``fence`` grows with every change of ``state``.
+
+    ``busy_until``: one worker alone drives it until then. ``job_id`` is the job of the present CREATING or DELETING
+    (empty: intent is written, the call's answer is not), else of the last one.
+    """
+
+    assignment_id: str
+    key: AssignmentKey
+    claims: frozenset[str]
+    state: AssignmentState
+    job_id: str
+    fence: int
+    changed_at: datetime
+    proved_at: datetime | None
+    busy_until: datetime | None
+    version: int
+    audit_head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was proved by reading back: the receipt of a grant or a revocation.
+
+    ``called_at`` is when the call that started the job was sent (``None``: no call was needed). ``kept_by`` are the other
+    requests that go on holding the assignment (a revocation that only gave back its claim).
+    """
+
+    state: AssignmentState
+    job_id: str
+    job_status: str
+    called_at: datetime | None
+    proved_at: datetime
+    kept_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Not proved yet. ``retry_at`` is when to look again; ``code`` and ``reason`` say what is waited for.
+
+    ``is_error`` is false while a job is simply running.
+    """
+
+    code: str
+    reason: str
+    retry_at: datetime
+    is_error: bool

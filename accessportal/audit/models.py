@@ -1,0 +1,91 @@
+"""The AuditLog item (design, data model) and its keys."""
+
+from __future__ import annotations
+
+import zlib
+from datetime import datetime
+from typing import Any
+
+from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
+
+from accessportal.store.base import PortalModel, register
+
+DAY_SHARDS = 4
+OUTBOX_SHARDS = 4
+
+
+class DayIndex(GlobalSecondaryIndex["AuditItem"]):
+    """Everything that happened on a day, spread over ``DAY_SHARDS`` partitions."""
+
+    class Meta:
+        index_name = "DayIndex"
+        projection = AllProjection()
+
+    day_shard = UnicodeAttribute(hash_key=True, attr_name="day#shard")
+    at = NumberAttribute(range_key=True)
+
+
+class ActorIndex(GlobalSecondaryIndex["AuditItem"]):
+    """Everything that one actor did."""
+
+    class Meta:
+        index_name = "ActorIndex"
+        projection = AllProjection()
+
+    actor = UnicodeAttribute(hash_key=True)
+    at = NumberAttribute(range_key=True)
+
+
+class OutboxIndex(GlobalSecondaryIndex["AuditItem"]):
+    """What has not been published yet; sparse."""
+
+    class Meta:
+        index_name = "OutboxIndex"
+        projection = AllProjection()
+
+    outbox = UnicodeAttribute(hash_key=True)
+    at = NumberAttribute(range_key=True)
+
+
+@register
+class AuditItem(PortalModel):
+    """One event. ``at`` is epoch seconds with milliseconds."""
+
+    base_table_name = "AuditLog"
+
+    class Meta:
+        table_name = "AuditLog"
+        billing_mode = "PAY_PER_REQUEST"
+
+    entity = UnicodeAttribute(hash_key=True)
+    sequence = NumberAttribute(range_key=True)
+    event_id = UnicodeAttribute()
+    at = NumberAttribute()
+    action = UnicodeAttribute()
+    actor = UnicodeAttribute()
+    subject = UnicodeAttribute()
+    scope = UnicodeAttribute(null=True)
+    data: Any = MapAttribute()
+    prev_hash = UnicodeAttribute(null=True)
+    hash = UnicodeAttribute()
+    day_shard = UnicodeAttribute(attr_name="day#shard")
+    outbox = UnicodeAttribute(null=True)
+
+    day_index = DayIndex()
+    actor_index = ActorIndex()
+    outbox_index = OutboxIndex()
+
+
+def day_shards(day: str) -> tuple[str, ...]:
+    """Every partition of ``day`` (``YYYY-MM-DD``, UTC)."""
+    return tuple(f"{day}#{shard}" for shard in range(DAY_SHARDS))
+
+
+def day_shard_for(entity: str, at: datetime) -> str:
+    return f"{at:%Y-%m-%d}#{zlib.crc32(entity.encode()) % DAY_SHARDS}"
+
+
+def outbox_for(entity: str) -> str:
+    """One entity's events share a shard, so that they can be published in order."""
+    return f"outbox#{zlib.crc32(entity.encode()) % OUTBOX_SHARDS}"

@@ -1,0 +1,75 @@
+"""The chain: pure functions over events."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from accessportal.audit.actions import ACTIONS
+from accessportal.audit.states import AuditEvent, ChainBreak, Draft
+
+GENESIS = ""
+
+
+def check_draft(draft: Draft) -> None:
+    """Refuse an unknown action or a data key outside the allow-list, so that a new field can't leak into the log.
+
+    :raises ValueError: it is a mistake of the calling code, never of a person.
+    """
+    spec = ACTIONS.get(draft.action)
+    if spec is None:
+        raise ValueError(f"audit action {draft.action!r} is not registered")
+    extra = set(draft.data) - spec.fields
+    if extra:
+        raise ValueError(f"audit action {draft.action!r} may not carry {sorted(extra)}")
+
+
+def event_hash(
+    *, entity: str, sequence: int, event_id: str, at: datetime, action: str, actor: str, subject: str, scope: str, data: dict[str, Any], prev_hash: str
+) -> str:
+    """SHA-256 (hex) over the canonical JSON of the event and the hash before it."""
+    body = {
+        "entity": entity,
+        "sequence": sequence,
+        "event_id": event_id,
+        "at": at.isoformat(timespec="milliseconds"),
+        "action": action,
+        "actor": actor,
+        "subject": subject,
+        "scope": scope,
+        "data": data,
+        "prev_hash": prev_hash,
+    }
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def find_breaks(events: Iterable[AuditEvent]) -> Iterator[ChainBreak]:
+    """Every place where the events of one entity, in sequence order, do not form the chain they claim to be."""
+    expected_sequence, prev_hash = 1, GENESIS
+    for event in events:
+        if event.sequence != expected_sequence:
+            yield ChainBreak(event.entity, expected_sequence, f"event {expected_sequence} is missing; {event.sequence} follows")
+        elif event.prev_hash != prev_hash:
+            yield ChainBreak(event.entity, event.sequence, "does not continue the event before it")
+        if _recompute(event) != event.hash:
+            yield ChainBreak(event.entity, event.sequence, "was changed after it was written")
+        expected_sequence, prev_hash = event.sequence + 1, event.hash
+
+
+def _recompute(event: AuditEvent) -> str:
+    return event_hash(
+        entity=event.entity,
+        sequence=event.sequence,
+        event_id=event.event_id,
+        at=event.at,
+        action=event.action,
+        actor=event.actor,
+        subject=event.subject,
+        scope=event.scope,
+        data=event.data,
+        prev_hash=event.prev_hash,
+    )

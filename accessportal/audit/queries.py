@@ -1,0 +1,38 @@
+"""Reading the audit log."""
+
+from __future__ import annotations
+
+from accessportal.audit import policy, store
+from accessportal.audit.states import AuditEvent, ChainBreak
+from accessportal.kernel.pages import Page, every
+
+
+def history(entity: str, *, cursor: str | None = None, limit: int = 100, newest_first: bool = True) -> Page[AuditEvent]:
+    """One page of the events of ``entity`` (for example ``request#<id>``), strongly read."""
+    return store.page_of_entity(entity, cursor=cursor, limit=limit, newest_first=newest_first)
+
+
+def by_actor(actor: str, *, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
+    """What one actor did, newest first."""
+    return store.page_of_actor(actor, cursor=cursor, limit=limit)
+
+
+def of_day(day: str, *, before: float, limit: int = 50) -> list[AuditEvent]:
+    """The newest events of a UTC ``day`` (``YYYY-MM-DD``) before epoch seconds ``before``; one request a shard."""
+    return store.page_of_day(day, before=before, limit=limit)
+
+
+def find_breaks(entity: str) -> list[ChainBreak]:
+    """Every break in the chain of ``entity``; empty when the chain is whole."""
+    return list(policy.find_breaks(every(lambda cursor: store.page_of_entity(entity, cursor=cursor, limit=200, newest_first=False))))
+
+
+def check_head(entity: str, *, version: int, audit_head: str) -> list[ChainBreak]:
+    """The breaks of ``entity``'s chain, and whether it ends where the item says (a cut-off tail is a break too)."""
+    events = list(every(lambda cursor: store.page_of_entity(entity, cursor=cursor, limit=200, newest_first=False)))
+    breaks = list(policy.find_breaks(events))
+    last = events[-1] if events else None
+    if last is None or last.sequence != version or last.hash != audit_head:
+        found = last.sequence if last else 0
+        breaks.append(ChainBreak(entity, version, f"the item is at version {version} but the chain ends at {found} or with another hash"))
+    return breaks

@@ -1,0 +1,63 @@
+"""The environment, read once into one frozen typed object. ``settings`` turns it into Django's names.
+
+Every variable is documented in ``docs/settings.md``; a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Conf(BaseSettings):
+    """Values with the prefix ``PORTAL_``, and the standard AWS variables under their own names.
+
+    ``.portal/env`` is written by ``runportal`` while it runs, so that the commands in a second terminal reach the same
+    twin, tables and database without any setting. The real environment wins over the file.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="PORTAL_", env_file=ROOT / ".portal" / "env", extra="ignore", frozen=True)
+
+    aws_region: str = Field(default="eu-central-1", validation_alias="AWS_REGION")
+    aws_endpoint_url: str = Field(default="", validation_alias="AWS_ENDPOINT_URL")
+    aws_access_key_id: SecretStr = Field(default=SecretStr(""), validation_alias="AWS_ACCESS_KEY_ID")
+    aws_secret_access_key: SecretStr = Field(default=SecretStr(""), validation_alias="AWS_SECRET_ACCESS_KEY")
+
+    table_prefix: str = ""
+    database_url: str = f"sqlite:///{ROOT / '.portal' / 'portal.sqlite3'}"
+    secret_key: SecretStr = SecretStr("")
+    debug: bool = False
+    allowed_hosts: str = "localhost,127.0.0.1,[::1]"
+    trusted_origins: str = ""
+    secure: bool = True
+
+    demo: bool = False
+    operator_group: str = "/portal/operators"
+    auditor_group: str = "/portal/auditors"
+    aws_start_url: str = ""
+
+    decide_within_seconds: int = Field(default=86_400, ge=60)
+    purge_after_days: int = Field(default=90, ge=1)
+    identity_center_calls_per_second: float = Field(default=18.0, gt=0, le=20)
+    identity_center_open_creations: int = Field(default=10, ge=1, le=10)
+    workers: int = Field(default=2, ge=1)
+    log_level: str = "INFO"
+    log_json: bool = True
+
+    @field_validator("database_url")
+    @classmethod
+    def _database_url_is_given(cls, value: str) -> str:
+        if "://" not in value:
+            raise ValueError("PORTAL_DATABASE_URL must be an address like postgres://user:secret@host/name or sqlite:////path/file")
+        return value
+
+
+@functools.cache
+def conf() -> Conf:
+    """The one configuration of this process."""
+    return Conf()

@@ -1,0 +1,1 @@
+"""Words everyone shares. Standard library only; imports nothing of ours."""

@@ -1,0 +1,55 @@
+"""Who does something."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Role(enum.StrEnum):
+    """What a person may do beyond asking for themselves. Read live at every request, never frozen in a session."""
+
+    OPERATOR = "operator"
+    AUDITOR = "auditor"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person by folded e-mail address, or a part of the system by name (``system:tick``).
+
+    ``roles`` are the portal-wide roles held at the moment the actor was made.
+    """
+
+    name: str
+    roles: frozenset[Role] = field(default_factory=frozenset)
+
+    @property
+    def is_system(self) -> bool:
+        return self.name.startswith("system:")
+
+    @property
+    def is_operator(self) -> bool:
+        return Role.OPERATOR in self.roles
+
+    @property
+    def is_auditor(self) -> bool:
+        return Role.AUDITOR in self.roles
+
+    @property
+    def reads_everything(self) -> bool:
+        return self.is_system or self.is_operator or self.is_auditor
+
+
+def person(email: str, *, roles: frozenset[Role] = frozenset()) -> Actor:
+    """The actor for a person; the address is folded to lower case, as in every key (design, data model)."""
+    return Actor(name=fold_email(email), roles=roles)
+
+
+def system(part: str) -> Actor:
+    """The actor for a part of the portal that acts by itself, for example ``system("tick")``."""
+    return Actor(name=f"system:{part}")
+
+
+def fold_email(email: str) -> str:
+    """The form of an e-mail address that is used in keys and comparisons."""
+    return email.strip().casefold()

@@ -1,0 +1,40 @@
+"""The clock. Read at the edge and passed in; no domain function asks the machine for the time."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What a long-running piece of work needs of time: to read it and to wait. Tests pass one that jumps."""
+
+    def now(self) -> datetime:
+        """The present moment, aware, in UTC."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Return after at least this many seconds."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            time.sleep(seconds)
+
+
+def to_epoch(moment: datetime) -> int:
+    """Whole epoch seconds (the seed's type for times), rounded down."""
+    return int(moment.timestamp())
+
+
+def from_epoch(seconds: float) -> datetime:
+    """The aware UTC moment of epoch ``seconds``."""
+    return datetime.fromtimestamp(seconds, UTC)

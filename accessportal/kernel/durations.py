@@ -1,0 +1,43 @@
+"""Durations as people write them, in whole seconds."""
+
+from __future__ import annotations
+
+import re
+
+from accessportal.kernel.errors import InvalidRequest
+
+_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_PLAIN = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?", re.ASCII)
+_ISO = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?", re.ASCII | re.IGNORECASE)
+_HINT = "write it like 30m, 8h, 2h30m, 2d or PT8H"
+
+
+def parse_duration(text: str, *, field: str = "duration") -> int:
+    """Whole seconds, at least 1, of ``30m``, ``8h``, ``2h30m``, ``2d``, ``45s`` or ISO 8601 ``PT8H``, ``P1DT2H``.
+
+    :raises InvalidRequest: naming ``field``, the rule and the remedy.
+    """
+    compact = re.sub(r"\s+", "", text)
+    if not compact:
+        raise InvalidRequest(f"A duration is needed: {_HINT}.", code="duration_missing", field=field)
+    if compact.startswith("-"):
+        raise InvalidRequest("A duration can't be negative.", code="duration_not_positive", field=field)
+    match = _PLAIN.fullmatch(compact.lower()) or _ISO.fullmatch(compact)
+    if match is None or not any(match.groups()):
+        shown = text if len(text) <= 40 else text[:40] + "…"
+        raise InvalidRequest(f"“{shown}” is not a duration: {_HINT}.", code="duration_unreadable", field=field)
+    seconds = sum(int(part) * unit for part, unit in zip(match.groups(), _UNITS.values(), strict=True) if part)
+    if seconds == 0:
+        raise InvalidRequest("A duration must be longer than zero.", code="duration_not_positive", field=field)
+    return seconds
+
+
+def format_duration(seconds: int) -> str:
+    """The shortest exact words: ``8 h``, ``2 h 30 min``, ``1 d``, ``45 s``, ``0 s``."""
+    parts = []
+    rest = seconds
+    for unit, word in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        count, rest = divmod(rest, unit)
+        if count:
+            parts.append(f"{count} {word}")
+    return " ".join(parts) or "0 s"

@@ -1,0 +1,31 @@
+"""Identifiers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from datetime import datetime
+
+
+def new_submission_id() -> str:
+    """A once-only token for a form (uuid4)."""
+    return str(uuid.uuid4())
+
+
+def request_id_for(*, requested_by: str, submission_id: str) -> str:
+    """The request id (a uuid4 in form, seed 000) that this person's submission always gets.
+
+    The same form sent twice must give one request: the id is the digest of who sent what, so the second insert meets the
+    first one's key and no look-up or guard item is needed. Another person's equal token gives another id.
+    """
+    digest = hashlib.sha256(f"{len(requested_by)}:{requested_by}:{submission_id}".encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
+def new_event_id(at: datetime) -> str:
+    """A uuid7 (RFC 9562): sorts by ``at`` to the millisecond; the rest is random."""
+    milliseconds = int(at.timestamp() * 1000) & (2**48 - 1)
+    random = int.from_bytes(os.urandom(10), "big")
+    value = milliseconds << 80 | 0x7 << 76 | (random >> 68 & 0xFFF) << 64 | 0b10 << 62 | random & (2**62 - 1)
+    return str(uuid.UUID(int=value))

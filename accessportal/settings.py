@@ -1,0 +1,166 @@
+"""Django's settings, made from :mod:`accessportal.conf`. Nothing here reads the environment by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from accessportal.conf import ROOT, conf
+
+_conf = conf()
+
+BASE_DIR = ROOT
+DEBUG = _conf.debug
+DEMO = _conf.demo
+
+SECRET_KEY = _conf.secret_key.get_secret_value()
+if not SECRET_KEY:
+    if not (DEMO or DEBUG):
+        raise ImproperlyConfigured("PORTAL_SECRET_KEY is not set. Set it to 50 or more random characters (docs/settings.md).")
+    SECRET_KEY = "demo-only-" + "not-a-secret-" * 4
+
+ALLOWED_HOSTS = [host.strip() for host in _conf.allowed_hosts.split(",") if host.strip()]
+CSRF_TRUSTED_ORIGINS = [origin.strip() for origin in _conf.trusted_origins.split(",") if origin.strip()]
+
+INSTALLED_APPS = [
+    "accessportal",
+    "accessportal.catalog",
+    "accessportal.identity",
+    "accessportal.observe",
+    "accessportal.portal",
+    "accessportal.console",
+    "accessportal.commands",
+    "accessportal.jobs",
+    "accessportal.console.apps.PortalAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_q",
+    "django_htmx",
+    "django_structlog",
+    "crispy_forms",
+    "crispy_bootstrap5",
+    "lucide",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "accessportal.identity.middleware.ActorMiddleware",
+    "accessportal.portal.middleware.ErrorMiddleware",
+]
+
+ROOT_URLCONF = "accessportal.urls"
+WSGI_APPLICATION = "accessportal.wsgi.application"
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "accessportal.portal.context.frame",
+            ],
+            "builtins": ["django.templatetags.i18n"],
+        },
+    }
+]
+
+DATABASES: dict[str, Any] = {"default": dj_database_url.parse(_conf.database_url, conn_max_age=60, conn_health_checks=True)}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # One writer at a time: take the write lock at the start, wait for it, and let readers go on meanwhile.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTHENTICATION_BACKENDS = ["accessportal.identity.backends.DirectoryBackend"]
+LOGIN_URL = "/sign-in/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/sign-in/"
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
+CRISPY_TEMPLATE_PACK = "bootstrap5"
+
+# Strict: nothing inline, nothing from elsewhere.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 3600
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
+if _conf.secure:
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 31_536_000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SECURE_HSTS_PRELOAD = True
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+
+# retry must exceed timeout, or a long task is started twice (the work itself stands that, the queue's figures don't).
+Q_CLUSTER = {
+    "name": "accessportal",
+    "orm": "default",
+    "workers": _conf.workers,
+    "timeout": 150,
+    "retry": 200,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "catch_up": False,
+    "poll": 0.2,
+    "queue_limit": 50,
+    "save_limit": 500,
+    "label": "Jobs",
+    "recycle": 1000,
+}

@@ -1,0 +1,173 @@
+"""Conditional writes. Every change of every table goes through :func:`transact`."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pynamodb.exceptions import PynamoDBException, TransactWriteError
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+from pynamodb.transactions import TransactWrite
+
+from accessportal.kernel.errors import Unavailable
+from accessportal.store.base import PortalModel, connection, unavailable
+
+_MAX_ATTEMPTS = 12
+_RETRIED_REASONS = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new item; fails if its key exists."""
+
+    item: PortalModel
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An update of an item that must exist and meet ``condition``."""
+
+    model: type[PortalModel]
+    hash_key: str
+    actions: Sequence[Action]
+    condition: Condition
+    range_key: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert:
+    """An update that may create the item; ``condition`` says when (it must rule out every state but the wanted ones)."""
+
+    model: type[PortalModel]
+    hash_key: str
+    actions: Sequence[Action]
+    condition: Condition
+    range_key: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """A deletion of an item that must exist and meet ``condition``."""
+
+    model: type[PortalModel]
+    hash_key: str
+    condition: Condition
+    range_key: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """No write: the whole transaction fails unless this item exists and meets ``condition``.
+
+    A room may hand a guard on its own item to a lower room, so that the lower room's write happens only while it holds.
+    """
+
+    model: type[PortalModel]
+    hash_key: str
+    condition: Condition
+    range_key: str | int | None = None
+
+
+Step = Insert | Change | Upsert | Remove | Guard
+
+
+class ConditionFailed(Exception):
+    """Step ``position`` of the list did not meet its condition; nothing was written.
+
+    ``item`` is the item as it stands, raw attributes, where the engine tells it (``None``: absent or not told).
+    """
+
+    def __init__(self, position: int, step: Step, item: PortalModel | None) -> None:
+        super().__init__(f"condition of step {position} ({type(step).__name__} {step_model(step).__name__}) failed")
+        self.position = position
+        self.step = step
+        self.item = item
+
+
+def step_model(step: Step) -> type[PortalModel]:
+    return type(step.item) if isinstance(step, Insert) else step.model
+
+
+def transact(steps: Sequence[Step]) -> None:
+    """Write all ``steps`` or none (at most 100, a DynamoDB limit).
+
+    A collision with another transaction on the same item is tried again with growing, random gaps.
+
+    :raises ConditionFailed: for the first step, in the order given, whose condition did not hold.
+    :raises Unavailable: when the store did not answer; what was written is not known.
+    """
+    for attempt in range(_MAX_ATTEMPTS):
+        try:
+            _write(steps)
+            return
+        except TransactWriteError as error:
+            _raise_condition_failed(steps, error)
+            if not _is_collision(error):
+                raise unavailable(error) from error
+        except PynamoDBException as error:
+            raise unavailable(error) from error
+        time.sleep(random.uniform(0.005, 0.02) * 1.6**attempt)
+    raise Unavailable("Too many others are changing the same thing right now. Try again.", code="store_contended")
+
+
+def _write(steps: Sequence[Step]) -> None:
+    with TransactWrite(connection=connection()) as transaction:
+        for step in steps:
+            if isinstance(step, Insert):
+                hash_name = type(step.item)._hash_key_attribute().attr_name
+                missing = getattr(type(step.item), _python_name(type(step.item), hash_name)).does_not_exist()
+                transaction.save(step.item, condition=missing, return_values="ALL_OLD")
+            elif isinstance(step, Guard):
+                transaction.condition_check(step.model, step.hash_key, step.range_key, condition=exists(step.model) & step.condition)
+            elif isinstance(step, Remove):
+                transaction.delete(_key_only(step), condition=exists(step.model) & step.condition)
+            else:
+                condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
+                transaction.update(_key_only(step), actions=list(step.actions), condition=condition, return_values="ALL_OLD")
+
+
+def exists(model: type[PortalModel]) -> Condition:
+    """The condition that the item exists: an update without it would create a torso (a DynamoDB trap)."""
+    attribute: Any = getattr(model, _python_name(model, model._hash_key_attribute().attr_name))
+    condition: Condition = attribute.exists()
+    return condition
+
+
+def _python_name(model: type[PortalModel], dynamo_name: str) -> str:
+    return model._dynamo_to_python_attr(dynamo_name)
+
+
+def _key_only(step: Change | Upsert | Remove) -> PortalModel:
+    return step.model(step.hash_key) if step.range_key is None else step.model(step.hash_key, step.range_key)
+
+
+def _written_order(steps: Sequence[Step]) -> list[int]:
+    """Positions of ``steps`` in the order in which PynamoDB sends them and the engine gives its reasons.
+
+    PynamoDB sends checks, then deletes, puts and updates, whatever the order of the calls.
+    """
+    rank = {Guard: 0, Remove: 1, Insert: 2, Change: 3, Upsert: 3}
+    return sorted(range(len(steps)), key=lambda position: rank[type(steps[position])])
+
+
+def _raise_condition_failed(steps: Sequence[Step], error: TransactWriteError) -> None:
+    failed: list[tuple[int, Any]] = []
+    for position, reason in zip(_written_order(steps), error.cancellation_reasons, strict=False):
+        if reason is not None and reason.code == "ConditionalCheckFailed":
+            failed.append((position, reason.raw_item))
+    if not failed:
+        return
+    position, raw = min(failed, key=lambda pair: pair[0])
+    model = step_model(steps[position])
+    raise ConditionFailed(position, steps[position], model.from_raw_data(raw) if raw else None) from error
+
+
+def _is_collision(error: TransactWriteError) -> bool:
+    if error.cause_response_code == "TransactionInProgressException":
+        return True
+    reasons = {reason.code for reason in error.cancellation_reasons if reason is not None}
+    return bool(reasons & _RETRIED_REASONS)

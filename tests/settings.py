@@ -1,0 +1,22 @@
+"""Settings for the tests: the same code as everywhere, with a memory database and fixed secrets."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(
+    AWS_ACCESS_KEY_ID="testing",
+    AWS_SECRET_ACCESS_KEY="testing",
+    AWS_REGION="eu-central-1",
+    AWS_DEFAULT_REGION="eu-central-1",
+    PORTAL_SECRET_KEY="a-secret-for-tests-alone-" * 3,
+    PORTAL_DEMO="true",
+    PORTAL_SECURE="false",
+    PORTAL_DATABASE_URL="sqlite://:memory:",
+    PORTAL_ALLOWED_HOSTS="testserver,localhost,127.0.0.1",
+)
+os.environ.pop("AWS_ENDPOINT_URL", None)
+
+from accessportal.settings import *  # noqa: F403, E402
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
