@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-pytest_plugins: list[str] = []
+pytest_plugins: list[str] = ["tests.fixtures_twin"]
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -1,0 +1,62 @@
+"""The twin inside a test's own process: no server, no socket, and the test's clock decides when jobs end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import ConnectionClosedError
+from moto import mock_aws
+from moto.core.models import botocore_stubber
+
+from accessportal.kernel.clock import Clock
+from accessportal.twin.facts import MotoFacts
+from accessportal.twin.identity_center import IdentityCenterTwin
+from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswer
+from accessportal.twin.repairs import repair_moto
+from accessportal.twin.settings import TwinSettings
+
+
+@contextmanager
+def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[IdentityCenterTwin]:
+    """Every boto3 and PynamoDB call of this process goes to moto, with the front before it; all is forgotten at the end.
+
+    It stands where moto stands: in moto's one ``before-send`` handler, which every botocore session carries whether it was
+    made before or after. (A handler of our own in front would not keep moto's from being called too.)
+    """
+    repair_moto()
+    front = IdentityCenterTwin(clock=clock, settings=settings, facts=MotoFacts())
+    moto_answer = botocore_stubber.process_request
+
+    def process_request(request: AWSPreparedRequest) -> Any:
+        def forward() -> Any:
+            return moto_answer(request)
+
+        operation = _operation(request)
+        with front.lock:
+            if operation is None:
+                return forward()
+            try:
+                return front.answer(operation, _body(request), lambda: Answer(*forward()))
+            except LostAnswer as lost:
+                raise ConnectionClosedError(endpoint_url=request.url) from lost
+
+    with mock_aws():
+        botocore_stubber.process_request = process_request
+        try:
+            yield front
+        finally:
+            del botocore_stubber.process_request
+
+
+def _operation(request: AWSPreparedRequest) -> str | None:
+    target = request.headers.get("X-Amz-Target", "")
+    name = target.decode() if isinstance(target, bytes) else target
+    return name.removeprefix(TARGET_PREFIX) if name.startswith(TARGET_PREFIX) else None
+
+
+def _body(request: AWSPreparedRequest) -> bytes:
+    body = request.body or b""
+    return body.encode() if isinstance(body, str) else bytes(body)

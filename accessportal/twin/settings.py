@@ -1,0 +1,69 @@
+"""How the twin behaves. Every value may be changed while it runs (``POST /twin/settings``), so that tests and demos can turn it up."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+_CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"})
+
+
+@dataclass(slots=True)
+class TwinSettings:
+    """Limits are AWS's own by default (https://docs.aws.amazon.com/singlesignon/latest/userguide/limits.html); chances are 0 to 1.
+
+    ``job_seconds``: how long an assignment job stays ``IN_PROGRESS``. ``calls_per_second``: all sso-admin calls together, 0 is
+    no limit. ``open_creations``: creation jobs in progress at once. ``role_quota_per_account``: permission sets that one account
+    may hold (IAM's roles per account); ``role_quotas`` sets it for single accounts, by account id. ``page_size``: the most that
+    one list page holds.
+
+    Chances, drawn from one random source (``seed``): ``fail_job`` (the job ends ``FAILED``), ``slow_job`` (it takes
+    ``slow_job_seconds``), ``throttle``, ``conflict``, ``server_error`` (the call has no effect), ``lose_answer`` (the call takes
+    effect, the client gets no answer).
+    """
+
+    job_seconds: float = 2.0
+    calls_per_second: int = 20
+    open_creations: int = 10
+    role_quota_per_account: int = 1000
+    role_quotas: dict[str, int] = field(default_factory=dict)
+    page_size: int = 100
+    fail_job: float = 0.0
+    slow_job: float = 0.0
+    slow_job_seconds: float = 30.0
+    throttle: float = 0.0
+    conflict: float = 0.0
+    server_error: float = 0.0
+    lose_answer: float = 0.0
+    seed: int = 1
+
+    def role_quota(self, account_id: str) -> int:
+        """How many permission sets this account may hold."""
+        return self.role_quotas.get(account_id, self.role_quota_per_account)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def change(self, values: dict[str, Any]) -> None:
+        """Set every named value, or none: ``ValueError`` names the first that is unknown, of the wrong type or out of range."""
+        checked = {name: _checked(name, value) for name, value in values.items()}
+        for name, value in checked.items():
+            setattr(self, name, value)
+
+
+def _checked(name: str, value: Any) -> Any:
+    defaults = TwinSettings().as_dict()
+    if name not in defaults:
+        raise ValueError(f"{name}: no such setting; there are {', '.join(sorted(defaults))}")
+    if name == "role_quotas":
+        if not isinstance(value, dict) or not all(isinstance(quota, int) and quota >= 0 for quota in value.values()):
+            raise ValueError('role_quotas: must be an object of account ids and whole numbers, like {"111122223333": 0}')
+        return dict(value)
+    kind = type(defaults[name])
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
+        raise ValueError(f"{name}: must be a {'whole ' if kind is int else ''}number, not {value!r}")
+    if value < 0 or (name in _CHANCES and value > 1) or (name == "page_size" and not 1 <= value <= 100):
+        limit = "from 0 to 1" if name in _CHANCES else "from 1 to 100" if name == "page_size" else "0 or more"
+        raise ValueError(f"{name}: must be {limit}, not {value!r}")
+    return kind(value)

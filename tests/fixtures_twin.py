@@ -1,0 +1,172 @@
+"""A small AWS inside the test's process: the twin over moto, with a tiny fixed world, on the test's own clock."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from accessportal.aws.clients import forget_clients
+from accessportal.store.base import StoreSettings, configure, registered_models
+from accessportal.store.cursors import configure_cursors
+from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin
+from accessportal.twin.inprocess import twin_in_process
+from accessportal.twin.settings import TwinSettings
+
+if TYPE_CHECKING:
+    from mypy_boto3_identitystore import IdentityStoreClient
+    from mypy_boto3_organizations import OrganizationsClient
+    from mypy_boto3_sso_admin import SSOAdminClient
+
+    from tests.conftest import FakeClock
+
+REGION = "eu-central-1"
+MANAGEMENT_ACCOUNT = "123456789012"
+ROOMS = ("directory", "rules", "assignments", "access_requests", "audit")
+ACCOUNTS = {
+    "payments-dev": ("/Workloads/Dev", {"env": "dev", "team": "payments"}),
+    "payments-prod": ("/Workloads/Prod/Payments", {"env": "prod", "team": "payments"}),
+    "security-audit": ("/Security", {"env": "prod", "team": "security"}),
+}
+PERMISSION_SETS = {"AdministratorAccess": "PT1H", "PowerUserAccess": "PT4H", "ReadOnlyAccess": "PT8H"}
+PEOPLE = {
+    "alice@example.com": "Alice Archer",
+    "bob@example.com": "Bob Baker",
+    "mallory@example.com": "Mallory Moss",
+    "olga@example.com": "Olga Olsen",
+    "ana@example.com": "Ana Alves",
+}
+GROUPS = {"/engineering/payments": ("alice@example.com",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The world by name (``accounts["payments-dev"]`` is an id) and plain clients on it.
+
+    ``settings`` may be changed in the middle of a test. The limit of calls a second is off (``calls_per_second`` 0), because a
+    clock that stands still would never open the window again; a test about throttling turns it on.
+    """
+
+    front: IdentityCenterTwin
+    clock: FakeClock
+    sso: SSOAdminClient
+    organizations: OrganizationsClient
+    identity_store: IdentityStoreClient
+    instance_arn: str
+    identity_store_id: str
+    accounts: dict[str, str]
+    permission_sets: dict[str, str]
+    users: dict[str, str]
+    groups: dict[str, str]
+    organizational_units: dict[str, str]
+
+    @property
+    def settings(self) -> TwinSettings:
+        return self.front.settings
+
+    def assignments(self) -> set[tuple[str, str, str, str]]:
+        """What is true in Identity Center now, without a call: (principal type, principal id, account id, permission set ARN)."""
+        return {(key.principal_type, key.principal_id, key.account_id, key.permission_set_arn) for key in self.front.assignments()}
+
+    def key(self, email: str, account: str, permission_set: str) -> dict[str, Any]:
+        """The parameters of Create- and DeleteAccountAssignment for a person, an account and a permission set, all by name."""
+        return {
+            "InstanceArn": self.instance_arn,
+            "TargetId": self.accounts.get(account, account),
+            "TargetType": "AWS_ACCOUNT",
+            "PermissionSetArn": self.permission_sets.get(permission_set, permission_set),
+            "PrincipalType": "USER",
+            "PrincipalId": self.users.get(email, email),
+        }
+
+    def assignment(self, email: str, account: str, permission_set: str) -> AssignmentKey:
+        return AssignmentKey(self.accounts[account], self.permission_sets[permission_set], "USER", self.users[email])
+
+
+@pytest.fixture
+def twin(clock: FakeClock) -> Iterator[Twin]:
+    """An organization, accounts, permission sets, people and a group; no assignment."""
+    with twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)) as front:
+        forget_clients()
+        yield _small_world(front, clock)
+    forget_clients()
+
+
+@pytest.fixture
+def tables(twin: Twin) -> None:
+    """Every table of every room, empty."""
+    for room in ROOMS:
+        name = f"accessportal.{room}.models"
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)
+    configure(StoreSettings(table_prefix="", region=REGION))
+    configure_cursors("a-secret-for-tests-alone")
+    for model in registered_models():
+        model.create_table(billing_mode="PAY_PER_REQUEST")
+
+
+@functools.cache
+def _client(service: str) -> Any:
+    # Kept between tests: a client holds no state of the twin, and making one costs up to 80 ms.
+    config = Config(region_name=REGION, retries={"total_max_attempts": 1, "mode": "standard"})
+    return _session().client(service, config=config)
+
+
+@functools.cache
+def _session() -> boto3.session.Session:
+    return boto3.session.Session()
+
+
+def _small_world(front: IdentityCenterTwin, clock: FakeClock) -> Twin:
+    organizations, sso, identity_store = _client("organizations"), _client("sso-admin"), _client("identitystore")
+    organizations.create_organization(FeatureSet="ALL")
+    root = organizations.list_roots()["Roots"][0]["Id"]
+    units = {"/": root}
+    accounts = {"management": MANAGEMENT_ACCOUNT}
+    for name, (path, tags) in ACCOUNTS.items():
+        unit = _unit(organizations, units, path)
+        pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+        made = organizations.create_account(AccountName=name, Email=f"{name}@example.com", Tags=pairs)
+        accounts[name] = made["CreateAccountStatus"]["AccountId"]
+        organizations.move_account(AccountId=accounts[name], SourceParentId=root, DestinationParentId=unit)
+    instance = sso.list_instances()["Instances"][0]
+    sets = {}
+    for name, session in PERMISSION_SETS.items():
+        made = sso.create_permission_set(
+            InstanceArn=instance["InstanceArn"], Name=name, Description=f"{name} for tests", SessionDuration=session
+        )
+        sets[name] = made["PermissionSet"]["PermissionSetArn"]
+    store = instance["IdentityStoreId"]
+    users = {email: _user(identity_store, store, email, name) for email, name in PEOPLE.items()}
+    groups = {}
+    for path, members in GROUPS.items():
+        groups[path] = identity_store.create_group(IdentityStoreId=store, DisplayName=path, Description=f"Group {path}")["GroupId"]
+        for email in members:
+            identity_store.create_group_membership(IdentityStoreId=store, GroupId=groups[path], MemberId={"UserId": users[email]})
+    return Twin(front, clock, sso, organizations, identity_store, instance["InstanceArn"], store, accounts, sets, users, groups, units)
+
+
+def _unit(organizations: OrganizationsClient, units: dict[str, str], path: str) -> str:
+    if path not in units:
+        parent, _, name = path.rpartition("/")
+        parent_id = _unit(organizations, units, parent or "/")
+        units[path] = organizations.create_organizational_unit(ParentId=parent_id, Name=name)["OrganizationalUnit"]["Id"]
+    return units[path]
+
+
+def _user(identity_store: IdentityStoreClient, store: str, email: str, name: str) -> str:
+    given, _, family = name.partition(" ")
+    return identity_store.create_user(
+        IdentityStoreId=store,
+        UserName=email,
+        DisplayName=name,
+        Name={"GivenName": given, "FamilyName": family},
+        Emails=[{"Value": email, "Type": "work", "Primary": True}],
+    )["UserId"]
