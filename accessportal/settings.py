@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import dj_database_url
@@ -15,6 +16,9 @@ _conf = conf()
 BASE_DIR = ROOT
 DEBUG = _conf.debug
 DEMO = _conf.demo
+OPERATOR_GROUP = _conf.operator_group
+AUDITOR_GROUP = _conf.auditor_group
+AWS_START_URL = _conf.aws_start_url
 
 SECRET_KEY = _conf.secret_key.get_secret_value()
 if not SECRET_KEY:
@@ -108,7 +112,10 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+_bootstrap = find_spec("bootstrap")
+if _bootstrap is None or not _bootstrap.submodule_search_locations:
+    raise ImproperlyConfigured("The package bootstrap-wrapper is not installed: pip install -r requirements.txt")
+STATICFILES_DIRS: list[Any] = [BASE_DIR / "static", ("bootstrap", _bootstrap.submodule_search_locations[0])]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
@@ -131,6 +138,7 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": [NONE],
     }
 }
+CSRF_FAILURE_VIEW = "accessportal.portal.views.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

@@ -1,0 +1,63 @@
+"""Django's authentication and permissions, answered by the directory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest
+
+from accessportal.identity.queries import actor_for
+from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.errors import NotAllowed
+
+_CACHED = "_portal_actor"
+
+
+class DirectoryBackend(ModelBackend):
+    """Passwords work only where ``DEMO`` is on; permissions come from the person's role in the directory, read live.
+
+    Operators may do everything that Django's own admin pages offer, auditors may look. Django's permission tables and the
+    ``is_superuser`` flag of an active user keep their meaning for the framework only; no domain function asks them.
+    """
+
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
+    ) -> AbstractBaseUser | None:
+        if not settings.DEMO or username is None or "\0" in username:
+            return None
+        return super().authenticate(request, username=fold_email(username), password=password, **kwargs)
+
+    def user_can_authenticate(self, user: AbstractBaseUser | None) -> bool:
+        """An active user whom the directory knows and has enabled."""
+        return user is not None and super().user_can_authenticate(user) and _actor(user) is not None
+
+    def has_perm(self, user_obj: Any, perm: str, obj: object | None = None) -> bool:
+        if not user_obj.is_active:
+            return False
+        actor = _actor(user_obj)
+        if actor is None:
+            return False
+        return actor.is_operator or (actor.is_auditor and perm.partition(".")[2].startswith("view_"))
+
+    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
+        actor = _actor(user_obj) if user_obj.is_active else None
+        return actor is not None and (actor.is_operator or actor.is_auditor)
+
+
+def remember(user: object, actor: Actor) -> None:
+    """Keep ``actor`` on the user object, which lives as long as one web request: an admin page asks ``has_perm`` dozens of times."""
+    setattr(user, _CACHED, actor)
+
+
+def _actor(user: Any) -> Actor | None:
+    if not hasattr(user, _CACHED):
+        try:
+            remember(user, actor_for(user))
+        except NotAllowed:
+            return None
+    found = getattr(user, _CACHED)
+    assert isinstance(found, Actor)
+    return found

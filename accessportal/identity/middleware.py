@@ -1,0 +1,84 @@
+"""Every page needs somebody; who that is, is read from the directory at every request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import structlog
+from django.contrib.auth import logout
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.middleware import HtmxDetails
+
+from accessportal.identity.backends import remember
+from accessportal.identity.queries import actor_for
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import NotAllowed, Unavailable
+
+log = structlog.get_logger(__name__)
+
+
+class PortalRequest(HttpRequest):
+    """A request as the views see it. ``actor`` is ``None`` only on pages that anybody may open."""
+
+    actor: Actor | None
+    htmx: HtmxDetails
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """The actor of a page that needs one; the middleware let nobody else through."""
+    actor = cast(PortalRequest, request).actor
+    assert actor is not None, "this view is open to anonymous people (login_not_required) and must not ask for the actor"
+    return actor
+
+
+class ActorMiddleware(LoginRequiredMiddleware):
+    """Sends anonymous people to the sign-in page, except from views marked ``login_not_required``, and sets ``request.actor``.
+
+    A person who was disabled or removed since they signed in is signed out here, at their next request.
+    """
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase], view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
+    ) -> HttpResponseBase | None:
+        cast(PortalRequest, request).actor = None
+        refused = super().process_view(request, view_func, view_args, view_kwargs)
+        if refused is not None or not getattr(view_func, "login_required", True):
+            return refused
+        return self._take_actor(request)
+
+    def _take_actor(self, request: HttpRequest) -> HttpResponse | None:
+        try:
+            actor = actor_for(request.user)
+        except NotAllowed as error:
+            log.warning("identity.signed_out", user=request.user.get_username(), code=error.code)
+            return _signed_out(request, error)
+        except Unavailable as error:
+            # Raised before the view, so the portal's error middleware can't see it.
+            log.exception("identity.directory_unavailable", code=error.code)
+            return render(request, "503.html", status=503)
+        remember(request.user, actor)
+        cast(PortalRequest, request).actor = actor
+        return None
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> HttpResponseBase:
+        """htmx follows a redirect and would put the sign-in page into a corner of the old one: send the whole page there."""
+        if cast(PortalRequest, request).htmx:
+            return HttpResponseClientRedirect(redirect_to_login(_shown_path(request)).headers["Location"])
+        return cast(HttpResponseBase, super().handle_no_permission(request, view_func))
+
+
+def _shown_path(request: HttpRequest) -> str:
+    return cast(PortalRequest, request).htmx.current_url_abs_path or "/"
+
+
+def _signed_out(request: HttpRequest, error: NotAllowed) -> HttpResponse:
+    logout(request)
+    if cast(PortalRequest, request).htmx:
+        return HttpResponseClientRedirect(reverse("signed_out"))
+    return render(request, "identity/signed_out.html", {"reason": error.message}, status=403)

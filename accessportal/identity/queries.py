@@ -1,0 +1,41 @@
+"""Who is asking: from a signed-in Django user, or a name on a command line, to an :class:`Actor`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from django.conf import settings
+
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor, Role, fold_email, person
+from accessportal.kernel.errors import NotAllowed
+
+
+class _Named(Protocol):
+    def get_username(self) -> str: ...
+
+
+def actor_for(user: _Named) -> Actor:
+    """The actor behind a signed-in user. The user name is the e-mail address.
+
+    :raises NotAllowed: the directory does not know the person, or has them disabled.
+    """
+    return actor_named(email=user.get_username())
+
+
+def actor_named(*, email: str) -> Actor:
+    """The actor with this address, with the roles that the directory gives them at this moment.
+
+    Roles are never kept in a session: a person taken out of the operators' group stops being one at the next request
+    (``kernel.actors``).
+
+    :raises NotAllowed: the directory does not know the person, or has them disabled.
+    """
+    known = directory.find_person(email=email)
+    if known is None:
+        raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")
+    if not known.is_enabled:
+        raise NotAllowed(f"{known.email} is disabled in the directory. Ask your operator if that is a mistake.", code="person_disabled")
+    groups = directory.groups_of(email=known.key)
+    by_group = {settings.OPERATOR_GROUP: Role.OPERATOR, settings.AUDITOR_GROUP: Role.AUDITOR}
+    return person(known.key, roles=frozenset(role for group, role in by_group.items() if group in groups))
