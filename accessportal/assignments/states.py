@@ -18,7 +18,8 @@ class AssignmentState(enum.StrEnum):
 
 ALLOWED_MOVES: dict[AssignmentState, frozenset[AssignmentState]] = {
     AssignmentState.ABSENT: frozenset({AssignmentState.CREATING, AssignmentState.PRESENT}),
-    AssignmentState.CREATING: frozenset({AssignmentState.PRESENT, AssignmentState.ABSENT}),
+    # To DELETING when nobody wants it any more and the creation's call was never heard of again.
+    AssignmentState.CREATING: frozenset({AssignmentState.PRESENT, AssignmentState.ABSENT, AssignmentState.DELETING}),
     AssignmentState.PRESENT: frozenset({AssignmentState.DELETING, AssignmentState.ABSENT}),
     AssignmentState.DELETING: frozenset({AssignmentState.ABSENT, AssignmentState.PRESENT}),
 }
@@ -39,7 +40,7 @@ class Assignment:
     """``claims`` are the ids of the requests that hold it. ``fence`` grows with every change of ``state``.
 
     ``busy_until``: one worker alone drives it until then. ``job_id`` is the job of the present CREATING or DELETING
-    (empty: intent is written, the call's answer is not), else of the last one.
+    (empty: intent is written, the call's answer is not), else of the last one; ``called_at`` is when its call was sent.
     """
 
     assignment_id: str
@@ -47,12 +48,17 @@ class Assignment:
     claims: frozenset[str]
     state: AssignmentState
     job_id: str
+    called_at: datetime | None
     fence: int
     changed_at: datetime
     proved_at: datetime | None
     busy_until: datetime | None
     version: int
     audit_head: str
+
+    @property
+    def is_wanted(self) -> bool:
+        return bool(self.claims)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,17 @@ def check_draft(draft: Draft) -> None:
 
 
 def event_hash(
-    *, entity: str, sequence: int, event_id: str, at: datetime, action: str, actor: str, subject: str, scope: str, data: dict[str, Any], prev_hash: str
+    *,
+    entity: str,
+    sequence: int,
+    event_id: str,
+    at: datetime,
+    action: str,
+    actor: str,
+    subject: str,
+    scope: str,
+    data: dict[str, Any],
+    prev_hash: str,
 ) -> str:
     """SHA-256 (hex) over the canonical JSON of the event and the hash before it."""
     body = {

@@ -65,7 +65,14 @@ def page_of_entity(entity: str, *, cursor: str | None, limit: int, newest_first:
 
 def page_of_actor(actor: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
     return query_page(
-        AuditItem, actor, index=AuditItem.actor_index, pattern=f"audit.actor:{actor}", convert=_event, cursor=cursor, limit=limit, newest_first=True
+        AuditItem,
+        actor,
+        index=AuditItem.actor_index,
+        pattern=f"audit.actor:{actor}",
+        convert=_event,
+        cursor=cursor,
+        limit=limit,
+        newest_first=True,
     )
 
 

@@ -13,7 +13,9 @@ R = TypeVar("R")
 _THROTTLING = frozenset({"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown"})
 _BUSY = frozenset({"ConflictException", "ConcurrentModificationException"})
 _GONE = frozenset({"ResourceNotFoundException", "AccountNotFoundException", "EntityNotFoundException"})
-_TRANSIENT = frozenset({"InternalServerException", "ServiceException", "ServiceUnavailable", "InternalFailure", "RequestTimeout", "RequestTimeoutException"})
+_TRANSIENT = frozenset(
+    {"InternalServerException", "ServiceException", "ServiceUnavailable", "InternalFailure", "RequestTimeout", "RequestTimeoutException"}
+)
 
 
 class OutsideError(Exception):

@@ -41,7 +41,9 @@ def read_cursor(pattern: str, cursor: str | None) -> dict[str, Any] | None:
         raw = b""
     signature, body = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
     if not body or not hmac.compare_digest(signature, _signature(pattern, body)):
-        raise InvalidRequest("This page address is damaged or not from here. Start again from the first page.", code="cursor_forged", field="cursor")
+        raise InvalidRequest(
+            "This page address is damaged or not from here. Start again from the first page.", code="cursor_forged", field="cursor"
+        )
     key: dict[str, Any] = json.loads(body)
     return key
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pynamodb.exceptions import PynamoDBException, TransactWriteError
+from pynamodb.exceptions import PynamoDBException, TransactWriteError, UpdateError
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 from pynamodb.transactions import TransactWrite
@@ -112,6 +112,26 @@ def transact(steps: Sequence[Step]) -> None:
             raise unavailable(error) from error
         time.sleep(random.uniform(0.005, 0.02) * 1.6**attempt)
     raise Unavailable("Too many others are changing the same thing right now. Try again.", code="store_contended")
+
+
+def update_one(step: Change | Upsert) -> PortalModel:
+    """Write one update by itself and return the item as it stands after it. For bookkeeping that no event tells: leases,
+    reservations, retry times.
+
+    :raises ConditionFailed: when the condition did not hold (its ``item`` is not told here).
+    :raises Unavailable: when the store did not answer; whether it was written is not known.
+    """
+    item = _key_only(step)
+    condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
+    try:
+        item.update(actions=list(step.actions), condition=condition)
+    except UpdateError as error:
+        if error.cause_response_code == "ConditionalCheckFailedException":
+            raise ConditionFailed(0, step, None) from error
+        raise unavailable(error) from error
+    except PynamoDBException as error:
+        raise unavailable(error) from error
+    return item
 
 
 def _write(steps: Sequence[Step]) -> None:

@@ -1,0 +1,284 @@
+"""Driving one assignment towards what its claims want, through IAM Identity Center's asynchronous jobs.
+
+Intent is written before a call, its job id after it, and a state is left only on proof: the list read back. Every step can be
+repeated, so a worker that dies anywhere is continued by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from accessportal.assignments import store
+from accessportal.assignments.policy import CALL_MARGIN_SECONDS, HOLD_SECONDS, PATIENCE_SECONDS, Step, next_step, poll_gap_seconds
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Proof, Waiting
+from accessportal.audit.states import Draft
+from accessportal.aws.errors import Busy, Gone, OutsideError, Refused, Throttled
+from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, JobStatus
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.store.coordination import reserve_slot
+
+_LONGEST_QUEUE_SECONDS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What all workers together may ask of IAM Identity Center (AWS quotas: 20 calls a second, 10 open creations)."""
+
+    calls_per_second: float = 18.0
+    open_creations: int = 10
+
+
+_limits = Limits()
+
+
+def configure(limits: Limits) -> None:
+    """Set the limits of this installation. Called once at start-up."""
+    global _limits
+    _limits = limits
+
+
+class SharedPace:
+    """One queue of call slots for all workers, in the Coordination table."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def wait_for_turn(self) -> bool:
+        now = self._clock.now()
+        slot = reserve_slot(
+            "identity-center.calls", gap_seconds=1 / _limits.calls_per_second, longest_wait_seconds=_LONGEST_QUEUE_SECONDS, now=now
+        )
+        if slot is None:
+            return False
+        self._clock.sleep((slot - now).total_seconds())
+        return True
+
+
+class _HandBack(Exception):
+    """Stop driving for now."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        super().__init__(waiting.reason)
+        self.waiting = waiting
+
+
+def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
+    """Drive the assignment until it is what its claims want, proved by reading back, or until there is nothing to do but wait.
+
+    Only one worker drives an assignment at a time; the others get :class:`Waiting` ``busy``. Errors of the service become
+    :class:`Waiting` too, each kind with its own code: nothing is final while access may exist.
+
+    :raises Unavailable: when our own store does not answer.
+    """
+    until = store.lease_until(clock.now(), HOLD_SECONDS)
+    assignment = store.acquire(assignment_id, now=clock.now(), until=until)
+    if assignment is None:
+        return _wait("busy", "Another worker is busy with this assignment", clock.now(), seconds=2)
+    try:
+        return _Driver(assignment, subject=subject, actor=actor, clock=clock, until=until).run()
+    except _HandBack as stop:
+        return stop.waiting
+    finally:
+        store.let_go(assignment_id, until=until)
+
+
+class _Driver:
+    def __init__(self, assignment: Assignment, *, subject: str, actor: Actor, clock: Clock, until: datetime) -> None:
+        self._assignment = assignment
+        self._subject = subject
+        self._actor = actor
+        self._clock = clock
+        self._give_up_at = min(until - timedelta(seconds=CALL_MARGIN_SECONDS), clock.now() + timedelta(seconds=PATIENCE_SECONDS))
+        self._center = IdentityCenter(pace=SharedPace(clock))
+        self._polls = 0
+        self._job_status = ""
+        self._steps: dict[Step, Callable[[], Proof | None]] = {
+            Step.NOTHING: self._proof,
+            Step.START_CREATING: self._start_creating,
+            Step.SEND_CREATE: self._send_create,
+            Step.POLL_CREATION: self._poll_creation,
+            Step.CHECK_PRESENT: self._check_present,
+            Step.START_DELETING: self._start_deleting,
+            Step.SEND_DELETE: self._send_delete,
+            Step.POLL_DELETION: self._poll_deletion,
+        }
+
+    def run(self) -> Proof:
+        while True:
+            try:
+                proof = self._steps[next_step(self._assignment)]()
+            except store.Overtaken:
+                # A claim came or went meanwhile: look again. Nobody else moves the state, we hold it.
+                fresh = store.get(self._assignment.assignment_id)
+                assert fresh is not None, "assignments are never deleted"
+                self._assignment = fresh
+                continue
+            except OutsideError as error:
+                raise _HandBack(_sorted_wait(error, self._clock.now())) from error
+            if proof is not None:
+                return proof
+
+    # One method for each step. Each returns the proof when all is as wanted, else None to go on.
+
+    def _start_creating(self) -> None:
+        try:
+            self._move(AssignmentState.CREATING, "assignment.creating")
+        except store.NoSeat:
+            reason = f"{_limits.open_creations} creations are open, as many as IAM Identity Center allows"
+            raise _HandBack(_wait("creations_full", reason, self._clock.now(), seconds=2)) from None
+
+    def _start_deleting(self) -> None:
+        self._move(AssignmentState.DELETING, "assignment.deleting")
+
+    def _send_create(self) -> None:
+        self._check_time()
+        called_at = self._clock.now()
+        try:
+            job = self._center.create_assignment(self._target)
+        except Refused:
+            # Nothing was started: don't keep a place among the open creations while waiting for somebody to mend the cause.
+            self._move(AssignmentState.ABSENT, "assignment.absent", job_status="REFUSED")
+            raise
+        self._note_job(job.job_id, called_at)
+
+    def _send_delete(self) -> None:
+        self._check_time()
+        called_at = self._clock.now()
+        try:
+            job = self._center.delete_assignment(self._target)
+        except Gone:
+            self._job_status = "NOT_FOUND"
+            self._expect_absent()
+            return
+        self._note_job(job.job_id, called_at)
+
+    def _poll_creation(self) -> None:
+        try:
+            job = self._center.creation_job(permission_set_arn=self._target.permission_set_arn, job_id=self._assignment.job_id)
+        except Gone:
+            self._forget_job()
+            return
+        if job.status is JobStatus.IN_PROGRESS:
+            self._wait_for_job("creation")
+        elif self._center.is_present(self._target):
+            self._job_status = job.status
+            self._move(AssignmentState.PRESENT, "assignment.present", job_status=job.status, proved=True)
+        elif job.status is JobStatus.FAILED:
+            self._move(AssignmentState.ABSENT, "assignment.absent", job_status="FAILED", proved=True)
+            raise _HandBack(_wait("job_failed", f"IAM Identity Center could not create it: {job.reason}", self._clock.now(), is_error=True))
+        else:
+            self._wait_for_job("creation")
+
+    def _poll_deletion(self) -> None:
+        try:
+            job = self._center.deletion_job(permission_set_arn=self._target.permission_set_arn, job_id=self._assignment.job_id)
+        except Gone:
+            self._forget_job()
+            return
+        if job.status is JobStatus.IN_PROGRESS:
+            self._wait_for_job("deletion")
+        elif job.status is JobStatus.FAILED and self._center.is_present(self._target):
+            self._move(AssignmentState.PRESENT, "assignment.present", job_status="FAILED", proved=True)
+            raise _HandBack(_wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
+        else:
+            self._job_status = job.status
+            self._expect_absent()
+
+    def _check_present(self) -> Proof | None:
+        if self._center.is_present(self._target):
+            return self._proof()
+        # Somebody took it away outside the portal; it is still claimed, so it is made again.
+        self._move(AssignmentState.ABSENT, "assignment.absent", job_status="VANISHED", proved=True)
+        return None
+
+    def _expect_absent(self) -> None:
+        if self._center.is_present(self._target):
+            # The list lags behind the job; only the list is proof.
+            self._wait_for_job("deletion")
+            return
+        self._move(AssignmentState.ABSENT, "assignment.absent", job_status=self._job_status, proved=True)
+
+    def _proof(self) -> Proof:
+        assignment = self._assignment
+        found_present = assignment.state is AssignmentState.PRESENT and not self._job_status
+        return Proof(
+            state=assignment.state,
+            job_id="" if found_present else assignment.job_id,
+            job_status=self._job_status or "ALREADY_SO",
+            called_at=None if found_present else assignment.called_at,
+            proved_at=self._clock.now(),
+        )
+
+    # Small moves that the steps share.
+
+    def _move(self, to: AssignmentState, action: str, *, job_status: str = "", proved: bool = False) -> None:
+        now = self._clock.now()
+        data: dict[str, object] = {"state": to.value, "fence": self._assignment.fence + 1}
+        if to in (AssignmentState.PRESENT, AssignmentState.ABSENT):
+            data |= {"job_id": self._assignment.job_id, "job_status": str(job_status)}
+        self._assignment = store.move(
+            self._assignment,
+            to,
+            draft=Draft(action, self._subject, data),
+            actor=self._actor,
+            now=now,
+            seats=_limits.open_creations,
+            proved_at=now if proved else None,
+        )
+
+    def _note_job(self, job_id: str, called_at: datetime) -> None:
+        """Write the answer of a call down, even if a claim changes at the same moment."""
+        while True:
+            draft = Draft("assignment.job_started", self._subject, {"job_id": job_id, "fence": self._assignment.fence})
+            try:
+                self._assignment = store.set_job(
+                    self._assignment, job_id=job_id, called_at=called_at, draft=draft, actor=self._actor, now=self._clock.now()
+                )
+            except store.Overtaken:
+                fresh = store.get(self._assignment.assignment_id)
+                assert fresh is not None, "assignments are never deleted"
+                if fresh.fence != self._assignment.fence:
+                    raise
+                self._assignment = fresh
+            else:
+                return
+
+    def _forget_job(self) -> None:
+        draft = Draft("assignment.job_forgotten", self._subject, {"job_id": self._assignment.job_id, "fence": self._assignment.fence})
+        self._assignment = store.forget_job(self._assignment, draft=draft, actor=self._actor, now=self._clock.now())
+
+    def _wait_for_job(self, what: str) -> None:
+        gap = poll_gap_seconds(self._polls)
+        self._polls += 1
+        now = self._clock.now()
+        if now + timedelta(seconds=gap) > self._give_up_at:
+            raise _HandBack(_wait("job_running", f"The {what} job at IAM Identity Center is still running", now, seconds=3))
+        self._clock.sleep(gap)
+
+    def _check_time(self) -> None:
+        if self._clock.now() > self._give_up_at:
+            raise _HandBack(_wait("out_of_time", "This attempt used up its time; the next one goes on", self._clock.now(), seconds=1))
+
+    @property
+    def _target(self) -> AssignmentTarget:
+        return target_of(self._assignment.key)
+
+
+def target_of(key: AssignmentKey) -> AssignmentTarget:
+    return AssignmentTarget(key.principal_type.value, key.principal_id, key.account_id, key.permission_set_arn)
+
+
+def _wait(code: str, reason: str, now: datetime, *, seconds: float = 0, is_error: bool = False) -> Waiting:
+    return Waiting(code=code, reason=reason, retry_at=now + timedelta(seconds=seconds), is_error=is_error)
+
+
+def _sorted_wait(error: OutsideError, now: datetime) -> Waiting:
+    """Conflict, throttling and everything else are three different things: the first two pass by themselves."""
+    if isinstance(error, Throttled):
+        return _wait("throttled", f"IAM Identity Center asks for fewer calls ({error.code})", now, seconds=2)
+    if isinstance(error, Busy):
+        return _wait("conflict", "Another job is running for this account and permission set", now, seconds=2)
+    return _wait(f"aws_{error.code}", f"IAM Identity Center answered {error.code}: {error.message}", now, is_error=True)

@@ -1,0 +1,87 @@
+"""Claiming and releasing assignments, and comparing them with what is really there."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from accessportal.assignments import effects, store
+from accessportal.assignments.effects import Limits, configure
+from accessportal.assignments.states import AssignmentKey, AssignmentState, Proof, Waiting
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Unavailable
+from accessportal.store.transactions import Guard
+
+__all__ = ["Limits", "configure", "hold", "release"]
+
+_MAX_TRIES = 20
+
+
+def hold(*, key: AssignmentKey, claim: str, guards: Sequence[Guard], subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
+    """Make ``claim`` one of the assignment's claims, and the assignment proved present.
+
+    ``guards`` are the caller's conditions for still wanting it: the claim is written only in a transaction in which they
+    hold. Repeating it is harmless.
+
+    :raises Conflict: when a guard does not hold; then nothing was claimed.
+    :raises Unavailable: when our store does not answer.
+    """
+    assignment_id = store.id_for(key)
+    for attempt in range(_MAX_TRIES):
+        try:
+            _add_claim(key, claim, guards=guards, subject=subject, actor=actor, clock=clock)
+        except store.Overtaken:
+            clock.sleep(random.uniform(0.01, 0.03) * (attempt + 1))
+        else:
+            return effects.converge(assignment_id, subject=subject, actor=actor, clock=clock)
+    raise Unavailable("Too many requests claim this assignment at once. Try again.", code="assignment_contended")
+
+
+def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
+    """Take ``claim`` off the assignment; when it was the last one, the assignment is proved absent.
+
+    While other claims hold it, the proof names them in ``kept_by`` and nothing is deleted. Repeating it is harmless.
+
+    :raises Unavailable: when our store does not answer.
+    """
+    for attempt in range(_MAX_TRIES):
+        assignment = store.find(key)
+        if assignment is None:
+            # Never claimed: the request ended before its grant began.
+            return Proof(AssignmentState.ABSENT, job_id="", job_status="NEVER_CREATED", called_at=None, proved_at=clock.now())
+        rest = assignment.claims - {claim}
+        if claim in assignment.claims:
+            data = {"claim": claim, "claims": sorted(rest)}
+            try:
+                store.remove_claim(assignment, claim, draft=Draft("assignment.released", subject, data), actor=actor, now=clock.now())
+            except store.Overtaken:
+                clock.sleep(random.uniform(0.01, 0.03) * (attempt + 1))
+                continue
+        if rest:
+            return _kept(assignment.state, rest, clock)
+        outcome = effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock)
+        if isinstance(outcome, Proof) and outcome.state is AssignmentState.PRESENT:
+            # Claimed anew while we were at it.
+            again = store.find(key)
+            assert again is not None, "assignments are never deleted"
+            return _kept(again.state, again.claims, clock)
+        return outcome
+    raise Unavailable("Too many requests claim this assignment at once. Try again.", code="assignment_contended")
+
+
+def _add_claim(key: AssignmentKey, claim: str, *, guards: Sequence[Guard], subject: str, actor: Actor, clock: Clock) -> None:
+    assignment = store.find(key)
+    if assignment is not None and claim in assignment.claims:
+        return
+    claims = frozenset({claim}) if assignment is None else assignment.claims | {claim}
+    draft = Draft("assignment.claimed", subject, {"claim": claim, "claims": sorted(claims)})
+    if assignment is None:
+        store.insert(key, claims=claims, state=AssignmentState.ABSENT, draft=draft, guards=guards, actor=actor, now=clock.now())
+    else:
+        store.add_claim(assignment, claim, draft=draft, guards=guards, actor=actor, now=clock.now())
+
+
+def _kept(state: AssignmentState, claims: frozenset[str], clock: Clock) -> Proof:
+    return Proof(state, job_id="", job_status="KEPT", called_at=None, proved_at=clock.now(), kept_by=tuple(sorted(claims)))

@@ -1,0 +1,265 @@
+"""The only user of the Assignments item class. Every change is one transaction with its audit event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from pynamodb.expressions.update import Action
+
+from accessportal.assignments.models import AssignmentItem, assignment_id_for
+from accessportal.assignments.states import ALLOWED_MOVES, Assignment, AssignmentKey, AssignmentState
+from accessportal.audit.operations import prepare_event
+from accessportal.audit.states import Draft
+from accessportal.catalog.states import PrincipalType
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.pages import Page
+from accessportal.store.coordination import leave_seat, take_seat
+from accessportal.store.reading import get_item, query_page
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, transact, update_one
+
+SEATS = "identity-center.open-creations"
+OUTSIDE_CLAIM = "outside"
+
+
+class Overtaken(Exception):
+    """Another writer changed the assignment since it was read. Read it again and decide again."""
+
+
+class NoSeat(Exception):
+    """All places for open creations are taken."""
+
+
+def find(key: AssignmentKey) -> Assignment | None:
+    """Strongly read."""
+    item = get_item(AssignmentItem, id_for(key))
+    return None if item is None else _record(item)
+
+
+def get(assignment_id: str) -> Assignment | None:
+    """Strongly read."""
+    item = get_item(AssignmentItem, assignment_id)
+    return None if item is None else _record(item)
+
+
+def id_for(key: AssignmentKey) -> str:
+    return assignment_id_for(
+        principal_type=key.principal_type,
+        principal_id=key.principal_id,
+        account_id=key.account_id,
+        permission_set_arn=key.permission_set_arn,
+    )
+
+
+def page_by_state(state: AssignmentState, *, cursor: str | None, limit: int) -> Page[Assignment]:
+    return query_page(
+        AssignmentItem,
+        state.value,
+        index=AssignmentItem.state_index,
+        pattern=f"assignments.by_state:{state}",
+        convert=_record,
+        cursor=cursor,
+        limit=limit,
+    )
+
+
+def insert(
+    key: AssignmentKey,
+    *,
+    claims: frozenset[str],
+    state: AssignmentState,
+    draft: Draft,
+    guards: Sequence[Guard],
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """A new assignment item.
+
+    :raises Overtaken: when it exists already.
+    :raises Conflict: when a guard does not hold.
+    """
+    assignment_id = id_for(key)
+    event = prepare_event(draft, entity=entity_for(assignment_id), sequence=1, prev_hash="", actor=actor, now=now)
+    item = AssignmentItem(
+        assignment_id,
+        principal_type=key.principal_type.value,
+        principal_id=key.principal_id,
+        account_id=key.account_id,
+        permission_set_arn=key.permission_set_arn,
+        claims=set(claims),
+        state=state.value,
+        fence=1,
+        changed_at=_epoch(now),
+        version=1,
+        audit_head=event.head,
+    )
+    _commit([Insert(item), event.step], guards)
+
+
+def add_claim(assignment: Assignment, claim: str, *, draft: Draft, guards: Sequence[Guard], actor: Actor, now: datetime) -> None:
+    _change(assignment, [AssignmentItem.claims.add({claim})], draft=draft, guards=guards, actor=actor, now=now)
+
+
+def remove_claim(assignment: Assignment, claim: str, *, draft: Draft, actor: Actor, now: datetime) -> None:
+    _change(assignment, [AssignmentItem.claims.delete({claim})], draft=draft, actor=actor, now=now)
+
+
+def move(
+    assignment: Assignment,
+    to: AssignmentState,
+    *,
+    draft: Draft,
+    actor: Actor,
+    now: datetime,
+    seats: int,
+    proved_at: datetime | None = None,
+) -> Assignment:
+    """Give it the state ``to`` and a new fence; CREATING takes one of ``seats``, leaving CREATING frees it.
+
+    Entering CREATING or DELETING forgets the former job: the intent is written before its call is sent.
+
+    :raises NoSeat: when as many creations as allowed are open.
+    :raises Overtaken: when somebody else changed it first.
+    """
+    if to not in ALLOWED_MOVES[assignment.state]:
+        raise ValueError(f"an assignment does not go from {assignment.state} to {to}")
+    actions: list[Action] = [
+        AssignmentItem.state.set(to.value),
+        AssignmentItem.fence.set(assignment.fence + 1),
+        AssignmentItem.changed_at.set(_epoch(now)),
+    ]
+    if to in (AssignmentState.CREATING, AssignmentState.DELETING):
+        actions += [AssignmentItem.job_id.remove(), AssignmentItem.called_at.remove()]
+    if proved_at is not None:
+        actions.append(AssignmentItem.proved_at.set(_epoch(proved_at)))
+    extra: list[Step] = []
+    if to is AssignmentState.CREATING:
+        extra.append(take_seat(SEATS, holder=assignment.assignment_id, seats=seats))
+    elif assignment.state is AssignmentState.CREATING:
+        extra.append(leave_seat(SEATS, holder=assignment.assignment_id))
+    audit_head = _change(assignment, actions, draft=draft, actor=actor, now=now, extra=extra)
+    starts_job = to in (AssignmentState.CREATING, AssignmentState.DELETING)
+    return replace(
+        assignment,
+        state=to,
+        fence=assignment.fence + 1,
+        changed_at=from_epoch(_epoch(now)),
+        job_id="" if starts_job else assignment.job_id,
+        called_at=None if starts_job else assignment.called_at,
+        proved_at=assignment.proved_at if proved_at is None else proved_at,
+        version=assignment.version + 1,
+        audit_head=audit_head,
+    )
+
+
+def set_job(assignment: Assignment, *, job_id: str, called_at: datetime, draft: Draft, actor: Actor, now: datetime) -> Assignment:
+    actions = [AssignmentItem.job_id.set(job_id), AssignmentItem.called_at.set(_epoch(called_at))]
+    audit_head = _change(assignment, actions, draft=draft, actor=actor, now=now)
+    return replace(assignment, job_id=job_id, called_at=called_at, version=assignment.version + 1, audit_head=audit_head)
+
+
+def forget_job(assignment: Assignment, *, draft: Draft, actor: Actor, now: datetime) -> Assignment:
+    """The service does not know the job any more: as if its call had not been answered."""
+    actions = [AssignmentItem.job_id.remove(), AssignmentItem.called_at.remove()]
+    audit_head = _change(assignment, actions, draft=draft, actor=actor, now=now)
+    return replace(assignment, job_id="", called_at=None, version=assignment.version + 1, audit_head=audit_head)
+
+
+def acquire(assignment_id: str, *, now: datetime, until: datetime) -> Assignment | None:
+    """The assignment for one worker alone until ``until``; ``None`` while another worker has it."""
+    busy = AssignmentItem.busy_until
+    step = Change(AssignmentItem, assignment_id, [busy.set(_epoch(until))], busy.does_not_exist() | (busy < _epoch(now)))
+    try:
+        item = update_one(step)
+    except ConditionFailed:
+        return None
+    assert isinstance(item, AssignmentItem)
+    return _record(item)
+
+
+def let_go(assignment_id: str, *, until: datetime) -> None:
+    """End the hold that :func:`acquire` gave with this ``until``; nothing happens when it is somebody else's by now."""
+    busy = AssignmentItem.busy_until
+    try:
+        update_one(Change(AssignmentItem, assignment_id, [busy.remove()], busy == _epoch(until)))
+    except ConditionFailed:
+        return
+
+
+def entity_for(assignment_id: str) -> str:
+    """The name of its chain in the audit log."""
+    return f"assignment#{assignment_id}"
+
+
+def _change(
+    assignment: Assignment,
+    actions: Sequence[Action],
+    *,
+    draft: Draft,
+    actor: Actor,
+    now: datetime,
+    guards: Sequence[Guard] = (),
+    extra: Sequence[Step] = (),
+) -> str:
+    """Write it and return the new ``audit_head``."""
+    version = assignment.version + 1
+    event = prepare_event(
+        draft, entity=entity_for(assignment.assignment_id), sequence=version, prev_hash=assignment.audit_head, actor=actor, now=now
+    )
+    change = Change(
+        AssignmentItem,
+        assignment.assignment_id,
+        [*actions, AssignmentItem.version.set(version), AssignmentItem.audit_head.set(event.head)],
+        AssignmentItem.version == assignment.version,
+    )
+    _commit([change, event.step, *extra], guards)
+    return event.head
+
+
+def _commit(steps: Sequence[Step], guards: Sequence[Guard]) -> None:
+    try:
+        transact([*steps, *guards])
+    except ConditionFailed as error:
+        if isinstance(error.step, Guard):
+            raise Conflict("The request changed while the assignment was being changed.", code="guard_failed") from error
+        if error.position < 2:
+            raise Overtaken from error
+        raise NoSeat from error
+
+
+def _epoch(moment: datetime) -> float:
+    return round(moment.timestamp(), 3)
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else from_epoch(seconds)
+
+
+def lease_until(now: datetime, seconds: float) -> datetime:
+    """``now`` plus ``seconds``, in the resolution that is stored (so that :func:`let_go` finds it again)."""
+    return from_epoch(_epoch(now + timedelta(seconds=seconds)))
+
+
+def _record(item: AssignmentItem) -> Assignment:
+    return Assignment(
+        assignment_id=item.assignment_id,
+        key=AssignmentKey(
+            principal_type=PrincipalType(item.principal_type),
+            principal_id=item.principal_id,
+            account_id=item.account_id,
+            permission_set_arn=item.permission_set_arn,
+        ),
+        claims=frozenset(item.claims or ()),
+        state=AssignmentState(item.state),
+        job_id=item.job_id or "",
+        called_at=_moment(item.called_at),
+        fence=int(item.fence),
+        changed_at=from_epoch(item.changed_at),
+        proved_at=_moment(item.proved_at),
+        busy_until=_moment(item.busy_until),
+        version=int(item.version),
+        audit_head=item.audit_head,
+    )

@@ -1,0 +1,180 @@
+"""Account assignments of IAM Identity Center, as the service has them: asynchronous jobs, and lists to read back."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from accessportal.aws.clients import assignment_client
+from accessportal.aws.errors import Refused, Throttled, sorted_call
+
+_PAGE = 100  # the service's largest page
+
+
+class JobStatus(enum.StrEnum):
+    IN_PROGRESS = "IN_PROGRESS"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as last heard of. ``reason`` is the service's word for a failure."""
+
+    job_id: str
+    status: JobStatus
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentTarget:
+    """What the service knows an assignment by. ``principal_type`` is ``USER`` or ``GROUP``."""
+
+    principal_type: str
+    principal_id: str
+    account_id: str
+    permission_set_arn: str
+
+
+class Pace(Protocol):
+    """Keeps all workers' calls together under the service's limit (20 calls a second, an AWS quota)."""
+
+    def wait_for_turn(self) -> bool:
+        """Return true when one call may be sent now; false when the queue is too long to wait."""
+        ...
+
+
+class IdentityCenter:
+    """The assignment calls, each sent once and at its turn. Errors are those of :mod:`accessportal.aws.errors`."""
+
+    def __init__(self, *, pace: Pace) -> None:
+        self._pace = pace
+
+    def create_assignment(self, target: AssignmentTarget) -> Job:
+        """Start creating. Starting it for what exists already is harmless: the job succeeds."""
+        self._turn()
+        answer = sorted_call(
+            assignment_client().create_account_assignment,
+            InstanceArn=instance_arn_of(target.permission_set_arn),
+            TargetId=target.account_id,
+            TargetType="AWS_ACCOUNT",
+            PermissionSetArn=target.permission_set_arn,
+            PrincipalType=target.principal_type,  # type: ignore[arg-type]
+            PrincipalId=target.principal_id,
+        )
+        return _job(answer["AccountAssignmentCreationStatus"])
+
+    def delete_assignment(self, target: AssignmentTarget) -> Job:
+        """Start deleting. :class:`~accessportal.aws.errors.Gone` when there is nothing to delete."""
+        self._turn()
+        answer = sorted_call(
+            assignment_client().delete_account_assignment,
+            InstanceArn=instance_arn_of(target.permission_set_arn),
+            TargetId=target.account_id,
+            TargetType="AWS_ACCOUNT",
+            PermissionSetArn=target.permission_set_arn,
+            PrincipalType=target.principal_type,  # type: ignore[arg-type]
+            PrincipalId=target.principal_id,
+        )
+        return _job(answer["AccountAssignmentDeletionStatus"])
+
+    def creation_job(self, *, permission_set_arn: str, job_id: str) -> Job:
+        self._turn()
+        answer = sorted_call(
+            assignment_client().describe_account_assignment_creation_status,
+            InstanceArn=instance_arn_of(permission_set_arn),
+            AccountAssignmentCreationRequestId=job_id,
+        )
+        return _job(answer["AccountAssignmentCreationStatus"])
+
+    def deletion_job(self, *, permission_set_arn: str, job_id: str) -> Job:
+        self._turn()
+        answer = sorted_call(
+            assignment_client().describe_account_assignment_deletion_status,
+            InstanceArn=instance_arn_of(permission_set_arn),
+            AccountAssignmentDeletionRequestId=job_id,
+        )
+        return _job(answer["AccountAssignmentDeletionStatus"])
+
+    def is_present(self, target: AssignmentTarget) -> bool:
+        """Read back whether the principal itself (not through a group) is assigned."""
+        token = ""
+        while True:
+            self._turn()
+            answer = sorted_call(
+                assignment_client().list_account_assignments_for_principal,
+                InstanceArn=instance_arn_of(target.permission_set_arn),
+                PrincipalId=target.principal_id,
+                PrincipalType=target.principal_type,  # type: ignore[arg-type]
+                Filter={"AccountId": target.account_id},
+                MaxResults=_PAGE,
+                **({"NextToken": token} if token else {}),  # type: ignore[arg-type]
+            )
+            for row in answer["AccountAssignments"]:
+                # A user's list also holds what their groups are assigned.
+                if (row["AccountId"], row["PermissionSetArn"], row["PrincipalType"], row["PrincipalId"]) == (
+                    target.account_id,
+                    target.permission_set_arn,
+                    target.principal_type,
+                    target.principal_id,
+                ):
+                    return True
+            token = answer.get("NextToken", "")
+            if not token:
+                return False
+
+    def list_accounts_of(self, *, permission_set_arn: str) -> Iterator[str]:
+        """Every account that the permission set is provisioned to."""
+        token = ""
+        while True:
+            self._turn()
+            answer = sorted_call(
+                assignment_client().list_accounts_for_provisioned_permission_set,
+                InstanceArn=instance_arn_of(permission_set_arn),
+                PermissionSetArn=permission_set_arn,
+                MaxResults=_PAGE,
+                **({"NextToken": token} if token else {}),  # type: ignore[arg-type]
+            )
+            yield from answer["AccountIds"]
+            token = answer.get("NextToken", "")
+            if not token:
+                return
+
+    def list_assignments(self, *, account_id: str, permission_set_arn: str) -> Iterator[AssignmentTarget]:
+        """Every assignment of the permission set in the account."""
+        token = ""
+        while True:
+            self._turn()
+            answer = sorted_call(
+                assignment_client().list_account_assignments,
+                InstanceArn=instance_arn_of(permission_set_arn),
+                AccountId=account_id,
+                PermissionSetArn=permission_set_arn,
+                MaxResults=_PAGE,
+                **({"NextToken": token} if token else {}),  # type: ignore[arg-type]
+            )
+            for row in answer["AccountAssignments"]:
+                yield AssignmentTarget(row["PrincipalType"], row["PrincipalId"], row["AccountId"], row["PermissionSetArn"])
+            token = answer.get("NextToken", "")
+            if not token:
+                return
+
+    def _turn(self) -> None:
+        if not self._pace.wait_for_turn():
+            raise Throttled("PortalPace", "Too many calls to IAM Identity Center are waiting for their turn")
+
+
+def instance_arn_of(permission_set_arn: str) -> str:
+    """The instance that a permission set belongs to: its ARN names it (``arn:aws:sso:::permissionSet/ssoins-…/ps-…``)."""
+    match = re.fullmatch(r"arn:([^:]+):sso:::(?:permissionSet|instance)/(ssoins-[0-9A-Za-z.-]+)/ps-[0-9A-Za-z.-]+", permission_set_arn)
+    if match is None:
+        raise Refused("InvalidArn", f"{permission_set_arn!r} is not the ARN of a permission set")
+    return f"arn:{match[1]}:sso:::instance/{match[2]}"
+
+
+def _job(row: object) -> Job:
+    assert isinstance(row, dict)
+    return Job(job_id=row["RequestId"], status=JobStatus(row["Status"]), reason=row.get("FailureReason", ""))

@@ -1,0 +1,99 @@
+"""What parallel workers agree on: call slots at a steady pace, a limited number of seats, and how far somebody watches.
+
+One small table, ``Coordination`` (PK ``name``). Nothing here is a durable fact: losing the table costs a moment of pace.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.expressions.condition import size
+
+from accessportal.kernel.clock import from_epoch
+from accessportal.store.base import PortalModel, register
+from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
+
+
+@register
+class CoordinationItem(PortalModel):
+    """``next_at``/``until`` are epoch seconds with milliseconds; ``holders`` are whoever has a seat."""
+
+    base_table_name = "Coordination"
+
+    class Meta:
+        table_name = "Coordination"
+        billing_mode = "PAY_PER_REQUEST"
+
+    name = UnicodeAttribute(hash_key=True)
+    next_at = NumberAttribute(null=True)
+    holders = UnicodeSetAttribute(null=True)
+    until = NumberAttribute(null=True)
+
+
+def reserve_slot(name: str, *, gap_seconds: float, longest_wait_seconds: float, now: datetime) -> datetime | None:
+    """The moment at which the caller may make its one call, all callers together ``gap_seconds`` apart.
+
+    ``None`` when the queue is longer than ``longest_wait_seconds``; then nothing is reserved. One write while others are
+    calling, two at most when idle. Callers' clocks must agree to well under the gap times the burst they can afford.
+    """
+    now_at = round(now.timestamp(), 3)
+    queued = Change(
+        CoordinationItem,
+        name,
+        [CoordinationItem.next_at.set(CoordinationItem.next_at + gap_seconds)],
+        CoordinationItem.next_at.between(now_at, round(now_at + longest_wait_seconds, 3)),
+    )
+    first = Upsert(
+        CoordinationItem,
+        name,
+        [CoordinationItem.next_at.set(round(now_at + gap_seconds, 3))],
+        CoordinationItem.next_at.does_not_exist() | (CoordinationItem.next_at < now_at),
+    )
+    for step, is_queued in ((queued, True), (first, False), (queued, True)):
+        try:
+            item = update_one(step)
+        except ConditionFailed:
+            continue
+        assert isinstance(item, CoordinationItem)
+        return from_epoch(item.next_at - gap_seconds) if is_queued else now
+    return None
+
+
+def take_seat(name: str, *, holder: str, seats: int) -> Upsert:
+    """The transaction step that gives ``holder`` one of ``seats``; its condition fails when all are taken.
+
+    Taking it twice is harmless. It is freed by :func:`leave_seat` in the transaction that ends the need for it, so a crash
+    never frees a seat that is in use nor keeps one that is not.
+    """
+    holders = CoordinationItem.holders
+    free = holders.does_not_exist() | (size(holders) < seats) | holders.contains(holder)
+    return Upsert(CoordinationItem, name, [holders.add({holder})], free)
+
+
+def leave_seat(name: str, *, holder: str) -> Upsert:
+    """The transaction step that frees ``holder``'s seat, held or not."""
+    return Upsert(
+        CoordinationItem,
+        name,
+        [CoordinationItem.holders.delete({holder})],
+        CoordinationItem.name.exists() | CoordinationItem.name.does_not_exist(),
+    )
+
+
+def claim_watch(name: str, *, needed_until: datetime, until: datetime) -> bool:
+    """Whether the caller is to watch ``name`` until ``until``: true unless somebody said that they watch until ``needed_until``.
+
+    Only saves doubled effort; whoever relies on being watched must be safe without.
+    """
+    step = Upsert(
+        CoordinationItem,
+        name,
+        [CoordinationItem.until.set(round(until.timestamp(), 3))],
+        CoordinationItem.until.does_not_exist() | (CoordinationItem.until < round(needed_until.timestamp(), 3)),
+    )
+    try:
+        update_one(step)
+    except ConditionFailed:
+        return False
+    return True
