@@ -1,0 +1,11 @@
+"""The room's Django app: it owns one small table, the heartbeats."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ObserveConfig(AppConfig):
+    name = "accessportal.observe"
+    label = "observe"
+    verbose_name = "Health"

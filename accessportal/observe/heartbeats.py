@@ -1,0 +1,46 @@
+"""Signs of life of the background parts. They say that the machinery turns, never that a piece of work was done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from accessportal.observe.models import Heartbeat
+
+WORKER = "worker"
+# The worker beats when it starts and with every tick (once a minute): three missed ticks are a dead worker.
+FRESH_FOR = timedelta(minutes=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The last sign of life of a part. ``detail`` is what it reported; ``is_ok`` whether that run succeeded."""
+
+    part: str
+    beat_at: datetime
+    is_ok: bool
+    detail: Mapping[str, Any]
+
+    def is_fresh(self, now: datetime) -> bool:
+        return now - self.beat_at < FRESH_FOR
+
+
+def beat(part: str, *, now: datetime, is_ok: bool = True, detail: Mapping[str, Any] | None = None) -> None:
+    """``part`` is alive at ``now``; ``detail`` must be JSON."""
+    Heartbeat.objects.update_or_create(part=part, defaults={"beat_at": now, "is_ok": is_ok, "detail": dict(detail or {})})
+
+
+def last_beat(part: str) -> Beat | None:
+    """The last sign of life, or ``None`` when there never was one."""
+    row = Heartbeat.objects.filter(part=part).first()
+    return None if row is None else _beat(row)
+
+
+def all_beats() -> tuple[Beat, ...]:
+    return tuple(_beat(row) for row in Heartbeat.objects.order_by("part"))
+
+
+def _beat(row: Heartbeat) -> Beat:
+    return Beat(part=row.part, beat_at=row.beat_at, is_ok=row.is_ok, detail=row.detail)

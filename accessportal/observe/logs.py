@@ -1,0 +1,87 @@
+"""Logging, for ``settings``: one line of JSON per event in production, plain lines in the demo, never a secret in either."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+_HIDDEN = "[hidden]"
+_SECRET_NAME = re.compile(
+    r"pass(word|phrase|wd)|secret|token|authorization|cookie|credential|signature|session_?(id|key)|api_?key|access_?key", re.IGNORECASE
+)
+# What follows a secret's name inside a text: a query string, a header, a key=value pair.
+_SECRET_IN_TEXT = re.compile(
+    r"((?:[\w-]*(?:password|secret|token|signature|credential|cookie|api[_-]?key)[\w-]*|sessionid|authorization)"
+    r"['\"]?\s*[=:]\s*(?:bearer\s+|basic\s+)?['\"]?)[^\s&'\",;)}\]]+",
+    re.IGNORECASE,
+)
+
+
+def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """A structlog processor: nothing named like a secret, and nothing that follows such a name in a text, is written."""
+    return {name: _HIDDEN if _SECRET_NAME.search(name) else _cleaned(value) for name, value in event.items()}
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SECRET_IN_TEXT.sub(rf"\1{_HIDDEN}", value)
+    if isinstance(value, dict):
+        return {name: _HIDDEN if _SECRET_NAME.search(str(name)) else _cleaned(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(inner) for inner in value]
+    return value
+
+
+_SHARED: tuple[Processor, ...] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.ExtraAdder(),
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.stdlib.PositionalArgumentsFormatter(),
+)
+
+
+def configure_structlog() -> None:
+    """structlog's own loggers hand over to the standard library's, so that everything leaves by the same handler."""
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, *_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
+    """Django's ``LOGGING``: everything to standard error, so that the output of commands stays clean.
+
+    ``level`` is for our own and the job queue's events; libraries speak from WARNING on.
+    """
+    ending: list[Processor] = (
+        [structlog.processors.dict_tracebacks, hide_secrets, structlog.processors.JSONRenderer()]
+        if as_json
+        else [structlog.processors.format_exc_info, hide_secrets, structlog.dev.ConsoleRenderer(colors=False)]
+    )
+    formatter = {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "foreign_pre_chain": list(_SHARED),
+        "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending],
+    }
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"events": formatter},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "events"}},
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {
+            "accessportal": {"level": level},
+            "django_structlog": {"level": level},
+            "django-q": {"level": level},
+            # django-structlog tells every request once already.
+            "django.request": {"level": "ERROR"},
+            "django.server": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
+        },
+    }
