@@ -116,7 +116,7 @@ def tables(twin: Twin) -> None:
 def _client(service: str) -> Any:
     # Kept between tests: a client holds no state of the twin, and making one costs up to 80 ms.
     config = Config(region_name=REGION, retries={"total_max_attempts": 1, "mode": "standard"})
-    return _session().client(service, config=config)
+    return _session().client(service, config=config)  # type: ignore[call-overload]
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from accessportal.kernel.clock import Clock
 from accessportal.twin.facts import Facts
-from accessportal.twin.protocol import Answer, LostAnswer, TwinError, json_answer, parse
+from accessportal.twin.protocol import Answer, LostAnswerError, TwinError, json_answer, parse
 from accessportal.twin.settings import TwinSettings
 
 CREATE = "CREATE"
@@ -91,7 +91,7 @@ class IdentityCenterTwin:
     def answer(self, operation: str, body: bytes, forward: Callable[[], Answer]) -> Answer:
         """AWS's answer to one sso-admin call; what does not concern assignments goes to ``forward``.
 
-        Raises ``LostAnswer`` when the client is to get none, although the call took effect.
+        Raises ``LostAnswerError`` when the client is to get none, although the call took effect.
         """
         with self.lock:
             now = self._now()
@@ -102,7 +102,7 @@ class IdentityCenterTwin:
             except TwinError as error:
                 return error.answer()
             if self._happens(self.settings.lose_answer):
-                raise LostAnswer(operation)
+                raise LostAnswerError(operation)
             return answer
 
     def assignments(self) -> frozenset[AssignmentKey]:

@@ -14,7 +14,7 @@ from moto.core.models import botocore_stubber
 from accessportal.kernel.clock import Clock
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import IdentityCenterTwin
-from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswer
+from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError
 from accessportal.twin.repairs import repair_moto
 from accessportal.twin.settings import TwinSettings
 
@@ -40,11 +40,11 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
                 return forward()
             try:
                 return front.answer(operation, _body(request), lambda: Answer(*forward()))
-            except LostAnswer as lost:
+            except LostAnswerError as lost:
                 raise ConnectionClosedError(endpoint_url=request.url) from lost
 
     with mock_aws():
-        botocore_stubber.process_request = process_request
+        botocore_stubber.process_request = process_request  # type: ignore[method-assign]
         try:
             yield front
         finally:
@@ -52,11 +52,11 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
 
 
 def _operation(request: AWSPreparedRequest) -> str | None:
-    target = request.headers.get("X-Amz-Target", "")
+    target: str | bytes = request.headers.get("X-Amz-Target", "")
     name = target.decode() if isinstance(target, bytes) else target
     return name.removeprefix(TARGET_PREFIX) if name.startswith(TARGET_PREFIX) else None
 
 
 def _body(request: AWSPreparedRequest) -> bytes:
-    body = request.body or b""
+    body: Any = request.body or b""
     return body.encode() if isinstance(body, str) else bytes(body)

@@ -33,7 +33,7 @@ class TwinError(Exception):
         return json_answer({"__type": self.code, "message": self.message, "Message": self.message}, status=self.status)
 
 
-class LostAnswer(Exception):
+class LostAnswerError(Exception):
     """The call took effect; the client must get no answer."""
 
 
@@ -50,6 +50,8 @@ def parse(operation: str, body: bytes) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise TwinError("SerializationException", "The body is not an object")
     shape = _model().operation_model(operation).input_shape
+    if shape is None:
+        return payload
     for name in shape.required_members:
         if payload.get(name) is None:
             raise _invalid(name, "Member must not be null")
@@ -66,7 +68,7 @@ def _check(name: str, value: Any, shape: Shape) -> None:
     size = len(value) if isinstance(value, str) else value
     if isinstance(size, int) and not limits.get("min", size) <= size <= limits.get("max", size):
         raise _invalid(name, f"Member must have a length or value from {limits.get('min')} to {limits.get('max')}")
-    if "pattern" in limits and not re.fullmatch(limits["pattern"], value):
+    if "pattern" in limits and not re.fullmatch(str(limits["pattern"]), str(value)):
         raise _invalid(name, f"Member must satisfy regular expression pattern: {limits['pattern']}")
     if "enum" in limits and value not in limits["enum"]:
         raise _invalid(name, f"Member must satisfy enum value set: {limits['enum']}")

@@ -9,7 +9,7 @@ from moto.ssoadmin.models import PermissionSet
 
 def repair_moto() -> None:
     """Permission sets get ARNs of AWS's shape; accounts made in the same instant are paged apart. Repeating it changes nothing."""
-    PermissionSet.generate_id = staticmethod(_permission_set_arn)
+    PermissionSet.generate_id = staticmethod(_permission_set_arn)  # type: ignore[method-assign]
     # moto's page token names an account by its time of joining, which two accounts may share.
     PAGINATION_MODEL["list_accounts"]["unique_attribute"] = "Id"
 

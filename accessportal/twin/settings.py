@@ -61,9 +61,17 @@ def _checked(name: str, value: Any) -> Any:
             raise ValueError('role_quotas: must be an object of account ids and whole numbers, like {"111122223333": 0}')
         return dict(value)
     kind = type(defaults[name])
-    if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
-        raise ValueError(f"{name}: must be a {'whole ' if kind is int else ''}number, not {value!r}")
-    if value < 0 or (name in _CHANCES and value > 1) or (name == "page_size" and not 1 <= value <= 100):
-        limit = "from 0 to 1" if name in _CHANCES else "from 1 to 100" if name == "page_size" else "0 or more"
-        raise ValueError(f"{name}: must be {limit}, not {value!r}")
+    if type(value) not in ((int,) if kind is int else (int, float)) or not _in_range(name, value):
+        raise ValueError(f"{name}: must be {_range_words(name, kind)}, not {value!r}")
     return kind(value)
+
+
+def _in_range(name: str, value: float) -> bool:
+    if name in _CHANCES:
+        return 0 <= value <= 1
+    return 1 <= value <= 100 if name == "page_size" else value >= 0
+
+
+def _range_words(name: str, kind: type) -> str:
+    limits = "from 0 to 1" if name in _CHANCES else "from 1 to 100" if name == "page_size" else "that is 0 or more"
+    return f"a {'whole ' if kind is int else ''}number {limits}"
