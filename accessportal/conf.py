@@ -45,9 +45,19 @@ class Conf(BaseSettings):
     purge_after_days: int = Field(default=90, ge=1)
     identity_center_calls_per_second: float = Field(default=18.0, gt=0, le=20)
     identity_center_open_creations: int = Field(default=10, ge=1, le=10)
-    workers: int = Field(default=2, ge=1)
+    workers: int = Field(default=4, ge=1)
     log_level: str = "INFO"
     log_json: bool = True
+    metrics_token: SecretStr = SecretStr("")
+    demo_password: SecretStr = SecretStr("")
+
+    @field_validator("log_level")
+    @classmethod
+    def _log_level_is_known(cls, value: str) -> str:
+        known = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+        if value.upper() not in known:
+            raise ValueError(f"PORTAL_LOG_LEVEL must be one of {', '.join(known)}")
+        return value.upper()
 
     @field_validator("database_url")
     @classmethod

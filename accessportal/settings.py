@@ -10,6 +10,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from accessportal.conf import ROOT, conf
+from accessportal.observe.logs import configure_structlog, logging_settings
 
 _conf = conf()
 
@@ -19,6 +20,7 @@ DEMO = _conf.demo
 OPERATOR_GROUP = _conf.operator_group
 AUDITOR_GROUP = _conf.auditor_group
 AWS_START_URL = _conf.aws_start_url
+METRICS_TOKEN = _conf.metrics_token.get_secret_value()
 
 SECRET_KEY = _conf.secret_key.get_secret_value()
 if not SECRET_KEY:
@@ -111,7 +113,9 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+# The demo serves static files from where they lie; a production image collects them once.
+WHITENOISE_USE_FINDERS = DEMO or DEBUG
+STATIC_ROOT = None if WHITENOISE_USE_FINDERS else BASE_DIR / "staticfiles"
 _bootstrap = find_spec("bootstrap")
 if _bootstrap is None or not _bootstrap.submodule_search_locations:
     raise ImproperlyConfigured("The package bootstrap-wrapper is not installed: pip install -r requirements.txt")
@@ -156,13 +160,17 @@ if _conf.secure:
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 
-# retry must exceed timeout, or a long task is started twice (the work itself stands that, the queue's figures don't).
+LOGGING = logging_settings(level=_conf.log_level, as_json=_conf.log_json)
+configure_structlog()
+
+# retry must exceed every task's timeout (the longest is in accessportal.jobs.schedules), or a long task is started twice
+# (the work itself stands that, the queue's figures don't).
 Q_CLUSTER = {
     "name": "accessportal",
     "orm": "default",
     "workers": _conf.workers,
     "timeout": 150,
-    "retry": 200,
+    "retry": 1000,
     "max_attempts": 1,
     "ack_failures": True,
     "catch_up": False,
