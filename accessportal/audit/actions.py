@@ -60,10 +60,11 @@ ACTIONS: dict[str, ActionSpec] = {
     "rule.changed": _spec("Rule changed", "version", "hash", "old_hash"),
     "rule.removed": _spec("Rule removed", "version", "old_hash"),
     # directory
-    "person.created": _spec("Person created", "email", "state"),
+    "person.created": _spec("Person created", "email", "name", "state"),
     "person.enabled": _spec("Person enabled", "state"),
     "person.disabled": _spec("Person disabled", "state"),
     "group.created": _spec("Group created", "group_id", "parent_id", "name"),
+    "group.deleted": _spec("Group deleted", "group_id", "name"),
     "membership.granted": _spec("Membership granted", "email", "group_id", "role"),
     "membership.revoked": _spec("Membership revoked", "email", "group_id", "role"),
 }

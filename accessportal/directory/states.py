@@ -20,27 +20,53 @@ class GroupRole(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """``email`` is as typed; ``key`` is the folded form that every other record refers to."""
+    """``email`` is as typed; ``key`` is the folded form that every other record refers to.
+
+    ``version`` and ``audit_head`` say where its chain in the audit log ends; memberships are told in the same chain.
+    """
 
     key: str
     email: str
     name: str
     state: State
     created_at: datetime
+    version: int = 0
+    audit_head: str = ""
 
     @property
     def is_enabled(self) -> bool:
         return self.state is State.ENABLED
 
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return person_entity(self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """``group_id`` is the path (``/engineering/payments``); its ancestors are the leading parts of the path."""
+    """``group_id`` is the path (``/engineering/payments``); its ancestors are the leading parts of the path.
+
+    ``member_count`` and ``child_count`` count the memberships and the groups directly in it, not those further below.
+    """
 
     group_id: str
     name: str
     description: str
     state: State
+    member_count: int = 0
+    child_count: int = 0
+    version: int = 0
+    audit_head: str = ""
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.state is State.ENABLED
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return group_entity(self.group_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +85,11 @@ class Crowd:
 
     people: tuple[Person, ...]
     missing_groups: tuple[str, ...] = ()
+
+
+def person_entity(key: str) -> str:
+    return f"person#{key}"
+
+
+def group_entity(group_id: str) -> str:
+    return f"group#{group_id}"

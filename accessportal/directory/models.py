@@ -1,0 +1,110 @@
+"""The AccessManagement item (seed 001) and its keys. Key strings of this table are built here and nowhere else."""
+
+from __future__ import annotations
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
+
+from accessportal.store.base import PortalModel, register
+
+PEOPLE = "U"
+GROUPS = "G"
+HIERARCHY = "GH"
+_MEMBERS = "M"
+
+
+class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
+    """The seed's only index: every person, every group, every branch of the tree, and (our addition) a group's members."""
+
+    class Meta:
+        index_name = "siKey1-pk-index"
+        projection = AllProjection()
+
+    si_key1 = UnicodeAttribute(hash_key=True, attr_name="siKey1")
+    pk = UnicodeAttribute(range_key=True)
+
+
+@register
+class DirectoryItem(PortalModel):
+    """A person, a membership, a group or a branch of the tree: the keys tell which. Times are ISO, as in the seed.
+
+    One class for all four kinds: a subclass for each would hide items of a kind whose module was not imported.
+    """
+
+    base_table_name = "AccessManagement"
+
+    class Meta:
+        table_name = "AccessManagement"
+        billing_mode = "PAY_PER_REQUEST"
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    si_key1 = UnicodeAttribute(null=True, attr_name="siKey1")
+    state = UnicodeAttribute(null=True)
+    created_at = UnicodeAttribute(null=True, attr_name="createdAt")
+    created_by = UnicodeAttribute(null=True, attr_name="createdBy")
+    updated_at = UnicodeAttribute(null=True, attr_name="updatedAt")
+    updated_by = UnicodeAttribute(null=True, attr_name="updatedBy")
+    # a person
+    email = UnicodeAttribute(null=True)
+    display_name = UnicodeAttribute(null=True, attr_name="displayName")
+    # a membership
+    role = UnicodeAttribute(null=True)
+    # a group
+    id = UnicodeAttribute(null=True)
+    name = UnicodeAttribute(null=True)
+    description = UnicodeAttribute(null=True)
+    # How many memberships and groups directly below: the only strong answer to "is it empty" (an index lags).
+    member_count = NumberAttribute(null=True, attr_name="memberCount")
+    child_count = NumberAttribute(null=True, attr_name="childCount")
+    # a person or a group
+    version = NumberAttribute(null=True)
+    audit_head = UnicodeAttribute(null=True)
+
+    kind_index = KindIndex()
+
+
+Key = tuple[str, str]
+_PERSON_PREFIX = "U:"
+_GROUP_PREFIX = "G:"
+
+
+def person_pk(person: str) -> str:
+    """The partition of a person and their memberships; also the start of every ``pk`` whose address starts so."""
+    return _PERSON_PREFIX + person
+
+
+def group_pk(group_id: str) -> str:
+    """The partition of a group and its branches; also the start of every ``pk`` of a group whose path starts so."""
+    return _GROUP_PREFIX + group_id
+
+
+def person_key(person: str) -> Key:
+    return person_pk(person), person_pk(person)
+
+
+def membership_key(person: str, group_id: str) -> Key:
+    return person_pk(person), group_pk(group_id)
+
+
+def group_key(group_id: str) -> Key:
+    return group_pk(group_id), group_pk(group_id)
+
+
+def branch_key(parent_id: str, group_id: str) -> Key:
+    return group_pk(parent_id), group_pk(group_id)
+
+
+def members_of(group_id: str) -> str:
+    """``siKey1`` of the memberships of one group."""
+    return f"{_MEMBERS}:{group_id}"
+
+
+def person_in(item: DirectoryItem) -> str:
+    """The folded address in the partition key of a person or a membership."""
+    return item.pk.removeprefix(_PERSON_PREFIX)
+
+
+def group_in(item: DirectoryItem) -> str:
+    """The group in the sort key of a membership or a group."""
+    return item.sk.removeprefix(_GROUP_PREFIX)
