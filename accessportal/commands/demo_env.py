@@ -1,0 +1,86 @@
+"""What ``runportal`` gives every process it starts: one environment that can only ever reach the local twin.
+
+Imported by ``manage.py`` before Django reads its settings, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shlex
+import socket
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parent.parent.parent / ".portal"
+ENV_FILE = HOME / "env"
+REGION = "eu-central-1"
+_SHARED = ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
+
+def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Path = HOME) -> None:
+    """Turn ``environ`` into the demo's: the twin's address, no other AWS account, a kept secret key, demo sign-in on.
+
+    Every ``AWS_`` variable of the caller is dropped first: a profile, a session token or a service's own endpoint in it
+    would lead the demo to a real account.
+    """
+    for name in [name for name in environ if name.startswith("AWS_")]:
+        del environ[name]
+    home.mkdir(mode=0o700, exist_ok=True)
+    environ.update(
+        AWS_ENDPOINT_URL=f"http://127.0.0.1:{free_port()}",
+        AWS_REGION=REGION,
+        AWS_DEFAULT_REGION=REGION,
+        # Not secrets: the twin takes any.
+        AWS_ACCESS_KEY_ID="local-twin",
+        AWS_SECRET_ACCESS_KEY="local-twin",  # noqa: S106
+        AWS_EC2_METADATA_DISABLED="true",
+        PORTAL_DEMO="true",
+        PORTAL_SECURE="false",
+    )
+    environ.setdefault("PORTAL_SECRET_KEY", kept_secret(home / "secret-key", length=50))
+    environ.setdefault("PORTAL_DATABASE_URL", f"sqlite:///{home / 'portal.sqlite3'}")
+    environ.setdefault("PORTAL_LOG_JSON", "false")
+
+
+def kept_secret(path: Path, *, length: int) -> str:
+    """The secret in ``path``, made of ``length`` random characters the first time; readable by its owner alone."""
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(length)[:length] + "\n")
+    return path.read_text().strip()
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def is_port_free(host: str, port: int) -> bool:
+    try:
+        with socket.create_server((host, port)):
+            return True
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def published(environ: Mapping[str, str], *, path: Path = ENV_FILE) -> Iterator[None]:
+    """While this lasts, ``.portal/env`` tells other terminals where the twin and the database are.
+
+    The file goes at the end, so that no later command is sent to a twin that is dead.
+    """
+    names = [name for name in environ if name in _SHARED or (name.startswith("PORTAL_") and name != "PORTAL_DEMO_PASSWORD")]
+    fresh = path.with_suffix(".new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.writelines(f"{name}={shlex.quote(environ[name])}\n" for name in sorted(names))
+    fresh.replace(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from accessportal.jobs.schedules import apply_schedules
+from accessportal.kernel.clock import SystemClock
+
+
+class Command(BaseCommand):
+    # It lives here because the queue is known to this room alone.
+    help = (
+        "Write the list of schedules (tick, reconcile_assignments, sync_catalog) into the queue's table. May be repeated. "
+        "Example: python manage.py apply_schedules --json"
+    )
+    requires_system_checks: ClassVar[Any] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object, for programs")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        outcome = apply_schedules(now=SystemClock().now())
+        if options["as_json"]:
+            self.stdout.write(json.dumps({"schedules": outcome}, indent=2))
+            return
+        for name, change in outcome.items():
+            self.stdout.write(f"{name}: {change}")

@@ -1,0 +1,71 @@
+"""The one list of what runs by itself, and how it gets into the queue's table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django_q.models import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class JobSchedule:
+    """``task`` every ``minutes``, killed after ``timeout_seconds`` (its work is picked up by the next run)."""
+
+    name: str
+    task: str
+    minutes: int
+    timeout_seconds: int
+
+
+# The queue looks at schedules every 30 s, so a tick comes 60 to 95 s after the last one: the tick's look-ahead covers that.
+SCHEDULES: tuple[JobSchedule, ...] = (
+    JobSchedule("tick", "accessportal.jobs.tasks.tick", minutes=1, timeout_seconds=150),
+    JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=840),
+    JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
+)
+
+_OURS = "accessportal.jobs."
+
+
+def apply_schedules(*, now: datetime) -> dict[str, str]:
+    """Of our tasks the queue's table schedules exactly these; says of each what changed.
+
+    ``added``, ``changed``, ``kept``, or ``removed`` for one that is no longer listed. A kept schedule keeps its next run,
+    unless that lies further away than one period (a clock that was wrong once must not stop the tick for long).
+    """
+    outcome: dict[str, str] = {}
+    with transaction.atomic():
+        for gone in Schedule.objects.filter(func__startswith=_OURS).exclude(name__in=[job.name for job in SCHEDULES]):
+            outcome[str(gone.name)] = "removed"
+            gone.delete()
+        for job in SCHEDULES:
+            outcome[job.name] = _apply(job, now)
+    return outcome
+
+
+def _apply(job: JobSchedule, now: datetime) -> str:
+    wanted = {
+        "func": job.task,
+        "schedule_type": Schedule.MINUTES,
+        "minutes": job.minutes,
+        "repeats": -1,
+        "kwargs": repr({"q_options": {"timeout": job.timeout_seconds}}),
+    }
+    rows = list(Schedule.objects.filter(name=job.name).order_by("pk"))
+    for double in rows[1:]:
+        double.delete()
+    if not rows:
+        Schedule.objects.create(name=job.name, next_run=now, **wanted)
+        return "added"
+    row = rows[0]
+    is_same = all(getattr(row, field) == value for field, value in wanted.items())
+    is_near = row.next_run is not None and row.next_run <= now + timedelta(minutes=job.minutes)
+    if is_same and is_near:
+        return "kept"
+    for field, value in wanted.items():
+        setattr(row, field, value)
+    row.next_run = row.next_run if is_near else now
+    row.save()
+    return "changed"
