@@ -7,6 +7,8 @@ import os
 from django.apps import AppConfig
 from django.conf import settings
 
+from accessportal.access_requests import operations as access_requests
+from accessportal.assignments import operations as assignments
 from accessportal.conf import Conf, conf
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
@@ -21,6 +23,19 @@ class AccessPortalConfig(AppConfig):
         export_aws_settings(conf())
         configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
         configure_cursors(settings.SECRET_KEY)
+        assignments.configure(
+            assignments.Limits(
+                calls_per_second=conf().identity_center_calls_per_second,
+                open_creations=conf().identity_center_open_creations,
+            )
+        )
+        access_requests.configure(
+            access_requests.WorkflowSettings(
+                decide_within_seconds=conf().decide_within_seconds,
+                purge_after_days=conf().purge_after_days,
+                operator_group=conf().operator_group,
+            )
+        )
 
 
 def export_aws_settings(values: Conf) -> None:

@@ -1,0 +1,1 @@
+"""The one workflow for every kind of access: ask, decide, grant, extend, end, revoke, prove."""

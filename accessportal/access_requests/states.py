@@ -186,3 +186,36 @@ class Preview:
     held_until: datetime | None = None
     held_by_request: str = ""
     facts: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A request in words for pages and commands. ``title`` is like ``payments-prod · ReadOnlyAccess``."""
+
+    title: str
+    account_name: str
+    ou_path: str
+    tags: Mapping[str, str]
+    session_seconds: int
+    subject_name: str
+    requested_by_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One item of a job that failed; the others went on."""
+
+    request_id: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class TickReport:
+    """What a tick did, counted, and which items failed. ``waiting`` are those that wait for something outside."""
+
+    lapsed: int
+    expired: int
+    granted: int
+    revoked: int
+    waiting: int
+    failures: tuple[Failure, ...]

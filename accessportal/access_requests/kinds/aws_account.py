@@ -1,0 +1,130 @@
+"""Kind ``aws_account``: a permission set in an AWS account, through an IAM Identity Center assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.states import AccessRequest
+from accessportal.assignments import operations as assignments
+from accessportal.assignments.states import AssignmentKey, Proof, Waiting
+from accessportal.catalog import queries as catalog
+from accessportal.catalog.states import Account, PermissionSet, Principal, PrincipalType
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.rules.states import Question
+from accessportal.store.transactions import Guard
+
+
+class AwsAccount:
+    """Targets are given as ``{"account": id or name, "permission_set": name}``."""
+
+    name = "aws_account"
+
+    def resolve(
+        self,
+        *,
+        target: Mapping[str, str],
+        subject: str,
+        subject_groups: frozenset[str] | None,
+        duration_seconds: int | None,
+        ticket_id: str | None,
+    ) -> Resolved:
+        account = _account(target.get("account", ""))
+        permission_set = _permission_set(target.get("permission_set", ""))
+        principal = _principal(subject)
+        return Resolved(
+            stored={
+                "account_id": account.account_id,
+                "account_name": account.name,
+                "permission_set": permission_set.name,
+                "permission_set_arn": permission_set.arn,
+                "principal_type": principal.principal_type.value,
+                "principal_id": principal.principal_id,
+            },
+            account_id=account.account_id,
+            permission_set=permission_set.name,
+            title=f"{account.name} · {permission_set.name}",
+            session_seconds=permission_set.session_seconds,
+            evidence={
+                "account_name": account.name,
+                "ou_path": account.ou_path,
+                "tags": None if account.tags is None else dict(account.tags),
+                "session_seconds": permission_set.session_seconds,
+            },
+            question=Question(
+                kind=self.name,
+                subject=subject,
+                subject_groups=subject_groups,
+                account_id=account.account_id,
+                account_name=account.name,
+                ou_path=account.ou_path,
+                tags=account.tags,
+                permission_set=permission_set.name,
+                duration_seconds=duration_seconds,
+                ticket_id=ticket_id,
+            ),
+        )
+
+    def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+        return assignments.hold(
+            key=_key(request), claim=request.request_id, guards=guards, subject=request.subject_id, actor=actor, clock=clock
+        )
+
+    def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
+        return assignments.release(key=_key(request), claim=request.request_id, subject=request.subject_id, actor=actor, clock=clock)
+
+    def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        names = ("account_id", "permission_set_arn", "principal_type", "principal_id")
+        return all(one[name] == other[name] for name in names)
+
+
+def _key(request: AccessRequest) -> AssignmentKey:
+    return AssignmentKey(
+        principal_type=PrincipalType(request.target["principal_type"]),
+        principal_id=request.target["principal_id"],
+        account_id=request.target["account_id"],
+        permission_set_arn=request.target["permission_set_arn"],
+    )
+
+
+def _account(text: str) -> Account:
+    wanted = text.strip()
+    if not wanted:
+        raise InvalidRequest("An account is needed: choose one by name or 12-digit id.", code="account_missing", field="account")
+    account = catalog.find_account(account=wanted)
+    if account is None:
+        shown = wanted if len(wanted) <= 60 else wanted[:60] + "…"
+        text = f"There is no account “{shown}”. Search by name, or give its 12-digit id."
+        raise InvalidRequest(text, code="account_unknown", field="account")
+    if account.is_management:
+        text = f"{account.name} is the management account; IAM Identity Center gives no delegated access to it. Choose another account."
+        raise InvalidRequest(text, code="account_is_management", field="account")
+    if account.status != "ACTIVE":
+        text = f"The account {account.name} is {account.status.lower()} and takes no new access."
+        raise InvalidRequest(text, code="account_not_active", field="account")
+    return account
+
+
+def _permission_set(text: str) -> PermissionSet:
+    wanted = text.strip()
+    if not wanted:
+        raise InvalidRequest("A permission set is needed: choose one from the list.", code="permission_set_missing", field="permission_set")
+    permission_set = catalog.find_permission_set(name=wanted)
+    if permission_set is None:
+        shown = wanted if len(wanted) <= 60 else wanted[:60] + "…"
+        text = f"There is no permission set “{shown}”. Choose one from the list."
+        raise InvalidRequest(text, code="permission_set_unknown", field="permission_set")
+    return permission_set
+
+
+def _principal(subject: str) -> Principal:
+    is_group = subject.startswith("/")
+    principal = catalog.find_group_principal(group_id=subject) if is_group else catalog.find_user_principal(email=subject)
+    if principal is None:
+        what = f"the group {subject}" if is_group else f"a user with the e-mail address {subject}"
+        text = f"IAM Identity Center does not know {what}. It must be provisioned there first; then try again after the next catalog sync."
+        raise InvalidRequest(text, code="principal_unknown", field="subject")
+    return principal

@@ -1,0 +1,121 @@
+"""The ActiveRequests item (seed 000 and the design's data model). Keys, attributes and ``ExpirationIndex`` are a contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pynamodb.attributes import BooleanAttribute, ListAttribute, MapAttribute, NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
+
+from accessportal.store.base import PortalModel, register
+
+
+class ExpirationIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By status, nearest end or deadline first."""
+
+    class Meta:
+        index_name = "ExpirationIndex"
+        projection = AllProjection()
+
+    status = UnicodeAttribute(hash_key=True)
+    expires_at = NumberAttribute(range_key=True)
+
+
+class SubjectIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By whom the access is for."""
+
+    class Meta:
+        index_name = "SubjectIndex"
+        projection = AllProjection()
+
+    subject_id = UnicodeAttribute(hash_key=True)
+    requested_at = NumberAttribute(range_key=True)
+
+
+class AccountIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By AWS account."""
+
+    class Meta:
+        index_name = "AccountIndex"
+        projection = AllProjection()
+
+    account_id = UnicodeAttribute(hash_key=True)
+    requested_at = NumberAttribute(range_key=True)
+
+
+class OpenIndex(GlobalSecondaryIndex["RequestItem"]):
+    """What a subject holds or waits for now; sparse, so it costs what is open and not what ever was."""
+
+    class Meta:
+        index_name = "OpenIndex"
+        projection = AllProjection()
+
+    open_subject = UnicodeAttribute(hash_key=True)
+    expires_at = NumberAttribute(range_key=True)
+
+
+class WorkIndex(GlobalSecondaryIndex["RequestItem"]):
+    """What must be carried out; sparse."""
+
+    class Meta:
+        index_name = "WorkIndex"
+        projection = AllProjection()
+
+    work = UnicodeAttribute(hash_key=True)
+    work_due_at = NumberAttribute(range_key=True)
+
+
+@register
+class RequestItem(PortalModel):
+    """One request. Times are epoch seconds, whole for the seed's attributes; ``work_due_at`` has milliseconds."""
+
+    base_table_name = "ActiveRequests"
+
+    class Meta:
+        table_name = "ActiveRequests"
+        billing_mode = "PAY_PER_REQUEST"
+
+    request_id = UnicodeAttribute(hash_key=True)
+    subject_id = UnicodeAttribute()
+    rule_name = UnicodeAttribute()
+    ticket_id = UnicodeAttribute()
+    account_id = UnicodeAttribute(null=True)
+    permission_set = UnicodeAttribute(null=True)
+    status = UnicodeAttribute()
+    requested_at = NumberAttribute()
+    expires_at = NumberAttribute()
+    revoked_at = NumberAttribute(null=True)
+    approval_required = BooleanAttribute()
+
+    kind = UnicodeAttribute()
+    target: Any = MapAttribute()
+    requested_by = UnicodeAttribute()
+    reason = UnicodeAttribute()
+    duration_seconds = NumberAttribute()
+    submission_id = UnicodeAttribute()
+    extends = UnicodeAttribute(null=True)
+    decided_by = UnicodeAttribute(null=True)
+    decided_at = NumberAttribute(null=True)
+    decision_reason = UnicodeAttribute(null=True)
+    approvals = UnicodeSetAttribute(null=True)
+    approval: Any = MapAttribute()
+    work = UnicodeAttribute(null=True)
+    work_due_at = NumberAttribute(null=True)
+    work_attempts = NumberAttribute(null=True)
+    work_error = UnicodeAttribute(null=True)
+    granted_at = NumberAttribute(null=True)
+    ended_by = UnicodeAttribute(null=True)
+    receipts: Any = ListAttribute(null=True)
+    rule_hash = UnicodeAttribute()
+    evidence: Any = MapAttribute()
+    scope = UnicodeAttribute()
+    open_subject = UnicodeAttribute(null=True)
+    version = NumberAttribute()
+    audit_head = UnicodeAttribute()
+    purge_at = NumberAttribute(null=True)
+
+    expiration_index = ExpirationIndex()
+    subject_index = SubjectIndex()
+    account_index = AccountIndex()
+    open_index = OpenIndex()
+    work_index = WorkIndex()

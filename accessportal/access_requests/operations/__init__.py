@@ -1,0 +1,27 @@
+"""Writes of the workflow: one function per verb. Each loads, re-checks, decides, writes once, and returns the new record."""
+
+from __future__ import annotations
+
+from accessportal.access_requests.config import WorkflowSettings, configure
+from accessportal.access_requests.operations.asking import cancel, extend, submit
+from accessportal.access_requests.operations.deciding import approve, deny, lapse
+from accessportal.access_requests.operations.ending import end, expire
+from accessportal.access_requests.operations.sweeping import tick, watch_ends
+from accessportal.access_requests.operations.working import carry_out, retry
+
+__all__ = [
+    "WorkflowSettings",
+    "approve",
+    "cancel",
+    "carry_out",
+    "configure",
+    "deny",
+    "end",
+    "expire",
+    "extend",
+    "lapse",
+    "retry",
+    "submit",
+    "tick",
+    "watch_ends",
+]

@@ -1,0 +1,233 @@
+"""Asking: submit, extend, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from accessportal.access_requests import policy, store
+from accessportal.access_requests.config import current
+from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.operations.shared import ask_for_work, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.rights import demand_of
+from accessportal.access_requests.queries.subjects import Subject, subject_facts
+from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
+from accessportal.kernel.ids import request_id_for
+from accessportal.rules import queries as rules
+from accessportal.rules.states import Rule, RuleDecision
+
+
+def submit(
+    *,
+    kind: str,
+    subject_id: str | None,
+    target: Mapping[str, str],
+    duration_seconds: int,
+    reason: str,
+    ticket_id: str,
+    submission_id: str,
+    extends: str = "",
+    actor: Actor,
+    now: datetime,
+) -> AccessRequest:
+    """Ask for access for ``subject_id`` (``None``: the actor; else a group path that the actor is in).
+
+    Written with its decision's rule, the facts it stood on, and its first audit event. Without need of approval it is
+    ACTIVE at once, with its end and the work to grant it; else PENDING until the deadline for deciding. The same
+    ``submission_id`` from the same person returns the first request.
+
+    :raises InvalidRequest: naming the field, the rule and the remedy.
+    :raises NotAllowed: when no rule allows it, with every remedy known.
+    :raises Conflict: when the submission id was used for something else, with the first request as ``present``.
+    :raises Unavailable: when a fact can't be read or the store does not answer.
+    """
+    policy.check_input(duration_seconds=duration_seconds, reason=reason, ticket_id=ticket_id, submission_id=submission_id)
+    subject = subject_facts(subject_id, actor)
+    resolved = kind_named(kind).resolve(
+        target=target,
+        subject=subject.subject_id,
+        subject_groups=subject.groups,
+        duration_seconds=duration_seconds,
+        ticket_id=ticket_id.strip(),
+    )
+    decision = rules.decide(question=resolved.question)
+    rule = _allowing_rule(decision)
+    request = _new_request(
+        kind=kind,
+        subject=subject,
+        resolved=resolved,
+        rule=rule,
+        reason=reason.strip(),
+        submission_id=submission_id,
+        extends=extends,
+        actor=actor,
+        now=now,
+    )
+    action = "request.submitted" if rule.approval.required else "request.auto_approved"
+    try:
+        written = store.insert(
+            request, draft=Draft(action, subject.subject_id, _told(request), scope=store.scope_of(request)), actor=actor, now=now
+        )
+    except store.Overtaken:
+        return _first_submission(request)
+    if written.work is not None:
+        ask_for_work(written, now)
+    return written
+
+
+def extend(
+    *,
+    request_id: str,
+    duration_seconds: int,
+    reason: str = "",
+    ticket_id: str = "",
+    submission_id: str,
+    actor: Actor,
+    now: datetime,
+) -> AccessRequest:
+    """Ask for the same thing again while it is held: a further request with its own decision, linked by ``extends``.
+
+    It lasts ``duration_seconds`` from its own approval; as a second claim it keeps the access without a gap. Reason and
+    ticket are those of the first request unless given.
+
+    :raises InvalidRequest: also when it would end no later than what is held.
+    :raises Conflict: when the access is not active any more.
+    """
+    first, standing = load_for(request_id, actor)
+    require(policy.may_extend(first, standing, now), first)
+    if now + timedelta(seconds=duration_seconds) <= first.expires_at:
+        text = "That would end no later than what you already hold. Ask for longer than the time that is left."
+        raise InvalidRequest(text, code="extension_too_short", field="duration")
+    return submit(
+        kind=first.kind,
+        subject_id=first.subject_id if first.subject_id.startswith("/") else None,
+        target={"account": first.account_id, "permission_set": first.permission_set},
+        duration_seconds=duration_seconds,
+        reason=reason or first.reason,
+        ticket_id=ticket_id or first.ticket_id,
+        submission_id=submission_id,
+        extends=first.request_id,
+        actor=actor,
+        now=now,
+    )
+
+
+def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
+    """Withdraw an undecided request.
+
+    :raises Conflict: when it was decided meanwhile.
+    """
+
+    def attempt() -> AccessRequest:
+        request, standing = load_for(request_id, actor)
+        require(policy.may_cancel(request, standing), request)
+        actions = [
+            *store.set_status(request, Status.CANCELLED),
+            *store.set_decision(decided_by=actor.name, decided_at=now, reason=""),
+            *store.set_purge(purge_moment(now)),
+        ]
+        draft = Draft("request.cancelled", request.subject_id, {"status": Status.CANCELLED.value}, scope=store.scope_of(request))
+        return store.change(request, actions, draft=draft, actor=actor, now=now)
+
+    return until_written(attempt)
+
+
+def _allowing_rule(decision: RuleDecision) -> Rule:
+    if decision.allowed and decision.rule is not None:
+        return decision.rule
+    text = " ".join([decision.reason, *decision.remedies])
+    if decision.field:
+        raise InvalidRequest(text, code=decision.code, field=decision.field)
+    raise NotAllowed(text, code=decision.code)
+
+
+def _new_request(
+    *,
+    kind: str,
+    subject: Subject,
+    resolved: Resolved,
+    rule: Rule,
+    reason: str,
+    submission_id: str,
+    extends: str,
+    actor: Actor,
+    now: datetime,
+) -> AccessRequest:
+    waits = rule.approval.required
+    duration_seconds = resolved.question.duration_seconds
+    assert duration_seconds is not None
+    asked_at = from_epoch(to_epoch(now))
+    lasts = current().decide_within_seconds if waits else duration_seconds
+    evidence: dict[str, Any] = {
+        **resolved.evidence,
+        "subject_name": subject.name,
+        "requested_by_name": subject.requester_name,
+        "subject_groups": sorted(subject.groups),
+        "rule_version": rule.version,
+        "max_duration_seconds": rule.max_duration_seconds,
+    }
+    return AccessRequest(
+        request_id=request_id_for(requested_by=actor.name, submission_id=submission_id),
+        kind=kind,
+        subject_id=subject.subject_id,
+        requested_by=actor.name,
+        target=resolved.stored,
+        account_id=resolved.account_id,
+        permission_set=resolved.permission_set,
+        reason=reason,
+        ticket_id=resolved.question.ticket_id or "",
+        duration_seconds=duration_seconds,
+        submission_id=submission_id,
+        rule_name=rule.name,
+        rule_hash=rule.hash,
+        approval=demand_of(rule),
+        evidence=evidence,
+        status=Status.PENDING if waits else Status.ACTIVE,
+        requested_at=asked_at,
+        expires_at=asked_at + timedelta(seconds=lasts),
+        extends=extends,
+        approvals=frozenset(),
+        decided_by="" if waits else f"rule:{rule.name}",
+        decided_at=None if waits else asked_at,
+        decision_reason="",
+        granted_at=None,
+        ended_by="",
+        revoked_at=None,
+        work=None if waits else Work.GRANT,
+        work_due_at=None if waits else now,
+        work_attempts=0,
+        work_error="",
+        receipts=(),
+        version=1,
+        audit_head="",
+    )
+
+
+def _told(request: AccessRequest) -> dict[str, Any]:
+    return {
+        "kind": request.kind,
+        "target": dict(request.target),
+        "duration_seconds": request.duration_seconds,
+        "reason": request.reason,
+        "ticket_id": request.ticket_id,
+        "rule_name": request.rule_name,
+        "rule_hash": request.rule_hash,
+        "expires_at": to_epoch(request.expires_at),
+        "extends": request.extends,
+    }
+
+
+def _first_submission(request: AccessRequest) -> AccessRequest:
+    first = store.get(request.request_id)
+    assert first is not None, "its insert was refused because it exists"
+    same = kind_named(request.kind).same_target
+    if first.kind == request.kind and first.duration_seconds == request.duration_seconds and same(first.target, request.target):
+        return first
+    text = f"This form was sent before with other values, as request {first.request_id}. Open a new form for another request."
+    raise Conflict(text, code="submission_reused", present=first)

@@ -1,0 +1,147 @@
+"""Deciding: approve, deny, lapse."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from accessportal.access_requests import policy, store
+from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.subjects import groups_above
+from accessportal.access_requests.states import AccessRequest, Approvers, Status, Work
+from accessportal.audit.states import Draft
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.errors import Conflict, InvalidRequest
+from accessportal.rules import queries as rules
+
+
+def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
+    """Give ``actor``'s approval. The one that completes the quorum makes the request ACTIVE, with its end and its work.
+
+    Approvers are those of the rule as it is now, alive and enabled; earlier approvals of people who are not any more do not
+    count. The rules must still allow the request.
+
+    :raises Conflict: when it was decided meanwhile (naming who did), has lapsed, or the rules no longer allow it.
+    :raises NotAllowed: when the actor is no approver, or it is their own request or their own group's.
+    :raises NotFound: when it is invisible to the actor.
+    """
+    policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+
+    def attempt() -> AccessRequest:
+        request, standing = load_for(request_id, actor)
+        require(policy.may_approve(request, actor, standing, now), request)
+        _require_still_allowed(request)
+        approvals = request.approvals | {actor.name}
+        if policy.count_valid(approvals, standing.approvers) < standing.approvers.quorum:
+            return _give_approval(request, standing.approvers, approvals, reason.strip(), actor, now)
+        return _activate(request, standing.approvers, approvals, reason.strip(), actor, now)
+
+    approved = until_written(attempt)
+    if approved.work is not None:
+        ask_for_work(approved, now)
+    return approved
+
+
+def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+    """Refuse the request, with a reason that the requester will read.
+
+    :raises InvalidRequest: without a reason.
+    :raises Conflict: when it was decided meanwhile or has lapsed.
+    """
+    policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+    if not reason.strip():
+        text = "A reason is needed: the person who asked will read it."
+        raise InvalidRequest(text, code="reason_missing", field="reason")
+
+    def attempt() -> AccessRequest:
+        request, standing = load_for(request_id, actor)
+        require(policy.may_decide(request, actor, standing, now), request)
+        actions = [
+            *store.set_status(request, Status.DENIED),
+            *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason.strip()),
+            *store.set_purge(purge_moment(now)),
+        ]
+        data = {"reason": reason.strip(), "status": Status.DENIED.value}
+        draft = Draft("request.denied", request.subject_id, data, scope=store.scope_of(request))
+        return store.change(request, actions, draft=draft, actor=actor, now=now)
+
+    return until_written(attempt)
+
+
+def lapse(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
+    """Close a request that nobody decided before its deadline.
+
+    :raises Conflict: when it is decided, or not yet past the deadline.
+    """
+
+    def attempt() -> AccessRequest:
+        request = load(request_id)
+        if not request.is_undecided_past_deadline(now):
+            raise Conflict("The request is decided, or its deadline has not come.", code="not_due", present=request)
+        actions = [*store.set_status(request, Status.LAPSED), *store.set_purge(purge_moment(now))]
+        data = {"status": Status.LAPSED.value, "deadline": to_epoch(request.expires_at)}
+        draft = Draft("request.lapsed", request.subject_id, data, scope=store.scope_of(request))
+        return store.change(request, actions, draft=draft, actor=actor, now=now)
+
+    return until_written(attempt)
+
+
+def _give_approval(
+    request: AccessRequest, approvers: Approvers, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
+) -> AccessRequest:
+    data = {"reason": reason, "approvals": sorted(approvals), "quorum": approvers.quorum, "fallback": approvers.is_fallback}
+    draft = Draft("request.approval_given", request.subject_id, data, scope=store.scope_of(request))
+    return store.change(request, store.add_approval(actor.name), draft=draft, actor=actor, now=now)
+
+
+def _activate(
+    request: AccessRequest, approvers: Approvers, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
+) -> AccessRequest:
+    expires_at = now + timedelta(seconds=request.duration_seconds)
+    actions = [
+        *store.set_status(request, Status.ACTIVE),
+        *store.set_end(expires_at),
+        *store.set_work(Work.GRANT, now),
+        *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
+        *store.add_approval(actor.name),
+    ]
+    data = {
+        "reason": reason,
+        "approvals": sorted(approvals),
+        "quorum": approvers.quorum,
+        "fallback": approvers.is_fallback,
+        "status": Status.ACTIVE.value,
+        "expires_at": to_epoch(expires_at),
+    }
+    draft = Draft("request.approved", request.subject_id, data, scope=store.scope_of(request))
+    return store.change(request, actions, draft=draft, actor=actor, now=now)
+
+
+def _require_still_allowed(request: AccessRequest) -> None:
+    """The rules and facts of now must still lead to the rule that the request stands on: a deny added since, a moved account or
+    a disabled subject refuses."""
+    subject = request.subject_id
+    is_group = subject.startswith("/")
+    if not is_group:
+        person = directory.find_person(email=subject)
+        if person is None or not person.is_enabled:
+            raise Conflict(f"{subject} is disabled or gone from the directory; deny the request.", code="subject_disabled", present=request)
+    try:
+        resolved = kind_named(request.kind).resolve(
+            target={"account": request.account_id, "permission_set": request.permission_set},
+            subject=subject,
+            subject_groups=groups_above(subject) if is_group else directory.groups_of(email=subject),
+            duration_seconds=request.duration_seconds,
+            ticket_id=request.ticket_id,
+        )
+    except InvalidRequest as error:
+        raise Conflict(f"It is no longer possible: {error.message}", code="no_longer_possible", present=request) from error
+    decision = rules.decide(question=resolved.question)
+    if not decision.allowed:
+        raise Conflict(f"The rules no longer allow it: {decision.reason}", code="no_longer_allowed", present=request)
+    if decision.rule is None or decision.rule.name != request.rule_name:
+        name = decision.rule.name if decision.rule else "another rule"
+        text = f"The rules changed: {name} decides now, not {request.rule_name}. Deny it, so that it can be asked anew."
+        raise Conflict(text, code="rule_changed", present=request)

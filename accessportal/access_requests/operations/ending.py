@@ -1,0 +1,52 @@
+"""Ending: early, or because the time is up."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from accessportal.access_requests import policy, store
+from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, require, until_written
+from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.errors import Conflict
+
+
+def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
+    """End active access now: its end becomes ``now`` and taking it back becomes due. It stays ACTIVE until proved gone.
+
+    :raises Conflict: when it is not active, or is being taken back already.
+    :raises NotAllowed: for anybody but the holder, an approver of the rule and operators.
+    """
+    policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+
+    def attempt() -> AccessRequest:
+        request, standing = load_for(request_id, actor)
+        require(policy.may_end(request, actor, standing), request)
+        ends_at = min(now, request.expires_at)
+        actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]
+        data = {"reason": reason.strip(), "expires_at": to_epoch(ends_at)}
+        draft = Draft("request.end_asked", request.subject_id, data, scope=store.scope_of(request))
+        return store.change(request, actions, draft=draft, actor=actor, now=now)
+
+    ended = until_written(attempt)
+    ask_for_work(ended, now)
+    return ended
+
+
+def expire(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
+    """Make taking back due for access whose time is up.
+
+    :raises Conflict: when its time is not up, or it is being taken back already.
+    """
+
+    def attempt() -> AccessRequest:
+        request = load(request_id)
+        if request.status is not Status.ACTIVE or request.work is Work.REVOKE or not request.is_over(now):
+            raise Conflict("Its time is not up, or it is being taken back already.", code="not_due", present=request)
+        data = {"expires_at": to_epoch(request.expires_at)}
+        draft = Draft("request.expired", request.subject_id, data, scope=store.scope_of(request))
+        return store.change(request, store.set_work(Work.REVOKE, now), draft=draft, actor=actor, now=now)
+
+    return until_written(attempt)

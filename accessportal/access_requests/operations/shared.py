@@ -1,0 +1,72 @@
+"""What the verbs share: loading with the right to see, retrying a lost race, and asking for the work to start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from accessportal.access_requests import policy, store
+from accessportal.access_requests.config import current
+from accessportal.access_requests.policy import Standing
+from accessportal.access_requests.queries.rights import standing_of
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, Unavailable
+from accessportal.kernel.ports import after_commit
+
+_MAX_TRIES = 25
+# Refusals that are about how the request stands, not about who asks: 409 with the present state instead of 403.
+_STATE_CODES = frozenset({"already_decided", "lapsed", "not_active", "already_ending", "already_approved", "no_work"})
+
+
+def load(request_id: str) -> AccessRequest:
+    """:raises NotFound: when it does not exist."""
+    request = store.get(request_id)
+    if request is None:
+        raise NotFound("There is no such request.", code="request_not_found")
+    return request
+
+
+def load_for(request_id: str, actor: Actor) -> tuple[AccessRequest, Standing]:
+    """The request and what the actor is to it.
+
+    :raises NotFound: when it does not exist or is invisible to the actor.
+    """
+    request = load(request_id)
+    standing = standing_of(request, actor)
+    decision = policy.may_see(request, actor, standing)
+    if not decision.allowed:
+        raise NotFound(decision.reason, code=decision.code)
+    return request, standing
+
+
+def require(decision: Decision, request: AccessRequest) -> None:
+    """:raises Conflict: with the request as it stands, when its state refuses. :raises NotAllowed: when the right does."""
+    if decision.allowed:
+        return
+    if decision.code in _STATE_CODES:
+        raise Conflict(decision.reason, code=decision.code, present=request)
+    raise NotAllowed(decision.reason, code=decision.code)
+
+
+def until_written(attempt: Callable[[], AccessRequest]) -> AccessRequest:
+    """The result of ``attempt``, which reads, decides and writes; again from the start whenever it was overtaken."""
+    for _ in range(_MAX_TRIES):
+        try:
+            return attempt()
+        except store.Overtaken:
+            continue
+    raise Unavailable("Too many others are changing this request right now. Try again.", code="request_contended")
+
+
+def ask_for_work(request: AccessRequest, now: datetime) -> None:
+    """Have the work of a request that was just written start at once, and its end watched if the next tick may come too late."""
+    after_commit("carry_out", request_id=request.request_id)
+    if request.status is Status.ACTIVE and timedelta(0) < request.expires_at - now < timedelta(seconds=policy.WATCH_WITHIN_SECONDS):
+        after_commit("watch_ends", until=request.expires_at.isoformat())
+
+
+def purge_moment(now: datetime) -> datetime:
+    """When DynamoDB may forget a request that ended ``now``; its history stays in the audit log."""
+    return now + timedelta(days=current().purge_after_days)

@@ -1,0 +1,170 @@
+"""The sweep that guarantees everything: lapse, expire and carry out what is due, and stay for what is about to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from accessportal.access_requests import store
+from accessportal.access_requests.operations.deciding import lapse
+from accessportal.access_requests.operations.ending import expire
+from accessportal.access_requests.operations.working import carry_out
+from accessportal.access_requests.states import AccessRequest, Failure, Status, TickReport, Work
+from accessportal.kernel.actors import system
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.pages import Page, every
+from accessportal.store.coordination import claim_watch
+
+TICK = system("tick")
+# Ticks come every minute, up to half a minute late; what a tick looks ahead must reach past the next one's start.
+LOOKAHEAD_SECONDS = 75.0
+_LOOK_AGAIN_SECONDS = 5.0
+_PAGE = 100
+_WATCH = "access-ends"
+
+
+def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers: int = 16) -> TickReport:
+    """Lapse undecided requests past their deadline, expire access past its end, carry out due work; then stay for what comes
+    due within ``lookahead_seconds``, so that access is taken back at its end and not at the next minute.
+
+    With nothing due or coming it makes four queries and returns. Any number may run at once: every change is conditional,
+    so each piece of work is done once. One failing item is counted in ``failures`` and the others go on. ``workers`` items
+    are carried out at a time (1: in this thread).
+
+    :raises Unavailable: when what is due can't be read.
+    """
+    until = clock.now() + timedelta(seconds=lookahead_seconds)
+    run = _Run(clock)
+    with _pool(workers) as start:
+        while True:
+            now = clock.now()
+            next_at = _start_due(run, start, now=now, horizon=until)
+            if next_at is None:
+                break
+            if now >= until:
+                break
+            claim_watch(_WATCH, needed_until=until, until=until)
+            clock.sleep((min(next_at, now + timedelta(seconds=_LOOK_AGAIN_SECONDS), until) - now).total_seconds())
+    return run.report()
+
+
+def watch_ends(*, until: datetime, clock: Clock) -> TickReport | None:
+    """Stay for access that ends before the next tick is sure to look: a tick up to ``until``, unless one is under way.
+
+    ``None`` when another watcher covers that time.
+    """
+    stay_until = until + timedelta(seconds=60)
+    if not claim_watch(_WATCH, needed_until=until, until=stay_until):
+        return None
+    return tick(clock=clock, lookahead_seconds=(stay_until - clock.now()).total_seconds())
+
+
+@dataclass
+class _Run:
+    """One tick under way. Each request is in hand once at a time."""
+
+    clock: Clock
+    in_hand: set[str] = field(default_factory=set)
+    lapsed: list[str] = field(default_factory=list)
+    expired: list[str] = field(default_factory=list)
+    results: list[AccessRequest] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def unit(self, request_id: str, action: Callable[[str], None]) -> None:
+        """One item, by itself: its failure is noted and stops nobody else."""
+        try:
+            action(request_id)
+        except Conflict:
+            # Another worker or a person was first; that is how parallel ticks meet.
+            return
+        except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the sweep; it is reported and fails the job
+            self.failures.append(Failure(request_id, f"{type(error).__name__}: {error}"))
+        finally:
+            self.in_hand.discard(request_id)
+
+    def lapse(self, request_id: str) -> None:
+        lapse(request_id=request_id, actor=TICK, now=self.clock.now())
+        self.lapsed.append(request_id)
+
+    def expire(self, request_id: str) -> None:
+        expire(request_id=request_id, actor=TICK, now=self.clock.now())
+        self.expired.append(request_id)
+        self.carry_out(request_id)
+
+    def carry_out(self, request_id: str) -> None:
+        self.results.append(carry_out(request_id=request_id, clock=self.clock))
+
+    def report(self) -> TickReport:
+        latest = {request.request_id: request for request in self.results}.values()
+        return TickReport(
+            lapsed=len(self.lapsed),
+            expired=len(self.expired),
+            granted=sum(request.is_granted for request in latest),
+            revoked=sum(request.status is Status.REVOKED for request in latest),
+            waiting=sum(request.work is not None for request in latest),
+            failures=tuple(self.failures),
+        )
+
+
+_Start = Callable[[_Run, str, Callable[[str], None]], None]
+
+
+class _pool:  # noqa: N801 - reads as the context manager that it is
+    """Starts units of work in threads (or, with one worker, at once) and waits for all of them at the end."""
+
+    def __init__(self, workers: int) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="tick") if workers > 1 else None
+        self._futures: list[Future[None]] = []
+
+    def __enter__(self) -> _Start:
+        return self._start
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._executor is None:
+            return
+        wait(self._futures)
+        self._executor.shutdown()
+        for future in self._futures:
+            future.result()
+
+    def _start(self, run: _Run, request_id: str, action: Callable[[str], None]) -> None:
+        if request_id in run.in_hand:
+            return
+        run.in_hand.add(request_id)
+        if self._executor is None:
+            run.unit(request_id, action)
+        else:
+            self._futures.append(self._executor.submit(run.unit, request_id, action))
+
+
+def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) -> datetime | None:
+    """Start everything due ``now`` and return the next moment until ``horizon`` at which something comes due, if any."""
+    coming: list[datetime] = []
+    for request in every(partial(_by_status, Status.PENDING, now)):
+        start(run, request.request_id, run.lapse)
+    for request in every(partial(_by_status, Status.ACTIVE, horizon)):
+        if request.is_over(now):
+            if request.work is not Work.REVOKE:
+                start(run, request.request_id, run.expire)
+        else:
+            coming.append(request.expires_at)
+    for work in (Work.REVOKE, Work.GRANT):
+        for request in every(partial(_by_work, work, horizon)):
+            assert request.work_due_at is not None
+            if request.work_due_at <= now:
+                start(run, request.request_id, run.carry_out)
+            else:
+                coming.append(request.work_due_at)
+    return min(coming, default=None)
+
+
+def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest]:
+    return store.page_by_status(status, cursor=cursor, limit=_PAGE, until=until)
+
+
+def _by_work(work: Work, until: datetime, cursor: str | None) -> Page[AccessRequest]:
+    return store.page_work(work, cursor=cursor, limit=_PAGE, until=until)

@@ -1,0 +1,149 @@
+"""Carrying out: what a request still needs outside, done by whoever claims it, proved, and written down."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+
+from accessportal.access_requests import policy, store
+from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.operations.ending import expire
+from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
+from accessportal.assignments.states import AssignmentState, Proof, Waiting
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict
+
+WORKER = system("worker")
+# The claim of a worker that died is free again after this; longer than the assignment's own hold (60 s) and its patience.
+CLAIM_SECONDS = 75.0
+_PATIENCE_SECONDS = 25.0
+
+
+def carry_out(*, request_id: str, clock: Clock) -> AccessRequest:
+    """Do what is due for one request, if nobody else does: grant or revoke, wait for the proof, write the receipt.
+
+    Returns the request as it stands: without ``work`` when proved; with a later ``work_due_at`` and the reason in
+    ``work_error`` when it must wait; unchanged when nothing was due or another worker has it. Safe to call at any time, by
+    any number of workers.
+
+    :raises NotFound: when there is no such request.
+    :raises Unavailable: when our store does not answer.
+    """
+    request = load(request_id)
+    now = clock.now()
+    if request.work is Work.GRANT and request.is_over(now):
+        try:
+            request = expire(request_id=request_id, actor=WORKER, now=now)
+        except Conflict:
+            request = load(request_id)
+    if request.work is None or request.work_due_at is None or request.work_due_at > now:
+        return request
+    if not store.claim_work(request, until=now + timedelta(seconds=CLAIM_SECONDS)):
+        return load(request_id)
+    return _work(request, clock)
+
+
+def retry(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
+    """Make waiting work due at once.
+
+    :raises NotAllowed: for anybody but operators.
+    :raises Conflict: when nothing is to be carried out.
+    """
+
+    def attempt() -> AccessRequest:
+        request, _ = load_for(request_id, actor)
+        require(policy.may_retry(request, actor), request)
+        assert request.work is not None
+        draft = Draft("request.retry_asked", request.subject_id, {"work": request.work.value}, scope=store.scope_of(request))
+        return store.change(request, store.set_work(request.work, now), draft=draft, actor=actor, now=now)
+
+    asked = until_written(attempt)
+    ask_for_work(asked, now)
+    return asked
+
+
+def _work(request: AccessRequest, clock: Clock) -> AccessRequest:
+    give_up_at = clock.now() + timedelta(seconds=_PATIENCE_SECONDS)
+    while True:
+        try:
+            outcome = _act(request, clock)
+            if isinstance(outcome, Proof):
+                return _settle(request, outcome, clock.now())
+            if outcome.is_error:
+                return _postpone_failed(request, outcome, clock.now())
+            if outcome.retry_at > give_up_at:
+                store.postpone_work(request, until=outcome.retry_at, note=outcome.reason)
+                return load(request.request_id)
+        except store.Overtaken:
+            # Ended or retried by somebody meanwhile: what is wanted now has its own due time, and its own worker.
+            return load(request.request_id)
+        clock.sleep((outcome.retry_at - clock.now()).total_seconds() + random.uniform(0, 0.5))
+
+
+def _act(request: AccessRequest, clock: Clock) -> Proof | Waiting:
+    kind = kind_named(request.kind)
+    if request.work is Work.REVOKE:
+        return kind.revoke(request=request, actor=WORKER, clock=clock)
+    try:
+        return kind.grant(request=request, guards=[store.still_to_be_granted(request.request_id)], actor=WORKER, clock=clock)
+    except Conflict as error:
+        # The guard: it was ended before its claim was taken. Nothing was claimed.
+        raise store.Overtaken from error
+
+
+def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessRequest:
+    assert request.work is not None
+    receipt = _receipt(request, proof)
+    told = {"job_id": receipt.job_id, "job_status": receipt.job_status, "kept_by": list(receipt.kept_by)}
+    if receipt.lateness_seconds is not None:
+        told["lateness_seconds"] = receipt.lateness_seconds
+    actions = [*store.clear_work(), *store.add_receipt(receipt)]
+    if request.work is Work.GRANT:
+        if proof.state is not AssignmentState.PRESENT:
+            raise store.Overtaken
+        draft = Draft("request.granted", request.subject_id, {"receipt": told}, scope=store.scope_of(request))
+        return store.change(request, [*actions, *store.set_granted(proof.proved_at)], draft=draft, actor=WORKER, now=now)
+    actions += [
+        *store.set_status(request, Status.REVOKED),
+        *store.set_revoked(proof.proved_at),
+        *store.set_purge(purge_moment(now)),
+    ]
+    data = {"receipt": told, "status": Status.REVOKED.value}
+    draft = Draft("request.revoked", request.subject_id, data, scope=store.scope_of(request))
+    return store.change(request, actions, draft=draft, actor=WORKER, now=now)
+
+
+def _receipt(request: AccessRequest, proof: Proof) -> Receipt:
+    assert request.work is not None
+    lateness = None
+    if request.work is Work.REVOKE:
+        taken_at = proof.called_at or proof.proved_at
+        lateness = round(max(0.0, (taken_at - request.expires_at).total_seconds()), 3)
+    return Receipt(
+        work=request.work,
+        job_id=proof.job_id,
+        job_status=proof.job_status,
+        called_at=proof.called_at,
+        proved_at=proof.proved_at,
+        lateness_seconds=lateness,
+        kept_by=proof.kept_by,
+    )
+
+
+def _postpone_failed(request: AccessRequest, waiting: Waiting, now: datetime) -> AccessRequest:
+    """A failure is told in the audit log, and tried again after a growing gap, for ever."""
+    assert request.work is not None
+    attempts = request.work_attempts + 1
+    due_at = now + policy.retry_gap(work=request.work, attempts=attempts, jitter=random.random())
+    data = {
+        "work": request.work.value,
+        "error_code": waiting.code,
+        "error": waiting.reason,
+        "attempts": attempts,
+        "work_due_at": int(due_at.timestamp()),
+    }
+    draft = Draft("request.work_delayed", request.subject_id, data, scope=store.scope_of(request))
+    return store.change(request, store.set_work_due(due_at, attempts=attempts, error=waiting.reason), draft=draft, actor=WORKER, now=now)

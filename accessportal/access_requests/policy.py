@@ -1,0 +1,169 @@
+"""Pure decisions of the workflow: who may do what to a request, and when to try again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from accessportal.access_requests.states import AccessRequest, Approvers, Status, Work
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.durations import format_duration
+from accessportal.kernel.errors import InvalidRequest
+
+SHORTEST_SECONDS = 60
+LONGEST_SECONDS = 366 * 86_400
+LONGEST_REASON = 2_000
+LONGEST_TICKET = 200
+# Access that ends sooner than the next tick surely looks (a minute, and the scheduler's half) is watched from its start.
+WATCH_WITHIN_SECONDS = 150
+
+_FIRST_GAP_SECONDS = 4.0
+_LONGEST_GAP_SECONDS = {Work.GRANT: 900.0, Work.REVOKE: 300.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an actor is to one request, as far as rights need it. Made by ``queries`` from live facts."""
+
+    is_requester: bool
+    is_holder: bool
+    approvers: Approvers
+    is_approver: bool
+
+
+def check_input(*, duration_seconds: int, reason: str, ticket_id: str, submission_id: str) -> None:
+    """The limits that hold whatever the rules say.
+
+    :raises InvalidRequest: naming field, rule and remedy.
+    """
+    if duration_seconds < SHORTEST_SECONDS:
+        text = f"Access lasts at least {format_duration(SHORTEST_SECONDS)}; ask for that or more."
+        raise InvalidRequest(text, code="duration_too_short", field="duration")
+    if duration_seconds > LONGEST_SECONDS:
+        text = f"Access lasts at most {format_duration(LONGEST_SECONDS)}; ask for less."
+        raise InvalidRequest(text, code="duration_too_long", field="duration")
+    check_text(reason, field="reason", name="The reason", longest=LONGEST_REASON)
+    if not reason.strip():
+        text = "A reason is needed: say in a sentence what you will do, for those who decide and audit."
+        raise InvalidRequest(text, code="reason_missing", field="reason")
+    check_text(ticket_id, field="ticket_id", name="The ticket", longest=LONGEST_TICKET, allowed="")
+    if not 1 <= len(submission_id) <= 100 or not submission_id.isprintable():
+        text = "The form carries no valid submission id; open it anew and send it again."
+        raise InvalidRequest(text, code="submission_invalid", field="submission_id")
+
+
+def check_text(text: str, *, field: str, name: str, longest: int, allowed: str = "\n\r\t") -> None:
+    """Refuse text that is too long or can't be stored and shown faithfully; ``allowed`` control characters pass.
+
+    :raises InvalidRequest: naming ``field`` (``name`` is its word for people), the rule and the remedy.
+    """
+    if len(text) > longest:
+        message = f"{name} has {len(text):,} characters; at most {longest:,} are kept. Shorten it."
+        raise InvalidRequest(message, code=f"{field}_too_long", field=field)
+    for character in text:
+        if character in allowed:
+            continue
+        # Control characters and lone surrogates can't be stored or shown faithfully.
+        if ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 or 0xD800 <= ord(character) < 0xE000:
+            message = f"{name} holds the unprintable character U+{ord(character):04X}. Remove it."
+            raise InvalidRequest(message, code=f"{field}_unprintable", field=field)
+
+
+def may_see(request: AccessRequest, actor: Actor, standing: Standing) -> Decision:
+    """Holders, the requester, whoever may decide, and those who read everything."""
+    if actor.reads_everything or standing.is_requester or standing.is_holder or standing.is_approver:
+        return allow("May see it")
+    if actor.name in request.approvals or actor.name == request.decided_by:
+        return allow("Took part in deciding it")
+    return refuse("There is no such request.", code="request_not_found")
+
+
+def may_decide(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
+    """Approve or deny. Nobody decides on their own request, nor on one whose subject is a group that serves them."""
+    if request.status is not Status.PENDING:
+        return refuse(decided_text(request), code="already_decided")
+    if request.is_undecided_past_deadline(now):
+        return refuse("Nobody decided before the deadline; the request has lapsed. It can be asked again.", code="lapsed")
+    if standing.is_requester:
+        return refuse("Nobody decides on their own request.", code="own_request")
+    if standing.is_holder:
+        return refuse("You would get this access yourself, through the group; somebody outside it decides.", code="own_group")
+    if not standing.is_approver:
+        names = ", ".join(person.name for person in standing.approvers.people[:5]) or "nobody at the moment"
+        return refuse(f"Only an approver of the rule {request.rule_name} decides: {names}.", code="not_an_approver")
+    return allow("May decide")
+
+
+def may_approve(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
+    decision = may_decide(request, actor, standing, now)
+    if decision.allowed and actor.name in request.approvals:
+        return refuse("You have approved it already; the quorum needs another person.", code="already_approved")
+    return decision
+
+
+def may_cancel(request: AccessRequest, standing: Standing) -> Decision:
+    if request.status is not Status.PENDING:
+        return refuse(decided_text(request), code="already_decided")
+    if not standing.is_requester:
+        return refuse("Only the person who asked may cancel a request.", code="not_the_requester")
+    return allow("May cancel")
+
+
+def may_end(request: AccessRequest, actor: Actor, standing: Standing) -> Decision:
+    """The holder, an approver of that rule or an operator ends early."""
+    if request.status is not Status.ACTIVE:
+        return refuse(decided_text(request), code="not_active")
+    if request.work is Work.REVOKE:
+        return refuse("It is being taken back already.", code="already_ending")
+    if standing.is_requester or standing.is_holder or standing.is_approver or actor.is_operator:
+        return allow("May end")
+    return refuse("Only the holder, an approver of the rule or an operator may end access early.", code="not_a_holder")
+
+
+def may_extend(request: AccessRequest, standing: Standing, now: datetime) -> Decision:
+    if request.status is not Status.ACTIVE or request.work is Work.REVOKE or request.is_over(now):
+        return refuse("Only access that is active can be extended; ask for it anew.", code="not_active")
+    if not (standing.is_requester or standing.is_holder):
+        return refuse("Only the holder may extend access.", code="not_a_holder")
+    return allow("May extend")
+
+
+def may_retry(request: AccessRequest, actor: Actor) -> Decision:
+    if request.work is None:
+        return refuse("Nothing has to be carried out.", code="no_work")
+    if not actor.is_operator:
+        return refuse("Only an operator may ask for a retry.", code="not_an_operator")
+    return allow("May retry")
+
+
+def decided_text(request: AccessRequest) -> str:
+    """How a request stands, in a sentence that names who made it so."""
+    by = f" by {request.decided_by}" if request.decided_by else ""
+    match request.status:
+        case Status.PENDING:
+            return "The request waits for a decision."
+        case Status.ACTIVE:
+            return f"The request was already approved{by}." if request.approval.required else "The request was approved by its rule."
+        case Status.DENIED:
+            return f"The request was already denied{by}."
+        case Status.CANCELLED:
+            return f"The request was cancelled{by}."
+        case Status.LAPSED:
+            return "Nobody decided before the deadline; the request has lapsed."
+        case Status.REVOKED:
+            return "The access has ended."
+
+
+def count_valid(approvals: Collection[str], approvers: Approvers) -> int:
+    """Distinct approvals by people who may decide now: somebody disabled since does not count."""
+    allowed = {person.email for person in approvers.people}
+    return len(set(approvals) & allowed)
+
+
+def retry_gap(*, work: Work, attempts: int, jitter: float) -> timedelta:
+    """The gap after attempt number ``attempts`` (from 1) failed: doubling from 4 s to 15 min (revocations: 5 min), ±25 % by
+    ``jitter`` (0 to 1). It never ends: there is no final error while access may exist."""
+    gap = min(_FIRST_GAP_SECONDS * 2 ** min(attempts - 1, 20), _LONGEST_GAP_SECONDS[work])
+    return timedelta(seconds=gap * (0.75 + 0.5 * jitter))

@@ -1,0 +1,46 @@
+"""Reads of the workflow for the faces and for other rooms."""
+
+from __future__ import annotations
+
+from accessportal.access_requests.queries.lists import (
+    count_waiting_for,
+    history,
+    list_active,
+    list_by_account,
+    list_by_status,
+    list_by_subject,
+    list_ending_soon,
+    list_mine,
+    list_open,
+    list_pending,
+    list_stuck,
+    list_undecidable,
+    list_waiting_for,
+)
+from accessportal.access_requests.queries.one import approvers_of, can, describe, get, verbs_for
+from accessportal.access_requests.queries.previews import explain, preview
+from accessportal.access_requests.queries.rights import is_approver_anywhere
+
+__all__ = [
+    "approvers_of",
+    "can",
+    "count_waiting_for",
+    "describe",
+    "explain",
+    "get",
+    "history",
+    "is_approver_anywhere",
+    "list_active",
+    "list_by_account",
+    "list_by_status",
+    "list_by_subject",
+    "list_ending_soon",
+    "list_mine",
+    "list_open",
+    "list_pending",
+    "list_stuck",
+    "list_undecidable",
+    "list_waiting_for",
+    "preview",
+    "verbs_for",
+]

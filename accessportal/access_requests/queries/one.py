@@ -1,0 +1,77 @@
+"""Reading one request, and what an actor may do to it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from accessportal.access_requests import policy, store
+from accessportal.access_requests.policy import Standing
+from accessportal.access_requests.queries.rights import ApproverBook, standing_of
+from accessportal.access_requests.states import AccessRequest, Approvers, Described
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import NotFound
+
+_Check = Callable[[AccessRequest, Actor, Standing, datetime], Decision]
+_CHECKS: Mapping[str, _Check] = {
+    "approve": policy.may_approve,
+    "deny": policy.may_decide,
+    "cancel": lambda request, actor, standing, now: policy.may_cancel(request, standing),
+    "end": lambda request, actor, standing, now: policy.may_end(request, actor, standing),
+    "extend": lambda request, actor, standing, now: policy.may_extend(request, standing, now),
+    "retry": lambda request, actor, standing, now: policy.may_retry(request, actor),
+}
+
+
+def get(*, request_id: str, actor: Actor) -> AccessRequest:
+    """The request, strongly read, if the actor may see it.
+
+    :raises NotFound: when it does not exist or is invisible to the actor: the two look alike.
+    """
+    request = store.get(request_id)
+    if request is None:
+        raise NotFound("There is no such request.", code="request_not_found")
+    if actor.reads_everything or request.requested_by == actor.name or request.subject_id == actor.name:
+        return request
+    decision = policy.may_see(request, actor, standing_of(request, actor))
+    if not decision.allowed:
+        raise NotFound(decision.reason, code=decision.code)
+    return request
+
+
+def approvers_of(*, request: AccessRequest) -> Approvers:
+    """Who may decide the request now, without those who may not because it is their own."""
+    return ApproverBook().of_request(request)
+
+
+def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
+    """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``cancel``, ``end``, ``extend``, ``retry``), and why not."""
+    return _CHECKS[verb](request, actor, standing_of(request, actor), now)
+
+
+def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime) -> frozenset[str]:
+    """Every verb that ``actor`` may do to ``request`` now."""
+    standing = standing_of(request, actor)
+    return frozenset(verb for verb, check in _CHECKS.items() if check(request, actor, standing, now).allowed)
+
+
+def describe(*, request: AccessRequest) -> Described:
+    """The request in words, from the facts that it keeps; no look-up."""
+    evidence = request.evidence
+    text = functools.partial(_text, evidence)
+    account_name = text("account_name", request.account_id)
+    return Described(
+        title=f"{account_name} · {request.permission_set}" if request.account_id else request.kind,
+        account_name=account_name,
+        ou_path=text("ou_path", ""),
+        tags=dict(evidence.get("tags") or {}),
+        session_seconds=int(evidence.get("session_seconds", 0)),
+        subject_name=text("subject_name", request.subject_id),
+        requested_by_name=text("requested_by_name", request.requested_by),
+    )
+
+
+def _text(evidence: Mapping[str, object], name: str, otherwise: str) -> str:
+    return str(evidence.get(name) or otherwise)

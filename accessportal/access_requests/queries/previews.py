@@ -1,0 +1,139 @@
+"""What would happen if a form were sent now, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.queries.lists import list_open
+from accessportal.access_requests.queries.rights import ApproverBook, demand_of
+from accessportal.access_requests.queries.subjects import Subject, subject_facts
+from accessportal.access_requests.states import AccessRequest, Preview, Status
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.rules import queries as rules
+from accessportal.rules.states import RuleDecision
+
+
+def preview(
+    *,
+    kind: str,
+    subject_id: str | None,
+    target: Mapping[str, str],
+    duration_seconds: int | None,
+    ticket_id: str | None,
+    actor: Actor,
+    now: datetime,
+) -> Preview:
+    """The outcome for ``actor`` asking now. Inputs still empty (``None``) are not judged.
+
+    Nothing is raised for a request that is not possible: the preview says so.
+
+    :raises Unavailable: when a fact can't be read.
+    """
+    try:
+        subject = subject_facts(subject_id, actor)
+        resolved = _resolve(kind, target, subject, duration_seconds, ticket_id)
+    except InvalidRequest as error:
+        return _impossible(error.message, field=error.field)
+    except NotAllowed as error:
+        return _impossible(error.message)
+    decision = rules.decide(question=resolved.question)
+    return _with_held(_preview_of(decision, resolved, actor, subject), kind, resolved, subject, now)
+
+
+def explain(
+    *, kind: str, subject_id: str, target: Mapping[str, str], duration_seconds: int | None, ticket_id: str | None
+) -> tuple[RuleDecision, Preview]:
+    """The rules' whole answer for any person or group as the subject, for the explainer: why, and who can decide.
+
+    :raises InvalidRequest: when person, account or permission set does not exist.
+    """
+    actor = Actor(name=subject_id)
+    subject = subject_facts(None if not subject_id.startswith("/") else subject_id, actor, is_member_needed=False)
+    resolved = _resolve(kind, target, subject, duration_seconds, ticket_id)
+    decision = rules.decide(question=resolved.question)
+    return decision, _preview_of(decision, resolved, actor, subject)
+
+
+def _resolve(kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None) -> Resolved:
+    return kind_named(kind).resolve(
+        target=target,
+        subject=subject.subject_id,
+        subject_groups=subject.groups,
+        duration_seconds=duration_seconds,
+        ticket_id=ticket_id,
+    )
+
+
+def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subject: Subject) -> Preview:
+    rule = decision.rule
+    approvers = None
+    outcome = "impossible"
+    if decision.allowed and rule is not None:
+        outcome = "needs_approval" if rule.approval.required else "at_once"
+        if rule.approval.required:
+            approvers = ApproverBook().of_demand(demand_of(rule), requested_by=actor.name, subject_id=subject.subject_id)
+    is_allow = decision.allowed and rule is not None
+    return Preview(
+        outcome=outcome,
+        reason=decision.reason,
+        rule_name=rule.name if rule is not None else "",
+        max_duration_seconds=rule.max_duration_seconds if is_allow and rule is not None else decision.max_duration_seconds,
+        default_duration_seconds=rule.default_duration_seconds if is_allow and rule is not None else 0,
+        duration_seconds=resolved.question.duration_seconds,
+        approvers=approvers,
+        quorum=rule.approval.quorum if approvers is not None and rule is not None else 0,
+        ticket_required=rule is not None and rule.ticket.required,
+        ticket_pattern=rule.ticket.pattern if rule is not None else "",
+        remedies=decision.remedies,
+        misses=tuple((miss.rule_name, miss.reasons) for miss in decision.misses),
+        session_seconds=resolved.session_seconds,
+        field=decision.field,
+        facts={
+            "account_id": resolved.account_id,
+            "account_name": str(resolved.evidence.get("account_name", "")),
+            "ou_path": str(resolved.evidence.get("ou_path", "")),
+            "tags": ", ".join(f"{key}={value}" for key, value in sorted((resolved.evidence.get("tags") or {}).items())),
+        },
+    )
+
+
+def _with_held(found: Preview, kind: str, resolved: Resolved, subject: Subject, now: datetime) -> Preview:
+    held = held_of(kind, resolved.stored, subject.subject_id, now)
+    if not held:
+        return found
+    longest = max(held, key=lambda request: request.expires_at)
+    return replace(found, held_until=longest.expires_at, held_by_request=longest.request_id)
+
+
+def held_of(kind: str, stored: Mapping[str, object], subject_id: str, now: datetime) -> list[AccessRequest]:
+    """The subject's active requests for the same thing that have not ended."""
+    same = kind_named(kind).same_target
+    return [
+        request
+        for request in list_open(subject_id=subject_id)
+        if request.kind == kind and request.status is Status.ACTIVE and not request.is_over(now) and same(request.target, stored)
+    ]
+
+
+def _impossible(reason: str, *, field: str = "") -> Preview:
+    return Preview(
+        outcome="impossible",
+        reason=reason,
+        rule_name="",
+        max_duration_seconds=0,
+        default_duration_seconds=0,
+        duration_seconds=None,
+        approvers=None,
+        quorum=0,
+        ticket_required=False,
+        ticket_pattern="",
+        remedies=(),
+        misses=(),
+        session_seconds=0,
+        field=field,
+    )

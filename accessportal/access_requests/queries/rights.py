@@ -1,0 +1,100 @@
+"""Who may decide, from live facts."""
+
+from __future__ import annotations
+
+from accessportal.access_requests.config import current
+from accessportal.access_requests.policy import Standing
+from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers
+from accessportal.directory import queries as directory
+from accessportal.directory.states import Crowd
+from accessportal.kernel.actors import Actor
+from accessportal.rules import queries as rules
+from accessportal.rules.states import Effect, Rule
+
+_NOBODY = Approvers(people=(), quorum=0, is_fallback=False, missing_groups=())
+
+
+class ApproverBook:
+    """Approvers of many requests, each crowd looked up once. Made for one page or one decision, never kept."""
+
+    def __init__(self) -> None:
+        self._crowds: dict[tuple[tuple[str, ...], tuple[str, ...]], Crowd] = {}
+        self._demands: dict[str, ApprovalDemand | None] = {}
+
+    def of_request(self, request: AccessRequest) -> Approvers:
+        """By the rule as it is now; by the request's own copy when the rule is gone or asks for no approval any more."""
+        demand = self._demand_now(request.rule_name) or request.approval
+        return self.of_demand(demand, requested_by=request.requested_by, subject_id=request.subject_id)
+
+    def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str) -> Approvers:
+        """The live, enabled approvers without the requester and without whoever the access would serve.
+
+        Fewer than the quorum (a deleted group, disabled people): the operators stand in, so that no request is undecidable.
+        """
+        if not demand.required:
+            return _NOBODY
+        quorum = max(1, demand.quorum)
+        crowd = self._crowd(demand.groups, demand.users)
+        excluded = {requested_by, subject_id} | self._served(subject_id)
+        people = _without(crowd, excluded)
+        if len(people) >= quorum:
+            return Approvers(people=people, quorum=quorum, is_fallback=False, missing_groups=crowd.missing_groups)
+        own = {person.email for person in people}
+        operators = _without(self._crowd((current().operator_group,), ()), excluded | own)
+        return Approvers(people=people + operators, quorum=quorum, is_fallback=True, missing_groups=crowd.missing_groups)
+
+    def _served(self, subject_id: str) -> set[str]:
+        return {person.key for person in self._crowd((subject_id,), ()).people} if subject_id.startswith("/") else set()
+
+    def _crowd(self, groups: tuple[str, ...], users: tuple[str, ...]) -> Crowd:
+        key = (groups, users)
+        if key not in self._crowds:
+            self._crowds[key] = directory.people_in(groups=groups, users=users)
+        return self._crowds[key]
+
+    def _demand_now(self, rule_name: str) -> ApprovalDemand | None:
+        if rule_name not in self._demands:
+            rule = rules.find_rule(name=rule_name)
+            demands = rule is not None and rule.effect is Effect.ALLOW and rule.approval.required
+            self._demands[rule_name] = demand_of(rule) if rule is not None and demands else None
+        return self._demands[rule_name]
+
+
+def demand_of(rule: Rule) -> ApprovalDemand:
+    """What a rule asks for, as a request keeps it."""
+    approval = rule.approval
+    return ApprovalDemand(
+        required=approval.required, quorum=approval.quorum, groups=approval.approvers.groups, users=approval.approvers.users
+    )
+
+
+def is_holder(request: AccessRequest, actor: Actor) -> bool:
+    """The subject, or somebody in the subject group."""
+    if request.subject_id.startswith("/"):
+        return request.subject_id in directory.groups_of(email=actor.name)
+    return request.subject_id == actor.name
+
+
+def standing_of(request: AccessRequest, actor: Actor, *, book: ApproverBook | None = None) -> Standing:
+    """What ``actor`` is to ``request`` now."""
+    approvers = (book or ApproverBook()).of_request(request)
+    return Standing(
+        is_requester=request.requested_by == actor.name,
+        is_holder=not actor.is_system and is_holder(request, actor),
+        approvers=approvers,
+        is_approver=any(person.email == actor.name for person in approvers.people),
+    )
+
+
+def is_approver_anywhere(*, actor: Actor) -> bool:
+    """Whether some current rule names the actor or one of their groups as an approver."""
+    groups = directory.groups_of(email=actor.name)
+    for rule in rules.current_rules():
+        approvers = rule.approval.approvers
+        if rule.effect is Effect.ALLOW and rule.approval.required and (actor.name in approvers.users or groups & set(approvers.groups)):
+            return True
+    return False
+
+
+def _without(crowd: Crowd, excluded: set[str]) -> tuple[Approver, ...]:
+    return tuple(Approver(email=person.key, name=person.name or person.email) for person in crowd.people if person.key not in excluded)
