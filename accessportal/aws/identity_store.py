@@ -1,0 +1,50 @@
+"""The users and groups of the Identity Store, read whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accessportal.aws.clients import identity_store_client
+from accessportal.aws.errors import sorted_call
+
+if TYPE_CHECKING:
+    from mypy_boto3_identitystore.type_defs import UserTypeDef
+
+
+@dataclass(frozen=True, slots=True)
+class StoreUser:
+    """``email`` is the primary address, else the first one, else the user name."""
+
+    user_id: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreGroup:
+    group_id: str
+    display_name: str
+
+
+def read_users(identity_store_id: str) -> list[StoreUser]:
+    """Every user of the store.
+
+    :raises OutsideError: when any page could not be read.
+    """
+    pages = sorted_call(list, identity_store_client().get_paginator("list_users").paginate(IdentityStoreId=identity_store_id))
+    return [StoreUser(user["UserId"], _address(user)) for page in pages for user in page["Users"]]
+
+
+def read_groups(identity_store_id: str) -> list[StoreGroup]:
+    """Every group of the store.
+
+    :raises OutsideError: when any page could not be read.
+    """
+    pages = sorted_call(list, identity_store_client().get_paginator("list_groups").paginate(IdentityStoreId=identity_store_id))
+    return [StoreGroup(group["GroupId"], group.get("DisplayName", "")) for page in pages for group in page["Groups"]]
+
+
+def _address(user: UserTypeDef) -> str:
+    emails = user.get("Emails") or []
+    chosen = next((email for email in emails if email.get("Primary")), emails[0] if emails else None)
+    return (chosen or {}).get("Value") or user.get("UserName", "")

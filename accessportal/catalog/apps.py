@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class CatalogConfig(AppConfig):
+    name = "accessportal.catalog"
+    label = "catalog"
+    verbose_name = "Catalog"

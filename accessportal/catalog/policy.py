@@ -1,0 +1,24 @@
+"""Pure rules of the catalog: how text is folded for comparing, and what a search looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ACTIVE = "ACTIVE"
+_MAX_WORDS = 8
+_MAX_TEXT = 200
+
+
+def fold(text: str) -> str:
+    """The form in which names are compared: case and outer or doubled space do not matter."""
+    return " ".join(text.split()).casefold()
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The folded words of a search, at most 8 of the first 200 characters: nobody types more, and each costs a pass."""
+    return tuple(fold(text[:_MAX_TEXT].replace("\0", " ")).split()[:_MAX_WORDS])
+
+
+def search_text(*parts: str, tags: Mapping[str, str] | None = None) -> str:
+    """What a word is looked for in; line ends keep a word from matching across two parts."""
+    return "\n".join(fold(part) for part in (*parts, *(tags or {}).values()))
