@@ -7,8 +7,6 @@ import os
 from django.apps import AppConfig
 from django.conf import settings
 
-from accessportal.access_requests import operations as access_requests
-from accessportal.assignments import operations as assignments
 from accessportal.conf import Conf, conf
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
@@ -20,6 +18,14 @@ class AccessPortalConfig(AppConfig):
     verbose_name = "Access Portal"
 
     def ready(self) -> None:
+        # Not at the top: these reach the catalog's ORM models, which may be imported only once the app registry is ready.
+        from accessportal.access_requests import operations as access_requests
+        from accessportal.assignments import operations as assignments
+
+        # Not above: they reach the catalog's models, which Django allows only once every app is loaded.
+        from accessportal.access_requests import operations as access_requests
+        from accessportal.assignments import operations as assignments
+
         export_aws_settings(conf())
         configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
         configure_cursors(settings.SECRET_KEY)
