@@ -20,6 +20,7 @@ DEMO = _conf.demo
 OPERATOR_GROUP = _conf.operator_group
 AUDITOR_GROUP = _conf.auditor_group
 AWS_START_URL = _conf.aws_start_url
+IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
 METRICS_TOKEN = _conf.metrics_token.get_secret_value()
 
 SECRET_KEY = _conf.secret_key.get_secret_value()
