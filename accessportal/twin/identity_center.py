@@ -116,6 +116,14 @@ class IdentityCenterTwin:
         with self.lock:
             return tuple(self._jobs.values())
 
+    def jobs_to_keep(self, *, since: float) -> tuple[Job, ...]:
+        """The jobs that a later run has to know: open ones, those since ``since``, and the last creation of each assignment."""
+        with self.lock:
+            self._settle(self._now())
+            creations = {job.key: job for job in self._jobs.values() if job.verb == CREATE and not job.failure}
+            last = {creations[key].request_id for key in self._assignments}
+            return tuple(job for job in self._jobs.values() if job.due_at >= since or job.request_id in last)
+
     def restore(self, job: Job) -> None:
         """Take over a job from an earlier run; it ends when it would have ended."""
         with self.lock:

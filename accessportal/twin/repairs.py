@@ -1,20 +1,110 @@
-"""Small faults of moto that would teach clients wrong things, put right once per process."""
+"""Faults of moto that would teach clients wrong things or make a demo crawl, put right once per process."""
 
 from __future__ import annotations
 
+import copy
+import functools
+import types
+from typing import Any
+
+import moto.dynamodb.models
+from moto.dynamodb.models import DynamoDBBackend
+from moto.dynamodb.models.dynamo_type import DynamoType, Item
+from moto.dynamodb.models.table import Table
 from moto.moto_api._internal import mock_random
 from moto.organizations.utils import PAGINATION_MODEL
 from moto.ssoadmin.models import PermissionSet
 
+# The place of ``index_name`` among the arguments of Table.query after the hash key.
+_INDEX_NAME = 6
 
+Slot = tuple[Table, DynamoType, DynamoType | None]
+
+
+@functools.cache
 def repair_moto() -> None:
-    """Permission sets get ARNs of AWS's shape; accounts made in the same instant are paged apart. Repeating it changes nothing."""
+    """Permission sets get ARNs of AWS's shape; accounts made in the same instant are paged apart; DynamoDB does not slow down as
+    its tables grow more than it must."""
     PermissionSet.generate_id = staticmethod(_permission_set_arn)  # type: ignore[method-assign]
     # moto's page token names an account by its time of joining, which two accounts may share.
     PAGINATION_MODEL["list_accounts"]["unique_attribute"] = "Id"
+    _roll_back_by_item()
+    _query_by_key()
 
 
 def _permission_set_arn(instance_arn: str) -> str:
     """moto makes ``…:instance/ssoins-1/ps-2``; AWS has ``…:permissionSet/ssoins-1/ps-2`` and refuses the former."""
     suffix = mock_random.get_random_string(length=16).lower()
     return f"{instance_arn.replace(':instance/', ':permissionSet/')}/ps-{suffix}"
+
+
+def _roll_back_by_item() -> None:
+    """A transaction of moto copies every table that it touches, whole, so as to roll back. This keeps only the items it names."""
+    transact = DynamoDBBackend.transact_write_items
+
+    def transact_write_items(self: DynamoDBBackend, transact_items: list[dict[str, Any]]) -> None:
+        before = [(slot, copy.deepcopy(slot[0].get_item(*slot[1:]))) for slot in _slots(self, transact_items)]
+        try:
+            transact(self, transact_items)
+        except Exception:
+            for slot, item in before:
+                _restore(slot, item)
+            raise
+
+    def deepcopy(value: Any, memo: dict[int, Any] | None = None) -> Any:
+        return value if isinstance(value, Table) else copy.deepcopy(value, memo)
+
+    DynamoDBBackend.transact_write_items = transact_write_items  # type: ignore[method-assign]
+    moto.dynamodb.models.copy = types.SimpleNamespace(deepcopy=deepcopy)  # type: ignore[assignment]
+
+
+def _slots(backend: DynamoDBBackend, transact_items: list[dict[str, Any]]) -> list[Slot]:
+    """Where the items of a transaction lie. What is wrong with the transaction is left for moto to say."""
+    slots: list[Slot] = []
+    for action in (action for step in transact_items for verb, action in step.items() if verb != "ConditionCheck"):
+        table = backend.tables.get(action.get("TableName", ""))
+        key = action.get("Item") or action.get("Key") or {}
+        if table is not None and table.hash_key_attr in key and (table.range_key_attr is None or table.range_key_attr in key):
+            range_key = DynamoType(key[table.range_key_attr]) if table.range_key_attr else None
+            slots.append((table, DynamoType(key[table.hash_key_attr]), range_key))
+    return slots
+
+
+def _restore(slot: Slot, item: Item | None) -> None:
+    table, hash_key, range_key = slot
+    place: Any = table.items if range_key is None else table.items[hash_key]
+    key = hash_key if range_key is None else range_key
+    if item is None:
+        place.pop(key, None)
+    else:
+        place[key] = item
+
+
+def _query_by_key() -> None:
+    """A query of moto sorts the whole table first. This shows it only the items with the wanted hash key."""
+    query = Table.query
+
+    def narrowed_query(self: Table, hash_key: DynamoType | None, *args: Any, **kwargs: Any) -> Any:
+        index_name = kwargs.get("index_name") or (args[_INDEX_NAME] if len(args) > _INDEX_NAME else None)
+        items = _with_values(self, kwargs["hash_key_conditions"]) if index_name else _with_hash_key(self, hash_key)
+        self.all_items = lambda: items  # type: ignore[method-assign]
+        try:
+            return query(self, hash_key, *args, **kwargs)
+        finally:
+            del self.all_items
+
+    Table.query = narrowed_query  # type: ignore[method-assign]
+
+
+def _with_hash_key(table: Table, hash_key: DynamoType | None) -> list[Item]:
+    found: Any = table.items.get(hash_key) if hash_key is not None else None
+    if not found:
+        return []
+    return list(found.values()) if table.range_key_attr else [found]
+
+
+def _with_values(table: Table, conditions: list[tuple[str, DynamoType]]) -> list[Item]:
+    name, wanted = conditions[0]
+    rows: Any = table.items.values()
+    items = (item for row in rows for item in row.values()) if table.range_key_attr else rows
+    return [item for item in items if (value := item.attrs.get(name)) is not None and value == wanted]
