@@ -59,6 +59,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "rule.added": _spec("Rule added", "version", "hash"),
     "rule.changed": _spec("Rule changed", "version", "hash", "old_hash"),
     "rule.removed": _spec("Rule removed", "version", "old_hash"),
+    "rules.applied": _spec("Rules put in force", "version", "order", "added", "changed", "removed"),
     # directory
     "person.created": _spec("Person created", "email", "name", "state"),
     "person.enabled": _spec("Person enabled", "state"),

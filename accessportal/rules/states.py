@@ -7,6 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from accessportal.directory.states import Person
+from accessportal.kernel.errors import InvalidRequest
+
+EVERYBODY = "/"
+"""As a group in ``subjects``: all people."""
+AWS_ACCOUNT = "aws_account"
+KINDS = (AWS_ACCOUNT,)
+"""The kinds of access that a rule can be about."""
+SMALLEST_DURATION_SECONDS = 60
+LONGEST_TICKET = 200
+
 
 class Effect(enum.StrEnum):
     ALLOW = "allow"
@@ -56,7 +67,8 @@ class Ticket:
 class Rule:
     """One version of a rule. ``position`` is its place in the file, from 0. ``hash`` is over its canonical content.
 
-    Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading.
+    Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``is_removed`` is true only
+    in a history: this version took the rule away.
     """
 
     name: str
@@ -76,6 +88,7 @@ class Rule:
     applied_at: datetime | None = None
     applied_by: str = ""
     description: str = ""
+    is_removed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +138,121 @@ class RuleDecision:
     remedies: tuple[str, ...]
     max_duration_seconds: int
     field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """All rules in force, in file order, as put in force together. ``version`` 0 with no rules: nothing was ever loaded.
+
+    ``audit_head`` is the hash of the event that put them in force; it is new with every set.
+    """
+
+    version: int
+    rules: tuple[Rule, ...]
+    audit_head: str = ""
+    applied_at: datetime | None = None
+    applied_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one rule says to a question. ``reasons`` is empty when it matches, else every reason why it does not."""
+
+    rule: Rule
+    matches: bool
+    reasons: tuple[str, ...]
+    remedies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A decision with what every single rule says, and who could approve right now (enabled people, never the subject).
+
+    ``missing_groups`` are approver groups of the deciding rule that do not exist. ``is_decidable`` is false when fewer
+    people could approve than the rule asks for.
+    """
+
+    decision: RuleDecision
+    verdicts: tuple[Verdict, ...]
+    rule_set_version: int
+    approvers: tuple[Person, ...] = ()
+    missing_groups: tuple[str, ...] = ()
+    is_decidable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProblem:
+    """One mistake in a rules file. ``line`` counts from 1; ``path`` is like ``rules[2].duration.max``.
+
+    ``message`` says what the rule for this place is and how the file breaks it, ``remedy`` what to write instead.
+    """
+
+    line: int
+    path: str
+    rule_name: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"line {self.line}, {self.path}" if self.path else f"line {self.line}"
+        rule = f" (rule {self.rule_name})" if self.rule_name else ""
+        return f"{place}{rule}: {self.message} {self.remedy}".rstrip()
+
+
+class InvalidRules(InvalidRequest):
+    """A rules file with mistakes: all of them, in the order of their lines."""
+
+    def __init__(self, errors: tuple[RuleProblem, ...]) -> None:
+        count = "1 mistake" if len(errors) == 1 else f"{len(errors)} mistakes"
+        lines = "".join(f"\n  {error}" for error in errors)
+        super().__init__(f"The rules file has {count}; nothing was changed.{lines}", code="rules_invalid", field="rules")
+        self.errors = errors
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One difference between two versions of a rule, in words (``old`` or ``new`` is empty where there is nothing)."""
+
+    field: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    old: Rule
+    new: Rule
+    fields: tuple[FieldChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """Who gains and who loses what by the change of one rule, in words. Each rule is looked at alone."""
+
+    rule_name: str
+    gains: tuple[str, ...]
+    loses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    """What loading a file changes against the rules in force (``base_version``).
+
+    ``is_reordered``: rules that stay stand in another order, which can change which one decides. ``warnings`` are about
+    things that the file names and that do not exist now; they stop nothing.
+    """
+
+    base_version: int
+    rules: tuple[Rule, ...]
+    added: tuple[Rule, ...]
+    changed: tuple[RuleChange, ...]
+    removed: tuple[Rule, ...]
+    unchanged: tuple[str, ...]
+    is_reordered: bool
+    impacts: tuple[Impact, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to apply: the file says what is in force already."""
+        return not (self.added or self.changed or self.removed or self.is_reordered)

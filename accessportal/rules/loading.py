@@ -1,0 +1,341 @@
+"""From the text of a rules file to rules, or to every mistake in it. The grammar is told in ``docs/rules.md``."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from typing import Any
+
+import yaml
+
+from accessportal.kernel.actors import fold_email
+from accessportal.kernel.durations import format_duration
+from accessportal.rules.matching import pattern_fault
+from accessportal.rules.states import (
+    EVERYBODY,
+    KINDS,
+    SMALLEST_DURATION_SECONDS,
+    Approval,
+    Effect,
+    InvalidRules,
+    People,
+    Rule,
+    RuleProblem,
+    Targets,
+    Ticket,
+)
+from accessportal.rules.yaml_nodes import Reader, parse, shown
+
+MOST_RULES = 1000
+LARGEST_RULE = 30_000
+LONGEST_DURATION_SECONDS = 365 * 86_400
+LONGEST_PATTERN = 200
+_USUAL_DURATION_SECONDS = 3_600
+_LARGEST_QUORUM = 20
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+# The directory's own form of a group path; another one could never have anybody in it.
+_GROUP = re.compile(r"(?:/[a-z0-9_-][a-z0-9._-]*)+")
+_USER = re.compile(r"[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,189}")
+_OU = re.compile(r"/|(?:/[^/\s](?:[^/]*[^/\s])?)+")
+_SHARED_KEYS = ("name", "kind", "effect", "subjects", "targets")
+_NOBODY = People()
+_NO_APPROVAL = Approval(required=False, quorum=0, approvers=_NOBODY)
+_NO_TICKET = Ticket(required=False, pattern="")
+
+
+def read_rules(text: str | bytes) -> tuple[Rule, ...]:
+    """The rules of a file, in its order, each with version 0 and the hash of its content.
+
+    :raises InvalidRules: with every mistake found, each with its line.
+    """
+    root = parse(text)
+    if root is None:
+        raise InvalidRules(
+            (RuleProblem(1, "", "", "The file is empty.", "Write “rules:” and the rules below it; “rules: []” removes all."),)
+        )
+    reader = Reader()
+    rules = _read_file(reader, root)
+    reader.finish()
+    return rules
+
+
+def content_of(rule: Rule) -> dict[str, Any]:
+    """What a rule says, without its version, place and history: the part that its hash covers."""
+    content = dataclasses.asdict(rule)
+    for key in ("version", "position", "hash", "applied_at", "applied_by", "is_removed"):
+        del content[key]
+    return content
+
+
+def hash_of(rule: Rule) -> str:
+    """SHA-256 (hex) over the canonical JSON of the rule's content; the order inside its lists says nothing."""
+    return hashlib.sha256(_canonical(rule).encode()).hexdigest()
+
+
+def _canonical(rule: Rule) -> str:
+    return json.dumps(_sorted(content_of(rule)), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(part) for key, part in value.items()}
+    return sorted(value) if isinstance(value, tuple) else value
+
+
+def _read_file(reader: Reader, root: yaml.Node) -> tuple[Rule, ...]:
+    top = reader.mapping(root, "", required=("rules",))
+    if not top or "rules" not in top:
+        return ()
+    nodes = reader.sequence(top["rules"], "rules") or []
+    if len(nodes) > MOST_RULES:
+        reader.report(
+            nodes[MOST_RULES], f"rules[{MOST_RULES}]", f"A file has at most {MOST_RULES} rules; this one has {len(nodes)}.", "Merge some."
+        )
+        return ()
+    rules: list[Rule] = []
+    first_lines: dict[str, int] = {}
+    for position, node in enumerate(nodes):
+        reader.rule_name = ""
+        rule = _read_rule(reader, node, f"rules[{position}]", position)
+        if rule is None:
+            continue
+        if rule.name in first_lines:
+            message = f"A rule with the name {rule.name} stands already at line {first_lines[rule.name]}."
+            reader.report(node, f"rules[{position}].name", message, "Every rule needs its own name.")
+        first_lines.setdefault(rule.name, node.start_mark.line + 1)
+        rules.append(rule)
+    return tuple(rules)
+
+
+def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rule | None:
+    """The rule, or ``None`` when it has no name to go by; other mistakes are noted and stand-ins used."""
+    effect = _peek_effect(node)
+    if effect is Effect.DENY:
+        values = reader.mapping(node, path, required=_SHARED_KEYS, optional=("permission_sets", "description"))
+    else:
+        required = (*_SHARED_KEYS, "permission_sets", "duration", "approval")
+        values = reader.mapping(node, path, required=required, optional=("ticket", "description"))
+    if values is None:
+        return None
+    name = _read_name(reader, values, path)
+    reader.rule_name = name or ""
+    if "effect" in values:
+        _read_choice(reader, values["effect"], f"{path}.effect", tuple(Effect))
+    kind = _read_choice(reader, values["kind"], f"{path}.kind", KINDS) if "kind" in values else ""
+    smallest, usual, longest = _read_durations(reader, values["duration"], f"{path}.duration") if "duration" in values else (0, 0, 0)
+    rule = Rule(
+        name=name or "",
+        version=0,
+        position=position,
+        hash="",
+        kind=kind,
+        effect=effect,
+        subjects=_read_subjects(reader, values["subjects"], f"{path}.subjects") if "subjects" in values else _NOBODY,
+        targets=_read_targets(reader, values["targets"], f"{path}.targets") if "targets" in values else Targets(),
+        permission_sets=_read_permission_sets(reader, values, path),
+        default_duration_seconds=usual,
+        min_duration_seconds=smallest,
+        max_duration_seconds=longest,
+        approval=_read_approval(reader, values["approval"], f"{path}.approval") if "approval" in values else _NO_APPROVAL,
+        ticket=_read_ticket(reader, values["ticket"], f"{path}.ticket") if "ticket" in values else _NO_TICKET,
+        description=_read_description(reader, values, path),
+    )
+    size = len(_canonical(rule).encode())
+    if size > LARGEST_RULE:
+        message = f"A rule has at most {LARGEST_RULE} bytes; this one has {size}."
+        reader.report(node, path, message, "Use an OU or a tag instead of many accounts, or split the rule.")
+    return dataclasses.replace(rule, hash=hash_of(rule)) if name else None
+
+
+def _peek_effect(node: yaml.Node) -> Effect:
+    """The effect decides which keys are allowed, so it is looked for first; whether it is well written is judged later."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == "effect" and value.value == Effect.DENY:
+                return Effect.DENY
+    return Effect.ALLOW
+
+
+def _read_name(reader: Reader, values: dict[str, yaml.Node], path: str) -> str | None:
+    if "name" not in values:
+        return None
+    name = reader.text(values["name"], f"{path}.name")
+    if name is not None and not _NAME.fullmatch(name):
+        message = f"“{shown(name)}” is not a rule name: it has 1 to 64 lower-case letters, digits and hyphens."
+        reader.report(values["name"], f"{path}.name", message, "Write it like prod-readonly.")
+        return None
+    return name
+
+
+def _read_choice(reader: Reader, node: yaml.Node, path: str, choices: tuple[str, ...]) -> str:
+    value = reader.text(node, path)
+    if value is not None and value not in choices:
+        reader.report(node, path, f"“{shown(value)}” is not possible here.", f"Write {' or '.join(choices)}.")
+    return value if value in choices else ""
+
+
+def _read_description(reader: Reader, values: dict[str, yaml.Node], path: str) -> str:
+    return (reader.text(values["description"], f"{path}.description", longest=500) or "") if "description" in values else ""
+
+
+def _read_subjects(reader: Reader, node: yaml.Node, path: str) -> People:
+    who = _read_people(reader, node, path, _check_subject_group)
+    if not _has_items(node):
+        reader.report(node, path, "A rule without subjects is about nobody.", "Name groups or users; the group / means everybody.")
+    return who
+
+
+def _read_people(reader: Reader, node: yaml.Node, path: str, check_group: Any) -> People:
+    values = reader.mapping(node, path, optional=("groups", "users")) or {}
+    groups = reader.texts(values["groups"], f"{path}.groups", check_group) if "groups" in values else ()
+    users = reader.texts(values["users"], f"{path}.users", _check_user) if "users" in values else ()
+    return People(groups, tuple(dict.fromkeys(fold_email(user) for user in users)))
+
+
+def _has_items(node: yaml.Node) -> bool:
+    """Whether any list in it has an item, well written or not: badly written is a mistake of its own."""
+    return not isinstance(node, yaml.MappingNode) or any(
+        not isinstance(value, yaml.CollectionNode) or value.value for _, value in node.value
+    )
+
+
+def _check_subject_group(value: str) -> str:
+    return "" if value == EVERYBODY else _check_group(value)
+
+
+def _check_group(value: str) -> str:
+    if _GROUP.fullmatch(value):
+        return ""
+    return "is not a group path: write it like /engineering/payments, in lower case, without a slash at the end."
+
+
+def _check_user(value: str) -> str:
+    return "" if _USER.fullmatch(value) else "is not an e-mail address: write it like alice@example.com."
+
+
+def _check_ou(value: str) -> str:
+    return "" if _OU.fullmatch(value) else "is not an OU path: write it like /Workloads/Prod, or / for all, without a slash at the end."
+
+
+def _check_account(value: str) -> str:
+    if value.isascii() and value.isdigit():
+        return "" if len(value) == 12 else "is not an account: an id has 12 digits."
+    return "" if len(value) <= 50 else "is not an account: a name has at most 50 characters."
+
+
+def _check_permission_set(value: str) -> str:
+    return "" if re.fullmatch(r"[A-Za-z0-9_+=,.@-]{1,32}", value) else "is not a permission set name: 1 to 32 letters, digits and _+=,.@- ."
+
+
+def _check_tag_value(value: str) -> str:
+    return ""
+
+
+def _read_targets(reader: Reader, node: yaml.Node, path: str) -> Targets:
+    values = reader.mapping(node, path, optional=("ous", "accounts", "tags")) or {}
+    ous = reader.texts(values["ous"], f"{path}.ous", _check_ou) if "ous" in values else ()
+    accounts = reader.texts(values["accounts"], f"{path}.accounts", _check_account) if "accounts" in values else ()
+    tags: dict[str, tuple[str, ...]] = {}
+    if "tags" in values:
+        for key, accepted in (reader.free_mapping(values["tags"], f"{path}.tags") or {}).items():
+            tags[key] = reader.texts(accepted, f"{path}.tags.{shown(key)}", _check_tag_value)
+            if isinstance(accepted, yaml.SequenceNode) and not accepted.value:
+                reader.report(
+                    accepted,
+                    f"{path}.tags.{shown(key)}",
+                    "A tag without accepted values matches nothing.",
+                    "Name values, or remove the tag.",
+                )
+    if not _has_items(node):
+        reader.report(
+            node,
+            path,
+            "A rule without targets would be about every account.",
+            "Name ous, accounts or tags; “ous: [/]” means every account.",
+        )
+    return Targets(ous, accounts, tags)
+
+
+def _read_permission_sets(reader: Reader, values: dict[str, yaml.Node], path: str) -> tuple[str, ...]:
+    if "permission_sets" not in values:
+        return ()
+    node = values["permission_sets"]
+    if isinstance(node, yaml.SequenceNode) and not node.value:
+        reader.report(
+            node, f"{path}.permission_sets", "The list is empty.", "Name permission sets; a deny rule without this key covers all."
+        )
+    return reader.texts(node, f"{path}.permission_sets", _check_permission_set)
+
+
+def _read_durations(reader: Reader, node: yaml.Node, path: str) -> tuple[int, int, int]:
+    """Smallest, usual and longest, in seconds."""
+    values = reader.mapping(node, path, required=("max",), optional=("min", "default")) or {}
+    read = {key: reader.duration(value, f"{path}.{key}") for key, value in values.items()}
+    longest = read.get("max")
+    if longest is None or None in read.values():
+        return (0, 0, 0)
+    smallest = read.get("min") or SMALLEST_DURATION_SECONDS
+    usual = read.get("default") or max(smallest, min(_USUAL_DURATION_SECONDS, longest))
+    if longest > LONGEST_DURATION_SECONDS:
+        reader.report(
+            values["max"],
+            f"{path}.max",
+            f"The longest possible is {format_duration(LONGEST_DURATION_SECONDS)}.",
+            "Access that never ends is no business of the portal.",
+        )
+    if smallest < SMALLEST_DURATION_SECONDS:
+        reader.report(
+            values["min"], f"{path}.min", f"The shortest possible is {format_duration(SMALLEST_DURATION_SECONDS)}.", "Write 1m or more."
+        )
+    if smallest > longest:
+        what = f"The shortest, {format_duration(smallest)}, is longer than the longest, {format_duration(longest)}."
+        reader.report(values.get("min", values["max"]), f"{path}.min", what, "Swap them, or raise max.")
+    elif not smallest <= usual <= longest:
+        what = f"The default, {format_duration(usual)}, is not between {format_duration(smallest)} and {format_duration(longest)}."
+        reader.report(values["default"], f"{path}.default", what, "Choose one in between.")
+    return (smallest, usual, longest)
+
+
+def _read_approval(reader: Reader, node: yaml.Node, path: str) -> Approval:
+    values = reader.mapping(node, path, required=("required",), optional=("quorum", "approvers")) or {}
+    required = reader.flag(values["required"], f"{path}.required") if "required" in values else None
+    quorum = reader.whole_number(values["quorum"], f"{path}.quorum", smallest=1, largest=_LARGEST_QUORUM) if "quorum" in values else 1
+    approvers = _read_people(reader, values["approvers"], f"{path}.approvers", _check_group) if "approvers" in values else _NOBODY
+    if required is False:
+        if "quorum" in values:
+            reader.report(
+                values["quorum"],
+                f"{path}.quorum",
+                "A quorum has no meaning while approval is not required.",
+                "Remove it, or set required: true.",
+            )
+        return Approval(required=False, quorum=0, approvers=approvers)
+    if required and not ("approvers" in values and _has_items(values["approvers"])):
+        reader.report(
+            values.get("approvers", node),
+            f"{path}.approvers",
+            "Approval is required but nobody may approve.",
+            "Name groups or users in approvers.",
+        )
+    elif quorum and not approvers.groups and 0 < len(approvers.users) < quorum:
+        what = f"{quorum} approvals are needed but only {len(approvers.users)} people may approve."
+        reader.report(values.get("quorum", node), f"{path}.quorum", what, "Lower it, or name more approvers.")
+    return Approval(bool(required), quorum or 0, approvers)
+
+
+def _read_ticket(reader: Reader, node: yaml.Node, path: str) -> Ticket:
+    values = reader.mapping(node, path, required=("required",), optional=("pattern",)) or {}
+    required = reader.flag(values["required"], f"{path}.required") if "required" in values else None
+    pattern = (reader.text(values["pattern"], f"{path}.pattern", longest=LONGEST_PATTERN) or "") if "pattern" in values else ""
+    fault = pattern_fault(pattern)
+    if fault:
+        reader.report(
+            values["pattern"],
+            f"{path}.pattern",
+            f"“{shown(pattern)}” is not a pattern: {fault}.",
+            "Write a regular expression like CHG-[0-9]+.",
+        )
+        pattern = ""
+    return Ticket(bool(required), pattern)

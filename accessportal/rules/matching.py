@@ -1,0 +1,189 @@
+"""Whether one rule fits one question, and every reason why not. Pure."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic_core import SchemaError, SchemaValidator, ValidationError
+
+from accessportal.kernel.durations import format_duration
+from accessportal.rules import words
+from accessportal.rules.states import EVERYBODY, LONGEST_TICKET, Effect, People, Question, Rule, Targets
+
+
+class Part(enum.Enum):
+    """The part of a question that a rule can fail on."""
+
+    KIND = enum.auto()
+    SUBJECT = enum.auto()
+    TARGET = enum.auto()
+    UNREADABLE = enum.auto()
+    PERMISSION_SET = enum.auto()
+    TOO_SHORT = enum.auto()
+    TOO_LONG = enum.auto()
+    TICKET_MISSING = enum.auto()
+    TICKET_WRONG = enum.auto()
+
+
+DURATION = frozenset({Part.TOO_SHORT, Part.TOO_LONG})
+TICKET = frozenset({Part.TICKET_MISSING, Part.TICKET_WRONG})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One reason why a rule does not fit, and what would change that (empty: nothing that the asker could do)."""
+
+    part: Part
+    reason: str
+    remedy: str = ""
+
+
+def judge(rule: Rule, question: Question) -> tuple[Finding, ...]:
+    """Every reason why ``rule`` does not fit ``question``; none: it fits.
+
+    A deny rule has no limits. Duration and ticket are not judged while they are ``None``. Groups and OU path must have
+    been read (``policy.decide`` sees to that); tags that could not be read are a finding of their own.
+    """
+    findings = [*_judge_kind(rule, question), *_judge_subject(rule, question), *_judge_target(rule.targets, question)]
+    findings += _judge_permission_set(rule, question)
+    if rule.effect is Effect.ALLOW:
+        findings += [*_judge_duration(rule, question), *_judge_ticket(rule, question)]
+    return tuple(findings)
+
+
+def is_at_or_below(path: str, top: str) -> bool:
+    """``/a/b`` is at or below ``/a`` and ``/``; ``/ab`` is not below ``/a``."""
+    return top == "/" or path == top or path.startswith(top + "/")
+
+
+def includes(who: People, *, subject: str, groups: frozenset[str]) -> bool:
+    """Whether ``subject`` (a folded address or a group path), a member of ``groups``, is among ``who`` as subjects."""
+    if EVERYBODY in who.groups or subject in who.users or not groups.isdisjoint(who.groups):
+        return True
+    return subject.startswith("/") and any(is_at_or_below(subject, group) for group in who.groups)
+
+
+def is_in_place(where: Targets, *, account_id: str, account_name: str, ou_path: str) -> bool:
+    """Whether an account is in one of the OUs or accounts, whatever its tags."""
+    if not where.ous and not where.accounts:
+        return True
+    names = {account_id, account_name.casefold()}
+    return any(is_at_or_below(ou_path, top) for top in where.ous) or any(account.casefold() in names for account in where.accounts)
+
+
+def has_tags(where: Targets, tags: Mapping[str, str]) -> bool:
+    return all(tags.get(key) in values for key, values in where.tags.items())
+
+
+def pattern_fault(pattern: str) -> str:
+    """Why ``pattern`` can't be a ticket pattern; empty when it can."""
+    try:
+        # By itself first: "a)|(b" would be well-formed once it stands between the anchors.
+        SchemaValidator({"type": "str", "pattern": pattern})
+        _ticket_validator(pattern)
+    except SchemaError as error:
+        return str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
+    return ""
+
+
+@functools.lru_cache(maxsize=256)
+def _ticket_validator(pattern: str) -> SchemaValidator:
+    # The Rust engine that comes with pydantic has no backtracking: its time grows with the length of the ticket, never
+    # with the nesting of the pattern. Python's own engine can be brought to a stand-still by "(a+)+$".
+    return SchemaValidator({"type": "str", "pattern": rf"\A(?:{pattern})\z", "regex_engine": "rust-regex"})
+
+
+def ticket_matches(pattern: str, ticket_id: str) -> bool:
+    """Whether the whole of ``ticket_id`` matches; an empty pattern takes any ticket of at most 200 characters."""
+    if len(ticket_id) > LONGEST_TICKET:
+        return False
+    if not pattern:
+        return True
+    try:
+        _ticket_validator(pattern).validate_python(ticket_id)
+    except ValidationError:
+        return False
+    return True
+
+
+def _judge_kind(rule: Rule, question: Question) -> Iterator[Finding]:
+    if rule.kind != question.kind:
+        yield Finding(Part.KIND, f"this rule is about {rule.kind}, not {question.kind}")
+
+
+def _judge_subject(rule: Rule, question: Question) -> Iterator[Finding]:
+    who = rule.subjects
+    if includes(who, subject=question.subject, groups=question.subject_groups or frozenset()):
+        return
+    # Access given to a group serves everybody below it, the refused ones too.
+    is_refused_below = any(is_at_or_below(group, question.subject) for group in who.groups)
+    if rule.effect is Effect.DENY and question.subject.startswith("/") and is_refused_below:
+        return
+    parts = []
+    if who.groups:
+        parts.append(f"{'at or below' if question.subject.startswith('/') else 'in'} {words.listed(who.groups)}")
+    if who.users:
+        parts.append(words.listed(who.users))
+    remedy = f"Join {words.listed(who.groups)}." if who.groups else ""
+    yield Finding(Part.SUBJECT, f"{question.subject} is not {' and not '.join(parts) or 'anybody this rule names'}", remedy)
+
+
+def _judge_target(where: Targets, question: Question) -> Iterator[Finding]:
+    name, ou_path = question.account_name or question.account_id, question.ou_path or ""
+    if not is_in_place(where, account_id=question.account_id, account_name=question.account_name, ou_path=ou_path):
+        parts = []
+        if where.ous:
+            parts.append(f"is in {ou_path}, not below {words.listed(where.ous)}")
+        if where.accounts:
+            parts.append(f"is not {words.listed(where.accounts)}")
+        yield Finding(Part.TARGET, f"{name} {' and '.join(parts)}", f"Choose an account in {words.targets(where)}.")
+        return
+    if not where.tags:
+        return
+    if question.tags is None:
+        yield Finding(Part.UNREADABLE, f"the tags of {name} could not be read", "Try again when the catalog has been refreshed.")
+        return
+    for key, values in where.tags.items():
+        found = question.tags.get(key)
+        if found not in values:
+            has = f"has no tag {key}" if found is None else f"has {key}={found}"
+            yield Finding(Part.TARGET, f"{name} {has}, not {words.listed(values)}", f"Choose an account in {words.targets(where)}.")
+
+
+def _judge_permission_set(rule: Rule, question: Question) -> Iterator[Finding]:
+    # Only a deny rule may leave the list out: it then covers every permission set.
+    if question.permission_set in rule.permission_sets or (rule.effect is Effect.DENY and not rule.permission_sets):
+        return
+    offered = words.listed(rule.permission_sets)
+    yield Finding(Part.PERMISSION_SET, f"{question.permission_set} is not {offered}", f"Ask for {offered}.")
+
+
+def _judge_duration(rule: Rule, question: Question) -> Iterator[Finding]:
+    asked = question.duration_seconds
+    if asked is None:
+        return
+    if asked > rule.max_duration_seconds:
+        longest = format_duration(rule.max_duration_seconds)
+        yield Finding(Part.TOO_LONG, f"{format_duration(asked)} is more than this rule's longest {longest}", f"Ask for {longest} or less.")
+    elif asked < rule.min_duration_seconds:
+        shortest = format_duration(rule.min_duration_seconds)
+        words_asked = format_duration(asked) if asked >= 0 else f"{asked} s"
+        yield Finding(Part.TOO_SHORT, f"{words_asked} is less than this rule's shortest {shortest}", f"Ask for {shortest} or more.")
+
+
+def _judge_ticket(rule: Rule, question: Question) -> Iterator[Finding]:
+    ticket_id, like = question.ticket_id, words.ticket_like(rule.ticket.pattern)
+    if ticket_id is None:
+        return
+    if not ticket_id:
+        if rule.ticket.required:
+            yield Finding(Part.TICKET_MISSING, f"{like} is needed", f"Give {like}.")
+    elif not ticket_matches(rule.ticket.pattern, ticket_id):
+        shown = ticket_id if len(ticket_id) <= 40 else ticket_id[:40] + "…"
+        if len(ticket_id) > LONGEST_TICKET:
+            yield Finding(Part.TICKET_WRONG, f"the ticket is longer than {LONGEST_TICKET} characters", f"Give {like}.")
+        else:
+            yield Finding(Part.TICKET_WRONG, f"“{shown}” is not {like}", f"Give {like}.")

@@ -1,0 +1,61 @@
+"""The AccessRules item (design, data model) and its keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pynamodb.attributes import BooleanAttribute, ListAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
+
+from accessportal.store.base import PortalModel, register
+
+SET_KEY = "#set"
+"""The partition of the rule sets. No rule can have this name: rule names hold no ``#``."""
+CURRENT = 0
+"""The sort key of a current copy; versions count from 1."""
+
+
+@register
+class RuleItem(PortalModel):
+    """A version of a rule (sort key 1, 2, …, never changed), its current copy (sort key 0), or a rule set under ``SET_KEY``.
+
+    A current copy has the number and the audit head of the newest version. A rule set has in ``entries`` the name, version
+    and hash of each of its rules, in file order; the current copy of the sets says which set is in force.
+    """
+
+    base_table_name = "AccessRules"
+
+    class Meta:
+        table_name = "AccessRules"
+        billing_mode = "PAY_PER_REQUEST"
+
+    rule_name = UnicodeAttribute(hash_key=True)
+    version = NumberAttribute(range_key=True)
+    hash = UnicodeAttribute(null=True)
+    applied_at = NumberAttribute()
+    applied_by = UnicodeAttribute()
+    # a rule
+    position = NumberAttribute(null=True)
+    kind = UnicodeAttribute(null=True)
+    effect = UnicodeAttribute(null=True)
+    description = UnicodeAttribute(null=True)
+    subjects: Any = MapAttribute(null=True)
+    targets: Any = MapAttribute(null=True)
+    permission_sets: Any = ListAttribute(null=True)
+    duration: Any = MapAttribute(null=True)
+    approval: Any = MapAttribute(null=True)
+    ticket: Any = MapAttribute(null=True)
+    removed = BooleanAttribute(null=True)
+    # a current copy
+    current_version = NumberAttribute(null=True)
+    audit_head = UnicodeAttribute(null=True)
+    # a rule set
+    entries: Any = ListAttribute(null=True)
+
+
+def rule_entity(name: str) -> str:
+    """The name of a rule's chain in the audit log."""
+    return f"rule#{name}"
+
+
+SET_ENTITY = "ruleset#current"
+"""The chain of the rule sets in the audit log: what was put in force, when, by whom, in which order."""

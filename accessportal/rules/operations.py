@@ -1,0 +1,68 @@
+"""Loading rules: look at what a file would change, then put it in force."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+
+from accessportal.catalog import queries as catalog
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.pages import every
+from accessportal.rules import planning, policy, store
+from accessportal.rules.loading import read_rules
+from accessportal.rules.states import EVERYBODY, People, RulePlan, RuleSet
+
+_PAGE = 500
+
+
+def plan_rules(*, text: str | bytes) -> RulePlan:
+    """What loading ``text`` (a YAML file, docs/rules.md) would change, and who gains or loses what. Nothing is written.
+
+    :raises InvalidRules: with every mistake in the file and its line.
+    :raises Unavailable: when the store did not answer.
+    """
+    return _plan(store.current_set(), text)
+
+
+def apply_rules(*, text: str | bytes, base_version: int | None = None, actor: Actor, now: datetime) -> RulePlan:
+    """The rules of ``text`` are in force, as new versions with their history and events; the plan says what that changed.
+
+    With ``base_version`` (the plan's that somebody has looked at) only if the rules in force are still that set. Loading
+    what is in force already changes nothing. After a crash, loading the same file again finishes the work.
+
+    :raises NotAllowed: unless the actor is an operator or the portal itself.
+    :raises InvalidRules: with every mistake in the file and its line; nothing is changed then.
+    :raises Conflict: when other rules were put in force meanwhile.
+    """
+    policy.may_apply(actor).require()
+    base = store.current_set()
+    if base_version is not None and base_version != base.version:
+        message = f"The rules were changed since the plan was made (then set {base_version}, now set {base.version}). Look at a new plan."
+        raise Conflict(message, code="rules_changed", present=base)
+    plan = _plan(base, text)
+    if plan.is_empty:
+        return plan
+    return dataclasses.replace(plan, rules=store.put_in_force(base, plan.rules, actor=actor, now=now).rules)
+
+
+def _plan(base: RuleSet, text: str | bytes) -> RulePlan:
+    plan = planning.compare(base, read_rules(text))
+    facts = _facts(plan)
+    return dataclasses.replace(plan, impacts=planning.impacts(plan, facts), warnings=planning.warnings(plan.rules, facts))
+
+
+def _facts(plan: RulePlan) -> planning.Facts:
+    groups, users = planning.names_in(plan.rules)
+    return planning.Facts(
+        accounts=tuple(every(lambda cursor: catalog.list_accounts(cursor=cursor, limit=_PAGE))),
+        permission_sets=frozenset(found.name for found in every(lambda cursor: catalog.list_permission_sets(cursor=cursor, limit=_PAGE))),
+        people={who: directory.people_in(groups=who.groups, users=who.users).people for who in _countable(plan)},
+        missing_groups=frozenset(group for group in groups if directory.find_group(group_id=group) is None),
+        missing_users=frozenset(user for user in users if directory.find_person(email=user) is None),
+    )
+
+
+def _countable(plan: RulePlan) -> list[People]:
+    return [who for who in planning.subjects_in(plan) if EVERYBODY not in who.groups]

@@ -1,0 +1,260 @@
+"""What a rules file changes, rule by rule, and who gains or loses what by it, in words. Pure: the facts are handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from accessportal.catalog.states import Account
+from accessportal.directory.states import Person
+from accessportal.kernel.durations import format_duration
+from accessportal.rules import words
+from accessportal.rules.matching import has_tags, is_at_or_below, is_in_place
+from accessportal.rules.states import EVERYBODY, Effect, FieldChange, Impact, People, Rule, RuleChange, RulePlan, RuleSet, Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What exists now. ``people`` has the enabled people of every ``subjects`` that changes; ``missing_*`` name what the
+    file names and the directory does not know."""
+
+    accounts: tuple[Account, ...]
+    permission_sets: frozenset[str]
+    people: Mapping[People, tuple[Person, ...]]
+    missing_groups: frozenset[str] = frozenset()
+    missing_users: frozenset[str] = frozenset()
+
+
+def compare(base: RuleSet, rules: tuple[Rule, ...]) -> RulePlan:
+    """The differences of ``rules`` against the rules in force, without impacts and warnings."""
+    old = {rule.name: rule for rule in base.rules}
+    new = {rule.name: rule for rule in rules}
+    changes = [
+        RuleChange(old[rule.name], rule, _field_changes(old[rule.name], rule))
+        for rule in rules
+        if rule.name in old and old[rule.name].hash != rule.hash
+    ]
+    return RulePlan(
+        base_version=base.version,
+        rules=rules,
+        added=tuple(rule for rule in rules if rule.name not in old),
+        changed=tuple(changes),
+        removed=tuple(rule for rule in base.rules if rule.name not in new),
+        unchanged=tuple(rule.name for rule in rules if rule.name in old and old[rule.name].hash == rule.hash),
+        is_reordered=[name for name in old if name in new] != [name for name in new if name in old],
+    )
+
+
+def impacts(plan: RulePlan, facts: Facts) -> tuple[Impact, ...]:
+    """Who gains or loses what, a rule at a time: another rule may still give or refuse the same."""
+    found = [_impact(rule.name, None, rule, facts) for rule in plan.added]
+    found += [_impact(change.new.name, change.old, change.new, facts) for change in plan.changed]
+    found += [_impact(rule.name, rule, None, facts) for rule in plan.removed]
+    return tuple(impact for impact in found if impact.gains or impact.loses)
+
+
+def warnings(rules: Iterable[Rule], facts: Facts) -> tuple[str, ...]:
+    """A sentence for every name in the file that means nothing now. It may be on purpose, so it stops nothing."""
+    found: list[str] = []
+    if not facts.accounts:
+        found.append("The catalog has no accounts yet: accounts, OUs and permission sets were not checked.")
+    known = {account.account_id for account in facts.accounts} | {account.name.casefold() for account in facts.accounts}
+    for rule in rules:
+        groups = [*rule.subjects.groups, *rule.approval.approvers.groups]
+        users = [*rule.subjects.users, *rule.approval.approvers.users]
+        found += [f"Rule {rule.name}: there is no group {group}." for group in groups if group in facts.missing_groups]
+        found += [f"Rule {rule.name}: there is no person {user}." for user in users if user in facts.missing_users]
+        if not facts.accounts:
+            continue
+        for top in rule.targets.ous:
+            if not any(is_at_or_below(account.ou_path, top) for account in facts.accounts):
+                found.append(f"Rule {rule.name}: there is no account in or below {top}.")
+        found += [f"Rule {rule.name}: there is no account {name}." for name in rule.targets.accounts if name.casefold() not in known]
+        missing = [name for name in rule.permission_sets if name not in facts.permission_sets]
+        found += [f"Rule {rule.name}: there is no permission set {name}." for name in missing]
+    return tuple(dict.fromkeys(found))
+
+
+def _field_changes(old: Rule, new: Rule) -> tuple[FieldChange, ...]:
+    before, after = _fields(old), _fields(new)
+    return tuple(FieldChange(key, before[key], after[key]) for key in before if before[key] != after[key])
+
+
+def _fields(rule: Rule) -> dict[str, str]:
+    """Every key of the file with its value in words; lists sorted, because their order says nothing."""
+    tags = [f"{key}={value}" for key, values in rule.targets.tags.items() for value in values]
+    fields = {"description": rule.description, "kind": rule.kind, "effect": rule.effect.value}
+    fields |= {"subjects.groups": _joined(rule.subjects.groups), "subjects.users": _joined(rule.subjects.users)}
+    fields |= {"targets.ous": _joined(rule.targets.ous), "targets.accounts": _joined(rule.targets.accounts), "targets.tags": _joined(tags)}
+    fields["permission_sets"] = _joined(rule.permission_sets)
+    approvers = rule.approval.approvers
+    return fields | {
+        "duration.min": _duration(rule.min_duration_seconds),
+        "duration.default": _duration(rule.default_duration_seconds),
+        "duration.max": _duration(rule.max_duration_seconds),
+        "approval.required": "true" if rule.approval.required else "false",
+        "approval.quorum": str(rule.approval.quorum or ""),
+        "approval.approvers.groups": _joined(approvers.groups),
+        "approval.approvers.users": _joined(approvers.users),
+        "ticket.required": "true" if rule.ticket.required else "false",
+        "ticket.pattern": rule.ticket.pattern,
+    }
+
+
+def _joined(items: Iterable[str]) -> str:
+    return ", ".join(sorted(items))
+
+
+def _duration(seconds: int) -> str:
+    return format_duration(seconds) if seconds else ""
+
+
+def _impact(name: str, old: Rule | None, new: Rule | None, facts: Facts) -> Impact:
+    if old is not None and new is not None and (old.effect, old.kind) == (new.effect, new.kind):
+        more, less = _spread(old, new, facts), _spread(new, old, facts)
+        if new.effect is Effect.DENY:
+            return Impact(name, gains=_say(less, "no longer refused", new), loses=_say(more, "refused", new))
+        looser, stricter = _limits_moved(old, new, facts)
+        return Impact(name, gains=(*_say(more, "gain", new), *looser), loses=(*_say(less, "lose", old), *stricter))
+    gains: list[str] = []
+    loses: list[str] = []
+    for rule, is_new in ((old, False), (new, True)):
+        if rule is None:
+            continue
+        whole = [(_who(rule.subjects, facts), words.permission_sets(rule.permission_sets), _where(rule.targets, facts))]
+        if rule.effect is Effect.ALLOW:
+            (gains if is_new else loses).extend(_say(whole, "gain" if is_new else "lose", rule))
+        else:
+            (loses if is_new else gains).extend(_say(whole, "refused" if is_new else "no longer refused", rule))
+    return Impact(name, tuple(gains), tuple(loses))
+
+
+_Triple = tuple["_Who", str, str]
+"""Who, which permission sets, where: one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Who:
+    text: str
+    is_one: bool
+
+
+def _say(triples: Iterable[_Triple], verb: str, rule: Rule) -> tuple[str, ...]:
+    sentences = []
+    for who, what, where in triples:
+        if verb in {"gain", "lose"}:
+            told = f"{who.text} {verb}{'s' if who.is_one else ''} {what} on {where}"
+            sentences.append(f"{told} {words.limits(rule)}" if verb == "gain" else told)
+        else:
+            sentences.append(f"{who.text} {'is' if who.is_one else 'are'} {verb} {what} on {where}")
+    return tuple(sentences)
+
+
+def _spread(old: Rule, new: Rule, facts: Facts) -> list[_Triple]:
+    """What ``new`` covers beyond ``old``: more people with all of it, and for everybody more sets, or more accounts."""
+    triples: list[_Triple] = []
+    what, where = words.permission_sets(new.permission_sets), _where(new.targets, facts)
+    joined = _newcomers(old.subjects, new.subjects, facts)
+    if joined is not None:
+        triples.append((joined, what, where))
+    # An empty list is "every permission set" (deny rules alone).
+    added_sets = [name for name in new.permission_sets if name not in old.permission_sets] if old.permission_sets else []
+    if added_sets or (old.permission_sets and not new.permission_sets):
+        triples.append((_who(new.subjects, facts), words.permission_sets(added_sets), where))
+    before = {account.account_id for account in _covered(old.targets, facts)}
+    added = [account.name for account in _covered(new.targets, facts) if account.account_id not in before]
+    if added:
+        triples.append((_who(new.subjects, facts), what, f"{words.listed(added, 'and')} ({_count(len(added), 'account')})"))
+    return triples
+
+
+def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[str]]:
+    """What became easier and what stricter for those whom the rule serves."""
+    easier: list[str] = []
+    stricter: list[str] = []
+    who = _who(new.subjects, facts).text
+    if new.max_duration_seconds != old.max_duration_seconds:
+        text = f"{who}: up to {format_duration(new.max_duration_seconds)} instead of {format_duration(old.max_duration_seconds)}"
+        (easier if new.max_duration_seconds > old.max_duration_seconds else stricter).append(text)
+    if new.min_duration_seconds != old.min_duration_seconds:
+        text = f"{who}: from {format_duration(new.min_duration_seconds)} instead of {format_duration(old.min_duration_seconds)}"
+        (easier if new.min_duration_seconds < old.min_duration_seconds else stricter).append(text)
+    if new.approval.quorum != old.approval.quorum:
+        text = f"{who}: {words.approval(new)} instead of {words.approval(old)}"
+        (easier if new.approval.quorum < old.approval.quorum else stricter).append(text)
+    came, went = _names_moved(old.approval.approvers, new.approval.approvers)
+    easier += [f"{words.listed(came, 'and')} may approve"] if came else []
+    stricter += [f"{words.listed(went, 'and')} may approve no more"] if went else []
+    if new.ticket != old.ticket:
+        easier_ticket = old.ticket.required and not new.ticket.required
+        form = words.ticket_like(new.ticket.pattern)
+        text = f"{who}: {form} is needed" if new.ticket.required else f"{who}: no ticket is needed"
+        (easier if easier_ticket else stricter).append(text)
+    return easier, stricter
+
+
+def _names_moved(old: People, new: People) -> tuple[list[str], list[str]]:
+    before, after = [*old.groups, *old.users], [*new.groups, *new.users]
+    return [name for name in after if name not in before], [name for name in before if name not in after]
+
+
+def _newcomers(old: People, new: People, facts: Facts) -> _Who | None:
+    """The people whom ``new`` includes and ``old`` does not; a group that has nobody yet is named too."""
+    if EVERYBODY in old.groups:
+        return None
+    if EVERYBODY in new.groups:
+        return _Who("everybody", is_one=True)
+    before = {person.key for person in facts.people.get(old, ())}
+    came = [person.key for person in facts.people.get(new, ()) if person.key not in before]
+    if came:
+        return _Who(f"{words.listed(came, 'and')} ({_count(len(came), 'person')})", is_one=len(came) == 1)
+    names = _names_moved(old, new)[0]
+    empty = [name for name in names if not any(name == old_name or is_at_or_below(name, old_name) for old_name in old.groups)]
+    return _Who(f"{words.listed(empty, 'and')} (nobody now)", is_one=len(empty) == 1) if empty else None
+
+
+def _who(who: People, facts: Facts) -> _Who:
+    if EVERYBODY in who.groups:
+        return _Who("everybody", is_one=True)
+    count = len(facts.people.get(who, ()))
+    names = [*who.groups, *who.users]
+    if not who.groups:
+        return _Who(words.listed(names, "and"), is_one=len(names) == 1)
+    return _Who(f"{words.listed(names, 'and')} ({_count(count, 'person')})", is_one=len(names) == 1)
+
+
+def _where(where: Targets, facts: Facts) -> str:
+    unknown = sum(1 for account in facts.accounts if where.tags and account.tags is None and _is_in_place(where, account))
+    rest = f", and {unknown} whose tags can't be read" if unknown else ""
+    return f"{words.targets(where)} ({_count(len(_covered(where, facts)), 'account')}{rest})"
+
+
+def _covered(where: Targets, facts: Facts) -> Sequence[Account]:
+    return [
+        account
+        for account in facts.accounts
+        if _is_in_place(where, account) and (not where.tags or (account.tags is not None and has_tags(where, account.tags)))
+    ]
+
+
+def _is_in_place(where: Targets, account: Account) -> bool:
+    return is_in_place(where, account_id=account.account_id, account_name=account.name, ou_path=account.ou_path)
+
+
+def _count(number: int, thing: str) -> str:
+    if number == 1:
+        return f"1 {thing}"
+    return f"{number} people" if thing == "person" else f"{number} {thing}s"
+
+
+def subjects_in(plan: RulePlan) -> frozenset[People]:
+    """Every ``subjects`` whose people :func:`impacts` needs."""
+    rules = [*plan.added, *plan.removed, *(change.old for change in plan.changed), *(change.new for change in plan.changed)]
+    return frozenset(rule.subjects for rule in rules)
+
+
+def names_in(rules: Collection[Rule]) -> tuple[frozenset[str], frozenset[str]]:
+    """Every group (but ``/``) and every user that the rules name."""
+    everyone = [who for rule in rules for who in (rule.subjects, rule.approval.approvers)]
+    groups = frozenset(group for who in everyone for group in who.groups) - {EVERYBODY}
+    return groups, frozenset(user for who in everyone for user in who.users)

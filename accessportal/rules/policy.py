@@ -1,0 +1,202 @@
+"""The decision of the rules: pure, over facts that are handed in, and always with its whole explanation.
+
+Precedence (design, data model): any matching deny refuses; otherwise the first allow rule in file order whose limits admit
+the request decides. What could not be read refuses with its own code and never counts as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.durations import format_duration
+from accessportal.rules import words
+from accessportal.rules.matching import DURATION, TICKET, Finding, Part, judge
+from accessportal.rules.states import Effect, Miss, Question, Rule, RuleDecision, Verdict
+
+_LIMITS = DURATION | TICKET
+_MOST_REMEDIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    rule: Rule
+    findings: tuple[Finding, ...]
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        return frozenset(finding.part for finding in self.findings)
+
+    @property
+    def fits(self) -> bool:
+        return not self.findings
+
+    @property
+    def is_unknown(self) -> bool:
+        """It would fit but for a fact that could not be read."""
+        return self.parts == {Part.UNREADABLE}
+
+    @property
+    def fits_but_for_limits(self) -> bool:
+        return self.parts <= _LIMITS
+
+    @property
+    def miss(self) -> Miss:
+        return Miss(self.rule.name, tuple(finding.reason for finding in self.findings), _remedies([self]))
+
+
+def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:
+    """The answer of ``rules``, in file order, to ``question``.
+
+    ``code`` of a refusal: ``denied_by_rule``, ``groups_unreadable``, ``ou_unreadable``, ``tags_unreadable``,
+    ``duration_too_long``, ``duration_too_short``, ``ticket_missing``, ``ticket_mismatch``, ``permission_set_not_offered``,
+    ``subject_not_covered``, ``account_not_covered``, ``no_rule``. ``misses`` are the rules that were looked at and did not
+    decide. While duration or ticket is ``None`` (a form being filled in) it is not judged.
+    """
+    if question.subject_groups is None:
+        return _unreadable(f"The groups of {question.subject} could not be read, so nothing can be decided.", "groups_unreadable")
+    if question.ou_path is None:
+        name = question.account_name or question.account_id
+        return _unreadable(f"The place of {name} among the OUs could not be read, so nothing can be decided.", "ou_unreadable")
+    judged = [_Judged(rule, judge(rule, question)) for rule in rules]
+    denies = [one for one in judged if one.rule.effect is Effect.DENY]
+    allows = [one for one in judged if one.rule.effect is Effect.ALLOW]
+    return _by_deny(denies, judged, question) or _by_allow(allows, denies, question) or _refused(allows, judged, question)
+
+
+def verdicts(rules: Iterable[Rule], question: Question) -> tuple[Verdict, ...]:
+    """What every rule says by itself, in file order, whichever of them decides.
+
+    Groups or an OU path that could not be read count as none here: it explains, it does not decide.
+    """
+    judged = (_Judged(rule, judge(rule, question)) for rule in rules)
+    return tuple(Verdict(one.rule, one.fits, one.miss.reasons, one.miss.remedies) for one in judged)
+
+
+def may_apply(actor: Actor) -> Decision:
+    """Whether ``actor`` may put rules in force."""
+    if actor.is_operator or actor.is_system:
+        return allow("operators and the portal itself put rules in force")
+    return refuse("Only operators may load rules. Ask an operator.", code="rules_operators_only")
+
+
+def _by_deny(denies: Sequence[_Judged], judged: Sequence[_Judged], question: Question) -> RuleDecision | None:
+    for one in denies:
+        if one.fits:
+            return _denied(one.rule, [other for other in judged if not other.fits], question)
+    for one in denies:
+        if one.is_unknown:
+            return _tags_unreadable(one.rule, judged, question)
+    return None
+
+
+def _by_allow(allows: Sequence[_Judged], denies: Sequence[_Judged], question: Question) -> RuleDecision | None:
+    """The first that admits it. One that might but for unreadable tags stops the search: a later rule is not the first."""
+    for position, one in enumerate(allows):
+        looked_at = [*denies, *allows[:position]]
+        if one.is_unknown:
+            return _tags_unreadable(one.rule, [*looked_at, one], question)
+        if one.fits:
+            longest = max(other.rule.max_duration_seconds for other in allows if other.fits_but_for_limits)
+            reason = f"Rule {one.rule.name} admits it: {words.limits(one.rule)}."
+            misses = tuple(other.miss for other in looked_at)
+            return RuleDecision(
+                allowed=True, code="allowed", reason=reason, rule=one.rule, misses=misses, remedies=(), max_duration_seconds=longest
+            )
+    return None
+
+
+def _refused(allows: Sequence[_Judged], judged: Sequence[_Judged], question: Question) -> RuleDecision:
+    """No rule admits it: say which input is the nearest to change, nearest first."""
+    misses = tuple(one.miss for one in judged)
+    near = [one for one in allows if one.fits_but_for_limits]
+    if near:
+        return _outside_limits(near, misses, question)
+    for one in allows:
+        if one.parts - _LIMITS == {Part.UNREADABLE}:
+            return _tags_unreadable(one.rule, judged, question)
+    what = f"{question.permission_set} on {question.account_name or question.account_id}"
+    ways: tuple[tuple[Part, str, str, str], ...] = (
+        (Part.PERMISSION_SET, "permission_set_not_offered", "permission_set", f"No rule offers {question.subject} {what}."),
+        (Part.SUBJECT, "subject_not_covered", "", f"{question.subject} is in none of the groups that may ask for {what}."),
+        (Part.TARGET, "account_not_covered", "account", f"No rule offers {question.subject} {what}, only on other accounts."),
+    )
+    for part, code, field, reason in ways:
+        near = [one for one in allows if one.parts - _LIMITS == {part}]
+        if near:
+            return _refuse(code, reason, misses, remedies=_remedies(near), field=field)
+    return _refuse("no_rule", f"No rule is about {what} for {question.subject}.", misses)
+
+
+def _outside_limits(near: Sequence[_Judged], misses: tuple[Miss, ...], question: Question) -> RuleDecision:
+    """Everything fits but the duration, the ticket or both. A wanted duration that a ticket makes possible asks for the ticket."""
+    longest = max(one.rule.max_duration_seconds for one in near)
+    by_ticket = [one for one in near if one.parts <= TICKET]
+    by_duration = [one for one in near if one.parts <= DURATION]
+    if by_ticket:
+        finding = by_ticket[0].findings[0]
+        code = "ticket_missing" if finding.part is Part.TICKET_MISSING else "ticket_mismatch"
+        reason, field = f"Rule {by_ticket[0].rule.name}: {finding.reason}.", "ticket_id"
+    else:
+        code, reason = _duration_fault(by_duration or near, question)
+        field = "duration" if by_duration else ""
+    return _refuse(code, reason, misses, remedies=_remedies([*by_ticket, *by_duration] or near), field=field, longest=longest)
+
+
+def _duration_fault(near: Sequence[_Judged], question: Question) -> tuple[str, str]:
+    """Code and reason; of several rules, the one with the largest maximum (or the smallest minimum) is named."""
+    asked = question.duration_seconds or 0
+    too_long = [one.rule for one in near if Part.TOO_LONG in one.parts]
+    if too_long:
+        rule = max(too_long, key=lambda rule: rule.max_duration_seconds)
+        reason = f"{format_duration(asked)} is more than the longest {format_duration(rule.max_duration_seconds)} (rule {rule.name})."
+        return "duration_too_long", reason
+    rule = min((one.rule for one in near), key=lambda rule: rule.min_duration_seconds)
+    reason = f"{max(asked, 0)} s is less than the shortest {format_duration(rule.min_duration_seconds)} (rule {rule.name})."
+    return "duration_too_short", reason
+
+
+def _denied(rule: Rule, others: Sequence[_Judged], question: Question) -> RuleDecision:
+    what = words.permission_sets(rule.permission_sets)
+    reason = f"Rule {rule.name} refuses {what} on {words.targets(rule.targets)} to {words.people(rule.subjects)}."
+    if rule.description:
+        reason += f" {rule.description}"
+    field = "permission_set" if rule.permission_sets else "account"
+    remedy = "Ask for another permission set or choose another account." if rule.permission_sets else "Choose another account."
+    return RuleDecision(
+        allowed=False,
+        code="denied_by_rule",
+        reason=reason,
+        rule=rule,
+        misses=tuple(one.miss for one in others),
+        remedies=(remedy,),
+        max_duration_seconds=0,
+        field=field,
+    )
+
+
+def _tags_unreadable(rule: Rule, looked_at: Iterable[_Judged], question: Question) -> RuleDecision:
+    name = question.account_name or question.account_id
+    reason = f"The tags of {name} could not be read, and rule {rule.name} depends on them, so nothing can be decided."
+    misses = tuple(one.miss for one in looked_at if not one.fits)
+    return _refuse("tags_unreadable", reason, misses, remedies=("Try again when the catalog has been refreshed.",))
+
+
+def _unreadable(reason: str, code: str) -> RuleDecision:
+    return _refuse(code, reason, (), remedies=("Try again in a moment; if it stays so, tell an operator.",))
+
+
+def _refuse(
+    code: str, reason: str, misses: tuple[Miss, ...], *, remedies: tuple[str, ...] = (), field: str = "", longest: int = 0
+) -> RuleDecision:
+    return RuleDecision(
+        allowed=False, code=code, reason=reason, rule=None, misses=misses, remedies=remedies, max_duration_seconds=longest, field=field
+    )
+
+
+def _remedies(near: Iterable[_Judged]) -> tuple[str, ...]:
+    """One sentence or chain of sentences a rule, each once, in file order; the first few, for people."""
+    chains = (" ".join(dict.fromkeys(finding.remedy for finding in one.findings if finding.remedy)) for one in near)
+    return tuple(dict.fromkeys(chain for chain in chains if chain))[:_MOST_REMEDIES]

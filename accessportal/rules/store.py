@@ -1,0 +1,296 @@
+"""The only user of the AccessRules item class.
+
+What is in force is what the current rule set names, by name and version. Versions never change, so a reader sees one set
+or the next, whole, however far a load has come (docs/subsystems/rules.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from pynamodb.exceptions import PynamoDBException
+from pynamodb.expressions.update import Action
+
+from accessportal.audit.operations import Prepared, prepare_event
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.pages import every
+from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
+from accessportal.rules.states import Approval, Effect, People, Rule, RuleSet, Targets, Ticket
+from accessportal.store.base import unavailable
+from accessportal.store.reading import get_item, query_page
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
+
+# Three items a changed rule and three for the set; DynamoDB takes 100 in a transaction.
+CHANGES_PER_WRITE = 32
+_cached: RuleSet | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Staged:
+    """A new version of a rule that is to be written; ``head`` is the current copy that it follows."""
+
+    rule: Rule
+    action: str
+    head: RuleItem | None
+
+
+def current_set() -> RuleSet:
+    """The rules in force. One strong read of a small item; the rules themselves are read only when the set has changed.
+
+    :raises Unavailable: also when the set can't be read whole: never a part of it.
+    """
+    global _cached
+    pointer = get_item(RuleItem, SET_KEY, CURRENT)
+    if pointer is None:
+        return RuleSet(version=0, rules=())
+    cached = _cached
+    if cached is None or cached.audit_head != pointer.audit_head:
+        _cached = cached = _read_set(pointer)
+    return cached
+
+
+def history(name: str) -> tuple[Rule, ...]:
+    """Every version of a rule that was ever written, newest first; empty when there never was one."""
+    # A rule's partition holds its versions and the current copy alone; the copy is not a version.
+    after_current = RuleItem.version > CURRENT
+
+    def fetch(cursor: str | None) -> Any:
+        return query_page(
+            RuleItem,
+            name,
+            pattern=f"rules.history:{name}",
+            convert=_record,
+            cursor=cursor,
+            limit=100,
+            range_condition=after_current,
+            newest_first=True,
+            consistent=True,
+        )
+
+    return tuple(every(fetch))
+
+
+def put_in_force(base: RuleSet, rules: Sequence[Rule], *, actor: Actor, now: datetime) -> RuleSet:
+    """``rules``, in this order, are in force in place of ``base``; each new version has its history copy and its event.
+
+    Up to ``CHANGES_PER_WRITE`` changed rules go in one transaction with the new set. More are written before it, in
+    several; nobody reads them until the set names them, and the same call after a crash goes on where it stopped.
+
+    :raises Conflict: when another set than ``base`` is in force by now, or another load is writing.
+    """
+    kept = {rule.name for rule in rules}
+    heads = _heads([*kept, *(rule.name for rule in base.rules)])
+    staged = [*_new_versions(rules, heads), *_removals([rule for rule in base.rules if rule.name not in kept], heads)]
+    written = {one.rule.name: one.rule.version for one in staged}
+    numbered = tuple(
+        dataclasses.replace(rule, version=written.get(rule.name) or int(heads[rule.name].current_version or 0)) for rule in rules
+    )
+    event, final = _set_steps(base, numbered, staged, actor=actor, now=now)
+    try:
+        while len(staged) > CHANGES_PER_WRITE:
+            batch, staged = staged[:CHANGES_PER_WRITE], staged[CHANGES_PER_WRITE:]
+            transact([*_still_in_force(base), *_rule_steps(batch, actor=actor, now=now)])
+        transact([*final, *_rule_steps(staged, actor=actor, now=now)])
+    except ConditionFailed as error:
+        pointer = get_item(RuleItem, SET_KEY, CURRENT)
+        # The answer to our own write may have been lost and the write repeated: then the head is ours.
+        if pointer is None or pointer.audit_head != event.head:
+            message = "Somebody else is loading rules, or has just done so. Look at a new plan, then load again."
+            raise Conflict(message, code="rules_changed", present=current_set()) from error
+    return current_set()
+
+
+def _read_set(pointer: RuleItem) -> RuleSet:
+    manifest = get_item(RuleItem, SET_KEY, int(pointer.current_version or 0))
+    if manifest is None:
+        raise _incomplete("its list of rules is missing")
+    entries = list(manifest.entries or [])
+    found = _batch_get((entry["name"], int(entry["version"])) for entry in entries)
+    rules = []
+    for position, entry in enumerate(entries):
+        item = found.get((entry["name"], int(entry["version"])))
+        if item is None or item.hash != entry["hash"]:
+            raise _incomplete(f"version {entry['version']} of rule {entry['name']} is missing or was changed")
+        rules.append(dataclasses.replace(_record(item), position=position))
+    return RuleSet(
+        version=int(manifest.version),
+        rules=tuple(rules),
+        audit_head=pointer.audit_head or "",
+        applied_at=from_epoch(manifest.applied_at),
+        applied_by=manifest.applied_by,
+    )
+
+
+def _incomplete(what: str) -> Unavailable:
+    return Unavailable(f"The rules in force can't be read: {what}. Load the rules file again.", code="rules_incomplete")
+
+
+def _batch_get(keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], RuleItem]:
+    """The items that exist, strongly read."""
+    try:
+        return {(item.rule_name, int(item.version)): item for item in RuleItem.batch_get(list(keys), consistent_read=True)}
+    except PynamoDBException as error:
+        raise unavailable(error) from error
+
+
+def _heads(names: Iterable[str]) -> dict[str, RuleItem]:
+    return {name: item for (name, _), item in _batch_get((name, CURRENT) for name in set(names)).items()}
+
+
+def _new_versions(rules: Sequence[Rule], heads: dict[str, RuleItem]) -> list[_Staged]:
+    """A rule whose newest version says the same already needs none (it may come from a load that stopped half-way)."""
+    staged = []
+    for rule in rules:
+        head = heads.get(rule.name)
+        if head is None:
+            staged.append(_Staged(dataclasses.replace(rule, version=1), "rule.added", None))
+        elif head.removed or head.hash != rule.hash:
+            action = "rule.added" if head.removed else "rule.changed"
+            staged.append(_Staged(dataclasses.replace(rule, version=int(head.current_version or 0) + 1), action, head))
+    return staged
+
+
+def _removals(rules: Sequence[Rule], heads: dict[str, RuleItem]) -> list[_Staged]:
+    staged = []
+    for rule in rules:
+        head = heads[rule.name]
+        if not head.removed:
+            last = dataclasses.replace(rule, version=int(head.current_version or 0) + 1, is_removed=True)
+            staged.append(_Staged(last, "rule.removed", head))
+    return staged
+
+
+def _rule_steps(staged: Sequence[_Staged], *, actor: Actor, now: datetime) -> list[Step]:
+    steps: list[Step] = []
+    for one in staged:
+        event = prepare_event(
+            _rule_draft(one),
+            entity=rule_entity(one.rule.name),
+            sequence=one.rule.version,
+            prev_hash=(one.head.audit_head or "") if one.head else "",
+            actor=actor,
+            now=now,
+        )
+        body = {**_body(one.rule), "applied_at": to_epoch(now), "applied_by": actor.name}
+        steps.append(Insert(RuleItem(one.rule.name, one.rule.version, **body)))
+        newest = {**body, "current_version": one.rule.version, "audit_head": event.head}
+        if one.head is None:
+            steps.append(Insert(RuleItem(one.rule.name, CURRENT, **newest)))
+        else:
+            actions = [_set(name, value) for name, value in newest.items()]
+            steps.append(Change(RuleItem, one.rule.name, actions, RuleItem.current_version == one.rule.version - 1, CURRENT))
+        steps.append(event.step)
+    return steps
+
+
+def _rule_draft(one: _Staged) -> Draft:
+    data: dict[str, Any] = {"version": one.rule.version}
+    if one.action != "rule.removed":
+        data["hash"] = one.rule.hash
+    if one.action != "rule.added" and one.head is not None:
+        data["old_hash"] = one.head.hash or ""
+    return Draft(action=one.action, subject=one.rule.name, data=data)
+
+
+def _set_steps(
+    base: RuleSet, rules: Sequence[Rule], staged: Sequence[_Staged], *, actor: Actor, now: datetime
+) -> tuple[Prepared, list[Step]]:
+    """The steps that put the set in force, and its event."""
+    version = base.version + 1
+    names = {kind: [one.rule.name for one in staged if one.action == f"rule.{kind}"] for kind in ("added", "changed", "removed")}
+    event = prepare_event(
+        Draft(action="rules.applied", subject="rules", data={"version": version, "order": [rule.name for rule in rules], **names}),
+        entity=SET_ENTITY,
+        sequence=version,
+        prev_hash=base.audit_head,
+        actor=actor,
+        now=now,
+    )
+    entries = [{"name": rule.name, "version": rule.version, "hash": rule.hash} for rule in rules]
+    stamp: dict[str, Any] = {"applied_at": to_epoch(now), "applied_by": actor.name}
+    pointer = [_set(name, value) for name, value in {**stamp, "current_version": version, "audit_head": event.head}.items()]
+    move: Step
+    if base.version == 0:
+        move = Upsert(RuleItem, SET_KEY, pointer, RuleItem.rule_name.does_not_exist(), CURRENT)
+    else:
+        move = Change(RuleItem, SET_KEY, pointer, RuleItem.current_version == base.version, CURRENT)
+    return event, [move, Insert(RuleItem(SET_KEY, version, entries=entries, **stamp)), event.step]
+
+
+def _still_in_force(base: RuleSet) -> list[Step]:
+    """Stops a load that has lost before it writes more. Nothing guards the very first load: there is no set to look at."""
+    return [Guard(RuleItem, SET_KEY, RuleItem.current_version == base.version, CURRENT)] if base.version else []
+
+
+def _set(name: str, value: Any) -> Action:
+    attribute: Any = getattr(RuleItem, name)
+    action: Action = attribute.remove() if value is None else attribute.set(value)
+    return action
+
+
+def _body(rule: Rule) -> dict[str, Any]:
+    return {
+        "hash": rule.hash,
+        "position": rule.position,
+        "kind": rule.kind,
+        "effect": rule.effect.value,
+        "description": rule.description or None,
+        "subjects": _people_map(rule.subjects),
+        "targets": {
+            "ous": list(rule.targets.ous),
+            "accounts": list(rule.targets.accounts),
+            "tags": {key: list(values) for key, values in rule.targets.tags.items()},
+        },
+        "permission_sets": list(rule.permission_sets),
+        "duration": {"default": rule.default_duration_seconds, "min": rule.min_duration_seconds, "max": rule.max_duration_seconds},
+        "approval": {
+            "required": rule.approval.required,
+            "quorum": rule.approval.quorum,
+            "approvers": _people_map(rule.approval.approvers),
+        },
+        "ticket": {"required": rule.ticket.required, "pattern": rule.ticket.pattern},
+        "removed": rule.is_removed or None,
+    }
+
+
+def _people_map(who: People) -> dict[str, list[str]]:
+    return {"groups": list(who.groups), "users": list(who.users)}
+
+
+def _record(item: RuleItem) -> Rule:
+    targets, duration = item.targets.as_dict(), item.duration.as_dict()
+    approval, ticket = item.approval.as_dict(), item.ticket.as_dict()
+    return Rule(
+        name=item.rule_name,
+        version=int(item.version),
+        position=int(item.position or 0),
+        hash=item.hash or "",
+        kind=item.kind or "",
+        effect=Effect(item.effect),
+        subjects=_people(item.subjects.as_dict()),
+        targets=Targets(
+            ous=tuple(targets["ous"]),
+            accounts=tuple(targets["accounts"]),
+            tags={key: tuple(values) for key, values in targets["tags"].items()},
+        ),
+        permission_sets=tuple(item.permission_sets),
+        default_duration_seconds=int(duration["default"]),
+        min_duration_seconds=int(duration["min"]),
+        max_duration_seconds=int(duration["max"]),
+        approval=Approval(bool(approval["required"]), int(approval["quorum"]), _people(approval["approvers"])),
+        ticket=Ticket(bool(ticket["required"]), str(ticket["pattern"])),
+        applied_at=from_epoch(item.applied_at),
+        applied_by=item.applied_by,
+        description=item.description or "",
+        is_removed=bool(item.removed),
+    )
+
+
+def _people(raw: dict[str, Any]) -> People:
+    return People(groups=tuple(raw["groups"]), users=tuple(raw["users"]))

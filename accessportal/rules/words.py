@@ -1,0 +1,68 @@
+"""Parts of rules in words for people: used by decisions and by plans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from accessportal.kernel.durations import format_duration
+from accessportal.rules.states import EVERYBODY, People, Rule, Targets
+
+_SHOWN = 5
+_LITERAL_START = re.compile(r"[A-Za-z0-9 _:#/-]+(?![*+?{])")
+
+
+def listed(items: Sequence[str], word: str = "or") -> str:
+    """``a``, ``a or b``, ``a, b or c``; of many the first five and how many more."""
+    if len(items) > _SHOWN:
+        return ", ".join(items[:_SHOWN]) + f" {word} {len(items) - _SHOWN} more"
+    if len(items) < 2:
+        return "".join(items)
+    return ", ".join(items[:-1]) + f" {word} {items[-1]}"
+
+
+def people(who: People, word: str = "and") -> str:
+    if EVERYBODY in who.groups:
+        return "everybody"
+    return listed([*who.groups, *who.users], word) or "nobody"
+
+
+def targets(where: Targets) -> str:
+    """``/Workloads/Prod``, ``accounts a and b``, ``any account``, each with its tags."""
+    parts = []
+    if where.ous:
+        parts.append("every account" if "/" in where.ous else listed(where.ous, "and"))
+    if where.accounts:
+        parts.append(("account " if len(where.accounts) == 1 else "accounts ") + listed(where.accounts, "and"))
+    place = " and ".join(parts) or "any account"
+    tags = [f"{key} {listed(values)}" for key, values in where.tags.items()]
+    return f"{place} with tag {listed(tags, 'and')}" if tags else place
+
+
+def permission_sets(names: Sequence[str]) -> str:
+    return listed(names, "and") or "every permission set"
+
+
+def approval(rule: Rule) -> str:
+    """``no approval``, ``one approval from /security``, ``2 approvals from /security``."""
+    if not rule.approval.required:
+        return "no approval"
+    count = "one approval" if rule.approval.quorum == 1 else f"{rule.approval.quorum} approvals"
+    return f"{count} from {people(rule.approval.approvers, 'or')}"
+
+
+def ticket_like(pattern: str) -> str:
+    """``a ticket like CHG-… (pattern CHG-[0-9]+)``: the literal start of the pattern where it has one."""
+    if not pattern:
+        return "a ticket"
+    start = _LITERAL_START.match(pattern)
+    like = f"like {start.group()}…" if start and "|" not in pattern else "of the right form"
+    return f"a ticket {like} (pattern {pattern})"
+
+
+def limits(rule: Rule) -> str:
+    """``up to 4 h, no approval``, with the ticket where one is required."""
+    parts = [f"up to {format_duration(rule.max_duration_seconds)}", approval(rule)]
+    if rule.ticket.required:
+        parts.append(ticket_like(rule.ticket.pattern))
+    return ", ".join(parts)

@@ -1,0 +1,100 @@
+"""Rules and questions that the tests of this room tell their stories with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accessportal.rules.loading import read_rules
+from accessportal.rules.states import Question, Rule
+
+HOUR = 3600
+
+RULES = """
+rules:
+  - name: no-security
+    kind: aws_account
+    effect: deny
+    description: Ask the security team.
+    subjects: {groups: [/]}
+    targets: {ous: [/Security]}
+
+  - name: no-contractor-admin
+    kind: aws_account
+    effect: deny
+    subjects: {groups: [/contractors/outside]}
+    targets: {tags: {pii: ["yes"]}}
+    permission_sets: [AdministratorAccess]
+
+  - name: payments-dev
+    kind: aws_account
+    effect: allow
+    subjects: {groups: [/engineering/payments]}
+    targets: {ous: [/Workloads/Dev]}
+    permission_sets: [PowerUserAccess]
+    duration: {min: 1m, default: 1h, max: 4h}
+    approval: {required: false}
+    ticket: {required: false, pattern: "DEV-[0-9]+"}
+
+  - name: payments-dev-long
+    kind: aws_account
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {ous: [/Workloads/Dev]}
+    permission_sets: [PowerUserAccess]
+    duration: {min: 30m, max: 8h}
+    approval: {required: true, approvers: {groups: [/security]}}
+    ticket: {required: true, pattern: "CHG-[0-9]+"}
+
+  - name: prod-readonly
+    kind: aws_account
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {ous: [/Workloads/Prod], tags: {env: [prod, live]}}
+    permission_sets: [ReadOnlyAccess]
+    duration: {default: 1h, max: 8h}
+    approval: {required: true, quorum: 2, approvers: {groups: [/security], users: [sam@example.com]}}
+    ticket: {required: true, pattern: "CHG-[0-9]+"}
+
+  - name: named-account
+    kind: aws_account
+    effect: allow
+    subjects: {users: [Carol@Example.com]}
+    targets: {accounts: [Legacy-One, "000000000007"]}
+    permission_sets: [ReadOnlyAccess]
+    duration: {max: 2h}
+    approval: {required: false}
+"""
+
+
+def rules(text: str = RULES) -> tuple[Rule, ...]:
+    return read_rules(text)
+
+
+def ask(**facts: Any) -> Question:
+    """Alice of the payments team asks for PowerUserAccess in payments-dev, unless told otherwise."""
+    plain: dict[str, Any] = {
+        "kind": "aws_account",
+        "subject": "alice@example.com",
+        "subject_groups": frozenset({"/engineering", "/engineering/payments"}),
+        "account_id": "000000000001",
+        "account_name": "payments-dev",
+        "ou_path": "/Workloads/Dev",
+        "tags": {"env": "dev"},
+        "permission_set": "PowerUserAccess",
+        "duration_seconds": HOUR,
+        "ticket_id": "",
+    }
+    return Question(**(plain | facts))
+
+
+PROD: dict[str, Any] = {
+    "account_id": "000000000002",
+    "account_name": "payments-prod",
+    "ou_path": "/Workloads/Prod/Payments",
+    "tags": {"env": "prod"},
+    "permission_set": "ReadOnlyAccess",
+    "ticket_id": "CHG-1",
+}
+"""Alice asks for ReadOnlyAccess in payments-prod, with a ticket."""
+SECURITY: dict[str, Any] = {"account_id": "000000000003", "account_name": "audit", "ou_path": "/Security/Logs"}
+MALLORY: dict[str, Any] = {"subject": "mallory@example.com", "subject_groups": frozenset()}
