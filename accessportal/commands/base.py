@@ -62,7 +62,7 @@ class PortalCommand(BaseCommand):
     example: ClassVar[str]
     takes_actor: ClassVar[bool] = False
     # Django's checks load every page and form; commands are run often, and `make check` runs the checks.
-    requires_system_checks: ClassVar[Any] = []
+    requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         epilog = f"Example:\n  python manage.py {self.example}"
@@ -141,6 +141,17 @@ def read_duration(text: str, *, flag: str = "--duration") -> int:
         return parse_duration(text, field=flag)
     except InvalidRequest as error:
         raise BadUsage(error.message, flag=flag, code=error.code) from error
+
+
+def read_whole_number(text: str, *, flag: str) -> int:
+    """0 or more.
+
+    :raises BadUsage: naming the flag, the rule and the remedy.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        shown = text if len(text) <= 40 else text[:40] + "…"
+        raise BadUsage(f"“{shown}” is not a whole number: give 0 or more.", flag=flag, code="number_unreadable")
+    return int(text)
 
 
 def plain(value: Any) -> Any:

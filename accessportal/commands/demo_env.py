@@ -44,12 +44,12 @@ def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Pa
     environ.setdefault("PORTAL_LOG_JSON", "false")
 
 
-def kept_secret(path: Path, *, length: int) -> str:
-    """The secret in ``path``, made of ``length`` random characters the first time; readable by its owner alone."""
+def kept_secret(path: Path, *, length: int, value: str = "") -> str:
+    """The secret in ``path``; the first time ``value`` or ``length`` random characters. Readable by its owner alone."""
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(length)[:length] + "\n")
+            file.write((value or secrets.token_urlsafe(length)[:length]) + "\n")
     return path.read_text().strip()
 
 

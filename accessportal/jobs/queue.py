@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -15,8 +16,20 @@ from accessportal.observe import heartbeats
 
 log = structlog.get_logger(__name__)
 
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """``path`` is the function, killed after ``timeout_seconds`` (its work is picked up by the next tick)."""
+
+    path: str
+    timeout_seconds: int
+
+
 # What a change may ask for to happen soon: the name given to after_commit, and the task that does it.
-TASKS: dict[str, str] = {"carry_out": "accessportal.jobs.tasks.carry_out"} | {schedule.name: schedule.task for schedule in SCHEDULES}
+TASKS: dict[str, Task] = {
+    "carry_out": Task("accessportal.jobs.tasks.carry_out", timeout_seconds=150),
+    "watch_ends": Task("accessportal.jobs.tasks.watch_ends", timeout_seconds=300),
+} | {job.name: Task(job.task, job.timeout_seconds) for job in SCHEDULES}
 
 
 def enqueue(name: str, /, **payload: str) -> None:
@@ -26,7 +39,7 @@ def enqueue(name: str, /, **payload: str) -> None:
         log.error("jobs.unknown", job=name)
         return
     try:
-        async_task(task, **payload, q_options={"group": name})
+        async_task(task.path, **payload, q_options={"group": name, "timeout": task.timeout_seconds})
     except DatabaseError:
         log.exception("jobs.not_queued", job=name)
 

@@ -56,13 +56,18 @@ def silent_tables() -> dict[str, str]:
     for model in registered_models():
         key = {part["AttributeName"]: _PROBE[part["AttributeType"]] for part in _key_types(model)}
         try:
-            connection().client.get_item(TableName=_table_name(model), Key=key, ConsistentRead=True)
+            _client().get_item(TableName=_table_name(model), Key=key, ConsistentRead=True)
         except BOTOCORE_EXCEPTIONS as error:
             silent[_table_name(model)] = _code(error)
     return silent
 
 
 _PROBE = {"S": {"S": "-"}, "N": {"N": "0"}, "B": {"B": b"-"}}
+
+
+def _client() -> Any:
+    """The engine's own client: PynamoDB types only what it calls itself."""
+    return connection().client
 
 
 def _table_name(model: type[PortalModel]) -> str:
@@ -99,7 +104,7 @@ def _key_types(model: type[PortalModel]) -> list[dict[str, str]]:
 
 def _describe(name: str) -> dict[str, Any] | None:
     try:
-        answer: dict[str, Any] = connection().client.describe_table(TableName=name)["Table"]
+        answer: dict[str, Any] = _client().describe_table(TableName=name)["Table"]
     except BOTOCORE_EXCEPTIONS as error:
         if _code(error) == "ResourceNotFoundException":
             return None
@@ -110,7 +115,7 @@ def _describe(name: str) -> dict[str, Any] | None:
 def _create(name: str, wanted: Mapping[str, Any]) -> bool:
     """Whether this call created it (another process may have been faster)."""
     try:
-        connection().client.create_table(TableName=name, **wanted)
+        _client().create_table(TableName=name, **wanted)
     except BOTOCORE_EXCEPTIONS as error:
         if _code(error) == "ResourceInUseException":
             return False
@@ -165,7 +170,7 @@ def _missing_indexes(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> lis
 def _add_index(name: str, index: dict[str, Any], wanted: Mapping[str, Any], *, clock: Clock) -> str:
     """One index at a time, each to its end: DynamoDB allows no more."""
     try:
-        connection().client.update_table(
+        _client().update_table(
             TableName=name,
             AttributeDefinitions=wanted["AttributeDefinitions"],
             GlobalSecondaryIndexUpdates=[{"Create": index}],
@@ -184,7 +189,7 @@ def _protect(model: type[PortalModel], name: str) -> tuple[str, ...]:
         "point-in-time recovery": lambda: _enable_recovery(name),
         "deletion protection": lambda: _enable_deletion_protection(name),
     }
-    ttl = model._ttl_attribute()
+    ttl: Any = model._ttl_attribute()  # type: ignore[no-untyped-call]
     if ttl is not None:
         steps["time to live"] = lambda: _enable_ttl(name, ttl.attr_name)
     return tuple(title for title, step in steps.items() if not _is_known(step))
@@ -201,20 +206,20 @@ def _is_known(step: Callable[[], None]) -> bool:
 
 
 def _enable_recovery(name: str) -> None:
-    client = connection().client
+    client = _client()
     found = client.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
     if found.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus") != "ENABLED":
         client.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True})
 
 
 def _enable_deletion_protection(name: str) -> None:
-    client = connection().client
+    client = _client()
     if not client.describe_table(TableName=name)["Table"].get("DeletionProtectionEnabled"):
         client.update_table(TableName=name, DeletionProtectionEnabled=True)
 
 
 def _enable_ttl(name: str, attribute: str) -> None:
-    client = connection().client
+    client = _client()
     found = client.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
     # Switching on what is on is refused by DynamoDB (ValidationException), so look first.
     if found.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:

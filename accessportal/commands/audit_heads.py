@@ -1,0 +1,116 @@
+"""Everything that has a chain in the audit log, with where its chain must end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from accessportal.access_requests import queries as requests
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.assignments import queries as assignments
+from accessportal.assignments.states import Assignment, AssignmentState
+from accessportal.audit import queries as audit
+from accessportal.audit.states import ChainBreak
+from accessportal.directory import queries as directory
+from accessportal.directory.states import Group, Person
+from accessportal.kernel.actors import system
+from accessportal.kernel.errors import NotFound
+from accessportal.kernel.pages import Page, every
+from accessportal.rules import queries as rules
+
+_ACTOR = system("verify_audit")
+_PAGE = 200
+_RULE_SET = "ruleset#current"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """``version`` and ``audit_head`` as the item says. ``again`` reads them anew (``None``: the item is gone).
+
+    An empty ``audit_head`` means that the item does not tell it; then only the chain itself is checked.
+    """
+
+    entity: str
+    version: int
+    audit_head: str
+    again: Callable[[], Head | None]
+
+
+def every_head() -> Iterator[Head]:
+    """The head of every request, assignment, rule, person and group, each list paged to its end."""
+    for status in Status:
+        yield from (_of_request(one) for one in every(partial(_requests, status)))
+    for state in AssignmentState:
+        yield from (_of_assignment(one) for one in every(partial(_assignments, state)))
+    yield from (_of_person(one) for one in every(lambda cursor: directory.list_people(cursor=cursor, limit=_PAGE)))
+    yield from (_of_group(one) for one in every(lambda cursor: directory.list_groups(cursor=cursor, limit=_PAGE)))
+    yield from _of_rule_set()
+    for rule in rules.current_rules():
+        # A rule does not tell the hash of its last event; that event's sequence is its version all the same.
+        yield Head(f"rule#{rule.name}", rule.version, "", again=lambda: None)
+
+
+def breaks_of(head: Head) -> list[ChainBreak]:
+    """The breaks of one chain. An item that changed between the two reads is looked at once more, as it is now."""
+    breaks = _check(head)
+    if not breaks:
+        return []
+    now = head.again()
+    if now is None or now.version == head.version:
+        return breaks
+    return _check(now)
+
+
+def _check(head: Head) -> list[ChainBreak]:
+    if not head.audit_head:
+        return audit.find_breaks(head.entity)
+    return audit.check_head(head.entity, version=head.version, audit_head=head.audit_head)
+
+
+def _requests(status: Status, cursor: str | None) -> Page[AccessRequest]:
+    return requests.list_by_status(status=status, actor=_ACTOR, cursor=cursor, limit=_PAGE)
+
+
+def _assignments(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
+    return assignments.list_by_state(state=state, cursor=cursor, limit=_PAGE)
+
+
+def _of_request(request: AccessRequest) -> Head:
+    def again() -> Head | None:
+        try:
+            return _of_request(requests.get(request_id=request.request_id, actor=_ACTOR))
+        except NotFound:
+            return None
+
+    return Head(request.entity, request.version, request.audit_head, again)
+
+
+def _of_assignment(assignment: Assignment) -> Head:
+    def again() -> Head | None:
+        found = assignments.get(assignment_id=assignment.assignment_id)
+        return None if found is None else _of_assignment(found)
+
+    return Head(f"assignment#{assignment.assignment_id}", assignment.version, assignment.audit_head, again)
+
+
+def _of_person(person: Person) -> Head:
+    def again() -> Head | None:
+        found = directory.find_person(email=person.key)
+        return None if found is None else _of_person(found)
+
+    return Head(person.entity, person.version, person.audit_head, again)
+
+
+def _of_group(group: Group) -> Head:
+    def again() -> Head | None:
+        found = directory.find_group(group_id=group.group_id)
+        return None if found is None else _of_group(found)
+
+    return Head(group.entity, group.version, group.audit_head, again)
+
+
+def _of_rule_set() -> Iterator[Head]:
+    found = rules.current_set()
+    if found.version:
+        yield Head(_RULE_SET, found.version, found.audit_head, again=lambda: next(_of_rule_set(), None))

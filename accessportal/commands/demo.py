@@ -1,0 +1,137 @@
+"""The demo: people, groups, a small cloud and rules. Made once; what somebody changed afterwards stays as it is."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from accessportal.catalog import operations as catalog
+from accessportal.commands.demo_env import kept_secret
+from accessportal.conf import ROOT, conf
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole
+from accessportal.identity.operations import ensure_demo_user
+from accessportal.kernel.actors import system
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict
+from accessportal.rules import operations as rules
+from accessportal.rules import queries as rule_queries
+from accessportal.twin import world
+
+_ACTOR = system("demo")
+_PASSWORD_FILE = ROOT / ".portal" / "demo-password"
+_RULES_FILE = Path(__file__).parent / "demo_rules.yaml"
+_PASSWORD_LENGTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPerson:
+    """``group`` is empty for somebody whom no rule serves. ``part`` is what to try as them."""
+
+    email: str
+    name: str
+    group: str
+    part: str
+
+
+PEOPLE = (
+    DemoPerson("alice@example.com", "Alice Archer", "/engineering/payments", "asks for access"),
+    DemoPerson("bob@example.com", "Bob Baker", "/security", "decides requests"),
+    DemoPerson("sam@example.com", "Sam Suzuki", "/security", "decides requests, the second of two"),
+    DemoPerson("mei@example.com", "Mei Marino", "/security", "decides requests"),
+    DemoPerson("mallory@example.com", "Mallory Moss", "", "is served by no rule"),
+    DemoPerson("olga@example.com", "Olga Orlov", "/portal/operators", "runs the portal"),
+    DemoPerson("ana@example.com", "Ana Almeida", "/portal/auditors", "reads everything"),
+)
+
+# Parents first.
+GROUPS = {
+    "/engineering": "Everybody who builds",
+    "/engineering/payments": "Payments",
+    "/engineering/platform": "Platform",
+    "/engineering/web": "Web",
+    "/engineering/mobile": "Mobile",
+    "/data": "Data",
+    "/data/analytics": "Analytics",
+    "/security": "Security",
+    "/finance": "Finance",
+    "/support": "Support",
+    "/contractors": "Contractors",
+    "/portal": "The portal's own roles",
+    "/portal/operators": "Operators",
+    "/portal/auditors": "Auditors",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    """What the demo now holds. ``rules_loaded`` is false when rules were in force already: they are left alone."""
+
+    password: str
+    accounts: int
+    permission_sets: int
+    people: int
+    groups: int
+    rules_loaded: bool
+
+
+def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock) -> DemoReport:
+    """Demo people can sign in, the twin has its accounts, the catalog knows them, and some rules are in force.
+
+    May be repeated: what exists is kept, what is missing is added.
+
+    :raises Unavailable: when the store or the twin did not answer.
+    """
+    password = _password()
+    _ensure_groups(clock)
+    for one in PEOPLE:
+        _ensure_person(one, password, clock)
+    world.seed_world(accounts=accounts, permission_sets=permission_sets)
+    freshness = catalog.sync_catalog(now=clock.now(), clock=clock)
+    return DemoReport(
+        password=password,
+        accounts=freshness.accounts,
+        permission_sets=freshness.permission_sets,
+        people=len(PEOPLE),
+        groups=len(GROUPS),
+        rules_loaded=_load_rules_once(clock),
+    )
+
+
+def sign_in_lines(report: DemoReport) -> list[str]:
+    """Who can sign in, with which password, to do what."""
+    lines = [f"Sign in with the password {report.password} as"]
+    return lines + [f"  {one.email:<20} {one.part}" for one in PEOPLE]
+
+
+def _ensure_groups(clock: Clock) -> None:
+    for group_id, description in GROUPS.items():
+        with contextlib.suppress(Conflict):
+            name = group_id.rpartition("/")[2].capitalize()
+            directory.create_group(group_id=group_id, name=name, description=description, actor=_ACTOR, now=clock.now())
+
+
+def _ensure_person(one: DemoPerson, password: str, clock: Clock) -> None:
+    with contextlib.suppress(Conflict):
+        directory.create_person(email=one.email, name=one.name, actor=_ACTOR, now=clock.now())
+        # Only for a new person: somebody taken out of a group must not come back at the next start.
+        if one.group:
+            directory.grant_membership(email=one.email, group_id=one.group, role=GroupRole.CONTRIBUTOR, actor=_ACTOR, now=clock.now())
+    ensure_demo_user(email=one.email, name=one.name, password=password)
+
+
+def _load_rules_once(clock: Clock) -> bool:
+    if rule_queries.current_set().version:
+        return False
+    rules.apply_rules(text=_RULES_FILE.read_text(), actor=_ACTOR, now=clock.now())
+    return True
+
+
+def _password() -> str:
+    """The one given by ``PORTAL_DEMO_PASSWORD``, else the one made at the first start; the file always tells which it is."""
+    given = conf().demo_password.get_secret_value()
+    _PASSWORD_FILE.parent.mkdir(mode=0o700, exist_ok=True)
+    if given:
+        _PASSWORD_FILE.unlink(missing_ok=True)
+    return kept_secret(_PASSWORD_FILE, length=_PASSWORD_LENGTH, value=given)

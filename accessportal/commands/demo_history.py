@@ -1,0 +1,103 @@
+"""A past for the demo and the benchmarks: requests of every kind, made by the same operations that people use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.db import connections
+
+from accessportal.access_requests import operations
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.kernel.actors import person, system
+from accessportal.kernel.ports import set_after_commit
+
+_ALICE = person("alice@example.com")
+_BOB = person("bob@example.com")
+_THREADS = 8
+_DAYS_BACK = 60
+_HISTORY = system("demo")
+# Of twenty: what became of them. PENDING and ACTIVE ones are asked for now, all others in the past.
+_FATES = ("revoked",) * 11 + ("denied",) * 3 + ("cancelled",) * 2 + ("lapsed",) * 2 + ("pending", "active")
+
+
+class _Then:
+    """The clock of a past moment: waiting moves it, and nobody waits."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+
+def make_history(*, count: int, now: datetime) -> Iterator[AccessRequest]:
+    """``count`` requests exist, spread over the last 60 days; yields each as it is made.
+
+    Each has a fixed submission id: running it again makes only what is missing. The finished ones end before anything was
+    created outside, so no call to AWS is needed for them.
+    """
+    with _nothing_queued(), ThreadPoolExecutor(_THREADS, thread_name_prefix="history") as pool:
+        for future in as_completed([pool.submit(_one, number, now) for number in range(count)]):
+            yield future.result()
+
+
+def _one(number: int, now: datetime) -> AccessRequest:
+    try:
+        return _live(number, _FATES[number % len(_FATES)], now)
+    finally:
+        connections.close_all()
+
+
+def _live(number: int, fate: str, now: datetime) -> AccessRequest:
+    is_open = fate in {"pending", "active"}
+    at = now if is_open else now - timedelta(days=_DAYS_BACK) + timedelta(seconds=number * 4_789 % (_DAYS_BACK * 86_400 - 172_800))
+    request = _asked(number, at, at_once=fate in {"revoked", "active"})
+    if is_open or request.status.is_terminal:
+        return request
+    later = at + timedelta(minutes=5)
+    if fate == "denied":
+        return operations.deny(request_id=request.request_id, reason="Use the staging account for this.", actor=_BOB, now=later)
+    if fate == "cancelled":
+        return operations.cancel(request_id=request.request_id, actor=_ALICE, now=later)
+    if fate == "lapsed":
+        return operations.lapse(request_id=request.request_id, actor=_HISTORY, now=request.expires_at)
+    if request.status is Status.ACTIVE and request.granted_at is None:
+        operations.end(request_id=request.request_id, reason="Done early.", actor=_ALICE, now=later)
+    return operations.carry_out(request_id=request.request_id, clock=_Then(later))
+
+
+def _asked(number: int, at: datetime, *, at_once: bool) -> AccessRequest:
+    account, permission_set, ticket = (
+        ("payments-dev", "PowerUserAccess", "") if at_once else ("payments-prod", "ReadOnlyAccess", f"CHG-{number}")
+    )
+    return operations.submit(
+        kind="aws_account",
+        subject_id=None,
+        target={"account": account, "permission_set": permission_set},
+        duration_seconds=3_600,
+        reason=f"Demo history {number}",
+        ticket_id=ticket,
+        submission_id=f"demo-history-{number}",
+        actor=_ALICE,
+        now=at,
+    )
+
+
+@contextmanager
+def _nothing_queued() -> Iterator[None]:
+    """A hundred thousand jobs for work that is done here at once would only keep the worker busy."""
+
+    def nobody(_name: str, /, **_payload: str) -> None:
+        return
+
+    former = set_after_commit(nobody)
+    try:
+        yield
+    finally:
+        set_after_commit(former)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from accessportal.audit.states import ChainBreak
+from accessportal.commands.audit_heads import breaks_of, every_head
+from accessportal.commands.base import Document, Outcome, PortalCommand, plain
+
+
+class Command(PortalCommand):
+    help = (
+        "Walk the audit chain of every request, assignment, rule, person and group, and report each break. Exit code 1 when there is one."
+    )
+    example = "verify_audit --json"
+
+    def run(self, options: Mapping[str, Any]) -> Outcome:
+        breaks: list[ChainBreak] = []
+        chains = 0
+        with Progress(console=self.progress_console(), disable=not self.is_watched) as progress:
+            bar = progress.add_task("Chains", total=None)
+            for head in every_head():
+                chains += 1
+                breaks += breaks_of(head)
+                progress.advance(bar)
+        document = {"chains": chains, "breaks": [plain(one) for one in breaks]}
+        return Outcome(document, ok=not breaks, problem=f"{len(breaks)} breaks in the audit log.")
+
+    def show(self, document: Document, console: Console) -> None:
+        for one in document["breaks"]:
+            console.print(f"{one['entity']}, event {one['sequence']}: {one['problem']}", soft_wrap=True)
+        console.print(f"{document['chains']} chains walked, {len(document['breaks'])} breaks.")

@@ -1,0 +1,96 @@
+"""What the queue runs. Each is thin, may run at any time, twice, and beside itself: correctness is the domain's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import structlog
+from django.db import close_old_connections
+
+from accessportal.access_requests import operations as requests
+from accessportal.access_requests.states import TickReport
+from accessportal.assignments import operations as assignments
+from accessportal.catalog import operations as catalog
+from accessportal.kernel.actors import system
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.errors import Conflict
+from accessportal.observe import heartbeats
+
+log = structlog.get_logger(__name__)
+_CLOCK = SystemClock()
+
+
+class ItemsFailed(Exception):
+    """A job did all it could and some of its items failed: raised at its end, so that monitoring sees it."""
+
+
+def carry_out(*, request_id: str) -> str:
+    """The work of one request is done outside, or was done by somebody else. Shortens the wait; the tick is the guarantee."""
+    try:
+        request = requests.carry_out(request_id=request_id, clock=_CLOCK)
+    except Conflict as error:
+        # A tick was faster; that is how they meet.
+        return error.message
+    return f"{request.status.value}, {'work left' if request.work else 'nothing left'}"
+
+
+def tick() -> str:
+    """Everything due is done or has a later due time, up to the look-ahead.
+
+    :raises ItemsFailed: at its end, when some items failed.
+    """
+    heartbeats.beat(heartbeats.WORKER, now=_CLOCK.now())
+    return _told("tick", requests.tick(clock=_CLOCK))
+
+
+def watch_ends(*, until: str) -> str:
+    """Access that ends before the next tick is sure to look is taken back at its end.
+
+    :raises ItemsFailed: at its end, when some items failed.
+    """
+    report = requests.watch_ends(until=datetime.fromisoformat(until), clock=_CLOCK)
+    return "another watcher covers that time" if report is None else _told("watch_ends", report)
+
+
+def reconcile_assignments() -> str:
+    """What IAM Identity Center holds has been compared with the claims. Reports only: applying is an operator's command."""
+    report = assignments.reconcile(apply=False, actor=system("reconcile"), clock=_CLOCK)
+    counts = {"missing": len(report.missing), "unknown": len(report.unknown), "left_over": len(report.left_over)}
+    _beat("reconcile_assignments", counts, is_ok=not any(counts.values()))
+    return _words(counts)
+
+
+def sync_catalog() -> str:
+    """The catalog is as AWS has it now."""
+    freshness = catalog.sync_catalog(now=_CLOCK.now(), clock=_CLOCK)
+    counts = {"accounts": freshness.accounts, "permission_sets": freshness.permission_sets, "principals": freshness.principals}
+    _beat("sync_catalog", counts, is_ok=True)
+    return _words(counts)
+
+
+def _told(part: str, report: TickReport) -> str:
+    counts = {
+        "lapsed": report.lapsed,
+        "expired": report.expired,
+        "granted": report.granted,
+        "revoked": report.revoked,
+        "waiting": report.waiting,
+        "failed": len(report.failures),
+    }
+    _beat(part, counts, is_ok=not report.failures)
+    for failure in report.failures:
+        log.error("jobs.item_failed", job=part, access_request=failure.request_id, error=failure.error)
+    if report.failures:
+        raise ItemsFailed(_words(counts))
+    return _words(counts)
+
+
+def _beat(part: str, counts: Mapping[str, int], *, is_ok: bool) -> None:
+    # The job may have taken minutes: a connection that the server closed meanwhile must not fail it at its very end.
+    close_old_connections()
+    heartbeats.beat(part, now=_CLOCK.now(), is_ok=is_ok, detail=counts)
+
+
+def _words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
