@@ -22,6 +22,7 @@ AUDITOR_GROUP = _conf.auditor_group
 AWS_START_URL = _conf.aws_start_url
 IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
 METRICS_TOKEN = _conf.metrics_token.get_secret_value()
+DEMO_PASSWORD = _conf.demo_password.get_secret_value()
 
 SECRET_KEY = _conf.secret_key.get_secret_value()
 if not SECRET_KEY:

@@ -6,9 +6,10 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
+
 from accessportal.catalog import operations as catalog
-from accessportal.commands.demo_env import kept_secret
-from accessportal.conf import ROOT, conf
+from accessportal.commands.demo_env import HOME, kept_secret
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.identity.operations import ensure_demo_user
@@ -20,7 +21,7 @@ from accessportal.rules import queries as rule_queries
 from accessportal.twin import world
 
 _ACTOR = system("demo")
-_PASSWORD_FILE = ROOT / ".portal" / "demo-password"
+_PASSWORD_FILE = HOME / "demo-password"
 _RULES_FILE = Path(__file__).parent / "demo_rules.yaml"
 _PASSWORD_LENGTH = 12
 
@@ -130,7 +131,7 @@ def _load_rules_once(clock: Clock) -> bool:
 
 def _password() -> str:
     """The one given by ``PORTAL_DEMO_PASSWORD``, else the one made at the first start; the file always tells which it is."""
-    given = conf().demo_password.get_secret_value()
+    given = settings.DEMO_PASSWORD
     _PASSWORD_FILE.parent.mkdir(mode=0o700, exist_ok=True)
     if given:
         _PASSWORD_FILE.unlink(missing_ok=True)
