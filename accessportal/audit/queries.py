@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from accessportal.audit import policy, store
 from accessportal.audit.states import AuditEvent, ChainBreak
 from accessportal.kernel.pages import Page, every
@@ -17,9 +19,9 @@ def by_actor(actor: str, *, cursor: str | None = None, limit: int = 50) -> Page[
     return store.page_of_actor(actor, cursor=cursor, limit=limit)
 
 
-def of_day(day: str, *, before: float, limit: int = 50) -> list[AuditEvent]:
-    """The newest events of a UTC ``day`` (``YYYY-MM-DD``) before epoch seconds ``before``; one request a shard."""
-    return store.page_of_day(day, before=before, limit=limit)
+def list_day(*, day: date, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
+    """What happened on a UTC ``day``, newest first; one request a shard for each page."""
+    return store.page_of_day(day.isoformat(), cursor=cursor, limit=limit)
 
 
 def find_breaks(entity: str) -> list[ChainBreak]:

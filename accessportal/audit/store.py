@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from datetime import datetime
+from typing import Any
 
 from accessportal.audit.models import AuditItem, day_shard_for, day_shards, outbox_for
 from accessportal.audit.policy import event_hash
@@ -10,6 +13,7 @@ from accessportal.audit.states import AuditEvent, Draft
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.pages import Page
+from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import query_page
 from accessportal.store.transactions import Insert
 
@@ -76,23 +80,41 @@ def page_of_actor(actor: str, *, cursor: str | None, limit: int) -> Page[AuditEv
     )
 
 
-def page_of_day(day: str, *, before: float, limit: int) -> list[AuditEvent]:
-    """The newest ``limit`` events of ``day`` strictly before epoch ``before``, newest first, over all shards."""
-    found: list[AuditEvent] = []
-    for shard in day_shards(day):
-        page = query_page(
-            AuditItem,
-            shard,
-            index=AuditItem.day_index,
-            pattern="audit.day",
-            convert=_event,
-            limit=limit,
-            range_condition=AuditItem.at < before,
-            newest_first=True,
-        )
-        found.extend(page.items)
-    found.sort(key=lambda event: (event.at, event.event_id), reverse=True)
-    return found[:limit]
+def page_of_day(day: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
+    """The events of ``day`` over all its shards, newest first; the cursor holds where each unfinished shard goes on.
+
+    Not simply "before this time": events of one transaction share their time, and a page may end between them.
+    """
+    pattern = f"audit.day:{day}"
+    starts: dict[str, Any] = read_cursor(pattern, cursor) or dict.fromkeys(day_shards(day))
+    pages = {shard: _page_of_shard(shard, start, limit=limit) for shard, start in starts.items()}
+    newest_first = heapq.merge(*(page.items for page in pages.values()), key=lambda event: event.at, reverse=True)
+    taken = tuple(itertools.islice(newest_first, limit))
+    taken_ids = {event.event_id for event in taken}
+    rest = {}
+    for shard, page in pages.items():
+        used = [event for event in page.items if event.event_id in taken_ids]
+        if len(used) < len(page.items) or page.next_cursor:
+            rest[shard] = _shard_key(shard, used[-1]) if used else starts[shard]
+    return Page(items=taken, next_cursor=sign_cursor(pattern, rest or None))
+
+
+def _page_of_shard(shard: str, start: dict[str, Any] | None, *, limit: int) -> Page[AuditEvent]:
+    pattern = f"audit.shard:{shard}"
+    cursor = sign_cursor(pattern, start)
+    return query_page(
+        AuditItem, shard, index=AuditItem.day_index, pattern=pattern, convert=_event, limit=limit, cursor=cursor, newest_first=True
+    )
+
+
+def _shard_key(shard: str, event: AuditEvent) -> dict[str, Any]:
+    """The key of ``event`` in DayIndex, as the engine wants to be told where a query goes on."""
+    return {
+        "day#shard": {"S": shard},
+        "at": {"N": AuditItem.at.serialize(round(event.at.timestamp(), 3))},
+        "entity": {"S": event.entity},
+        "sequence": {"N": str(event.sequence)},
+    }
 
 
 def _event(item: AuditItem) -> AuditEvent:

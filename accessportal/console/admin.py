@@ -1,0 +1,65 @@
+"""The framework's own models in the admin: users and sessions. django-q2 registers its own; the site makes them read-only."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import django.contrib.auth.admin  # noqa: F401  # registers what is unregistered below; our app comes first
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
+from django.http import HttpRequest
+
+from accessportal.console.framework import ReadOnly
+from accessportal.kernel.actors import fold_email
+
+# What a person may do comes from the directory; Django's groups would look as if they meant something.
+admin.site.unregister(Group)
+admin.site.unregister(get_user_model())
+
+
+@admin.register(User)
+class SignInAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
+    """Who has signed in. Only ``is_active`` can be changed.
+
+    The user name is who the person *is* to every policy: whoever may write it, or a password, could approve their own
+    request as somebody else.
+    """
+
+    list_display = ("username", "first_name", "last_name", "is_active", "last_login")
+    list_filter = ("is_active",)
+    search_fields = ("username", "first_name", "last_name")
+    ordering = ("username",)
+    fields = ("username", "first_name", "last_name", "is_active", "last_login", "date_joined")
+    readonly_fields = ("username", "first_name", "last_name", "last_login", "date_joined")
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnly):
+    """Who is signed in until when. The key is the cookie: it is neither shown nor linked, or reading it would be signing in as them."""
+
+    list_display = ("fingerprint", "person", "expire_date")
+    list_display_links = None
+    ordering = ("-expire_date",)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """The list, never one session: its page would have the key in its address and its data on the screen."""
+        return obj is None and super().has_view_permission(request, obj)
+
+    @admin.display(description="Session")
+    def fingerprint(self, session: Session) -> str:
+        return hashlib.sha256(session.session_key.encode()).hexdigest()[:12]
+
+    @admin.display(description="Person")
+    def person(self, session: Session) -> str:
+        user = get_user_model().objects.filter(pk=session.get_decoded().get("_auth_user_id", 0)).first()
+        return fold_email(user.get_username()) if user else "nobody (not signed in)"

@@ -1,0 +1,70 @@
+"""What else to know about a request before deciding it: pure, from the same person's other requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from accessportal.access_requests.states import AccessRequest, Status
+
+_LOOK_BACK = timedelta(days=90)
+_GRANTED = frozenset({Status.ACTIVE, Status.REVOKED})
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """``similar`` says how often the same person asked for the same thing and what came of it; ``holds`` is what they hold
+    in the same account now, ``overlaps`` that it is this very thing."""
+
+    similar: str
+    holds: tuple[AccessRequest, ...]
+    overlaps: bool
+
+
+def context_of(request: AccessRequest, others: Sequence[AccessRequest], *, now: datetime, is_all: bool) -> Context:
+    """``others``: the subject's requests, newest first; ``is_all`` is false when there are older ones that were not read."""
+    rest = [other for other in others if other.request_id != request.request_id]
+    alike = [other for other in rest if _is_same_thing(other, request) and other.requested_at > now - _LOOK_BACK]
+    holds = tuple(other for other in rest if other.status is Status.ACTIVE and not other.is_over(now) and _is_same_place(other, request))
+    return Context(
+        similar=_words(alike, is_lower_bound=not is_all and _reaches_less_than_look_back(others, now)),
+        holds=holds,
+        overlaps=any(_is_same_thing(other, request) for other in holds),
+    )
+
+
+def _words(alike: Sequence[AccessRequest], *, is_lower_bound: bool) -> str:
+    if not alike:
+        return "none like it among the latest" if is_lower_bound else "first of its kind in 90 days"
+    granted = _count(alike, _GRANTED)
+    refused = _count(alike, {Status.DENIED})
+    pending = _count(alike, {Status.PENDING})
+    at_least = "at least " if is_lower_bound else ""
+    outcome = _outcome(len(alike), granted=granted, refused=refused, pending=pending)
+    return f"{at_least}{len(alike)} like it in 90 days, {outcome}"
+
+
+def _outcome(total: int, *, granted: int, refused: int, pending: int) -> str:
+    if total == granted:
+        return "granted" if total == 1 else "all granted"
+    if total == refused:
+        return "denied" if total == 1 else "all denied"
+    parts = [(granted, "granted"), (refused, "denied"), (pending, "waiting"), (total - granted - refused - pending, "not decided")]
+    return ", ".join(f"{count} {word}" for count, word in parts if count)
+
+
+def _count(requests: Iterable[AccessRequest], statuses: frozenset[Status] | set[Status]) -> int:
+    return sum(request.status in statuses for request in requests)
+
+
+def _is_same_place(one: AccessRequest, other: AccessRequest) -> bool:
+    return one.kind == other.kind and one.account_id == other.account_id
+
+
+def _is_same_thing(one: AccessRequest, other: AccessRequest) -> bool:
+    return _is_same_place(one, other) and one.permission_set == other.permission_set
+
+
+def _reaches_less_than_look_back(others: Sequence[AccessRequest], now: datetime) -> bool:
+    return bool(others) and others[-1].requested_at > now - _LOOK_BACK

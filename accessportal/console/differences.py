@@ -1,0 +1,79 @@
+"""What changed between the versions of a rule, line by line as people read it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from accessportal.kernel.durations import format_duration
+from accessportal.rules.states import EVERYBODY, Effect, People, Rule, Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One property; ``before`` is "" in the first version."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """``changes`` against the version before; all properties for the first."""
+
+    rule: Rule
+    changes: tuple[Change, ...]
+
+
+def versions_of(newest_first: Sequence[Rule]) -> tuple[Version, ...]:
+    """Each version with what it changed, in the order given."""
+    older = [*newest_first[1:], None]
+    return tuple(Version(rule, changes_between(before, rule)) for rule, before in zip(newest_first, older, strict=True))
+
+
+def changes_between(before: Rule | None, after: Rule) -> tuple[Change, ...]:
+    new = {} if after.is_removed else lines_of(after)
+    old = lines_of(before) if before and not before.is_removed else {}
+    labels = list(new) + [label for label in old if label not in new]
+    return tuple(Change(label, old.get(label, ""), new.get(label, "")) for label in labels if old.get(label, "") != new.get(label, ""))
+
+
+def lines_of(rule: Rule) -> dict[str, str]:
+    """The properties of a rule worth reading, by label."""
+    lines = {
+        "Place": f"{rule.position + 1} in the file",
+        "Effect": rule.effect.value,
+        "Kind": rule.kind,
+        "Who": people_words(rule.subjects),
+        "Where": targets_words(rule.targets),
+        "Permission sets": ", ".join(rule.permission_sets) or "every one",
+        "Description": rule.description,
+    }
+    if rule.effect is Effect.ALLOW:
+        lines |= _terms_of(rule)
+    return {label: words for label, words in lines.items() if words}
+
+
+def _terms_of(rule: Rule) -> dict[str, str]:
+    approval, ticket = rule.approval, rule.ticket
+    return {
+        "Shortest": format_duration(rule.min_duration_seconds),
+        "Usual": format_duration(rule.default_duration_seconds),
+        "Longest": format_duration(rule.max_duration_seconds),
+        "Approval": f"{approval.quorum} of {people_words(approval.approvers)}" if approval.required else "not needed",
+        "Ticket": (f"must match {ticket.pattern}" if ticket.pattern else "any text") if ticket.required else "not needed",
+    }
+
+
+def people_words(people: People) -> str:
+    if EVERYBODY in people.groups:
+        return "everybody"
+    return ", ".join((*people.groups, *people.users))
+
+
+def targets_words(targets: Targets) -> str:
+    """``/Workloads/Prod, payments-dev; env is prod or staging``; an empty place means any account (rules' own meaning)."""
+    place = ", ".join((*targets.ous, *targets.accounts)) or "any account"
+    tags = [f"{key} is {' or '.join(values)}" for key, values in sorted(targets.tags.items())]
+    return "; ".join((place, *tags))

@@ -1,0 +1,60 @@
+"""The explainer: why somebody may or may not have something, and who could approve it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from accessportal.access_requests import queries
+from accessportal.catalog import queries as catalog
+from accessportal.console.forms import ExplainForm
+from accessportal.console.views import render_page
+from accessportal.identity.middleware import actor_of
+from accessportal.kernel.actors import fold_email
+from accessportal.kernel.durations import parse_duration
+from accessportal.kernel.errors import InvalidRequest, NotAllowed
+
+_KIND = "aws_account"
+_SUGGESTIONS = 5
+
+
+@require_safe
+def explain(request: HttpRequest) -> HttpResponse:
+    """A question to the rules as an address that can be passed on; asking changes nothing, so it is a GET."""
+    form = ExplainForm(request.GET if "subject" in request.GET else None)
+    context: dict[str, Any] = {"title": "Why / who can", "form": form}
+    if form.is_bound and form.is_valid():
+        context |= _answer(form)
+    context["reads_everything"] = actor_of(request).reads_everything
+    return render_page(request, "console/explain.html", context, status=400 if form.errors else 200)
+
+
+def _answer(form: ExplainForm) -> dict[str, Any]:
+    """The decision for the page, or the form with the domain's complaint beside the input that it names."""
+    asked = form.cleaned_data
+    try:
+        duration = parse_duration(asked["duration"]) if asked["duration"] else None
+        decision, preview = queries.explain(
+            kind=_KIND,
+            subject_id=fold_email(asked["subject"]) if "@" in asked["subject"] else asked["subject"],
+            target={"account": asked["account"], "permission_set": asked["permission_set"]},
+            duration_seconds=duration,
+            ticket_id=asked["ticket_id"] or None,
+        )
+    except InvalidRequest as error:
+        field = error.field if error.field in form.fields else None
+        form.add_error(field, f"{error.message}{_near(asked['account']) if field == 'account' else ''}")
+        return {}
+    except NotAllowed as error:
+        # Said of the person asked about (unknown, disabled), not of the one who asks.
+        form.add_error("subject", error.message)
+        return {}
+    return {"decision": decision, "preview": preview, "asked": asked}
+
+
+def _near(text: str) -> str:
+    """Accounts that were probably meant."""
+    near = [account.name for account in catalog.search_accounts(text=text, limit=_SUGGESTIONS)]
+    return f" Did you mean {', '.join(near)}?" if near else ""

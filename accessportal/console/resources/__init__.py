@@ -1,0 +1,14 @@
+"""Every resource of the console, in the order of the navigation."""
+
+from __future__ import annotations
+
+from accessportal.console.resource import Resource
+from accessportal.console.resources.assignments import Assignments
+from accessportal.console.resources.catalog import Accounts, PermissionSets
+from accessportal.console.resources.events import Events
+from accessportal.console.resources.requests import Requests
+from accessportal.console.resources.rules import Rules
+
+RESOURCES: dict[str, Resource] = {
+    resource.name: resource for resource in (Requests(), Assignments(), Rules(), Events(), Accounts(), PermissionSets())
+}

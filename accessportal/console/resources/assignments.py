@@ -1,0 +1,116 @@
+"""The assignments: what IAM Identity Center holds for the portal, and which requests claim it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from accessportal.assignments import queries
+from accessportal.assignments.states import Assignment, AssignmentState
+from accessportal.catalog import queries as catalog
+from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import NotFound
+from accessportal.kernel.pages import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the catalog calls the parts of the key; the bare ids where it does not know them (any more)."""
+
+    principal: str
+    account: str
+    ou_path: str
+    permission_set: str
+
+
+def _in_state(state: AssignmentState, ask: Ask) -> Page[Assignment]:
+    return queries.list_by_state(state=state, cursor=ask.cursor, limit=ask.limit)
+
+
+def names_of(assignment: Assignment) -> Names:
+    key = assignment.key
+    principal = catalog.find_principal(principal_id=key.principal_id)
+    account = catalog.find_account(account=key.account_id)
+    permission_set = catalog.find_permission_set_by_arn(arn=key.permission_set_arn)
+    return Names(
+        principal=principal.label if principal else key.principal_id,
+        account=account.name if account else key.account_id,
+        ou_path=account.ou_path if account else "",
+        permission_set=permission_set.name if permission_set else key.permission_set_arn,
+    )
+
+
+class Assignments(Resource):
+    name = "assignments"
+    singular = "assignment"
+    plural = "Assignments"
+    icon = "link"
+    about = "What really exists in IAM Identity Center, and which requests hold it."
+    columns = (
+        Column("Who", "console/cells/assignment_who.html", "col-who"),
+        Column("Has", "console/cells/assignment_what.html", "col-what"),
+        Column("Held by", "console/cells/assignment_claims.html", "col-context"),
+        Column("State", "console/cells/assignment_state.html", "col-state"),
+    )
+    patterns = (
+        Pattern(
+            name="present",
+            label="Present",
+            fetch=partial(_in_state, AssignmentState.PRESENT),
+            empty_title="No access exists through the portal",
+            empty_hint="An assignment appears here when it is proved present in IAM Identity Center.",
+        ),
+        Pattern(
+            name="creating",
+            label="Being created",
+            fetch=partial(_in_state, AssignmentState.CREATING),
+            empty_title="Nothing is being created",
+            empty_hint="Creations take a few seconds; one that stays here is on the stuck board of the requests.",
+        ),
+        Pattern(
+            name="deleting",
+            label="Being deleted",
+            fetch=partial(_in_state, AssignmentState.DELETING),
+            empty_title="Nothing is being deleted",
+            empty_hint="Deletions take a few seconds; one that stays here is on the stuck board of the requests.",
+        ),
+        Pattern(
+            name="absent",
+            label="Gone",
+            fetch=partial(_in_state, AssignmentState.ABSENT),
+            empty_title="Nothing has been taken back yet",
+            empty_hint="An assignment stays here, proved absent, after its last claim ended.",
+        ),
+    )
+    sections = (
+        Section("Held by", "console/assignments/claims.html"),
+        Section("Facts", "console/assignments/facts.html", is_aside=True),
+    )
+    right = Right.READERS
+    headline_template = "console/assignments/headline.html"
+
+    def load(self, key: str, actor: Actor) -> Assignment:
+        self.right.require(actor)
+        found = queries.get(assignment_id=key)
+        if found is None:
+            raise NotFound("There is no such assignment.", code="assignment_unknown")
+        return found
+
+    def title(self, record: Assignment) -> str:
+        names = names_of(record)
+        return f"{names.account} · {names.permission_set} for {names.principal}"
+
+    def entity(self, record: Assignment) -> str:
+        return f"assignment#{record.assignment_id}"
+
+    def head(self, record: Assignment) -> tuple[int, str]:
+        return record.version, record.audit_head
+
+    def rows(self, items: Sequence[Assignment], ask: Ask) -> list[Row]:
+        return [Row(assignment.assignment_id, assignment, names_of(assignment)) for assignment in items]
+
+    def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
+        return {"names": names_of(record), "claims": sorted(record.claims)}

@@ -1,0 +1,81 @@
+"""The catalog: accounts and permission sets as last read from the cloud, with the age of that reading in view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from accessportal.catalog import queries
+from accessportal.catalog.states import Account, PermissionSet
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
+from accessportal.kernel.pages import Page
+
+# Twice the distance between two scheduled syncs: later than this, one has failed.
+STALE_AFTER = timedelta(minutes=30)
+
+
+def _accounts(ask: Ask) -> Page[Account]:
+    return queries.list_accounts(search=ask.parameter, cursor=ask.cursor, limit=ask.limit)
+
+
+def _permission_sets(ask: Ask) -> Page[PermissionSet]:
+    return queries.list_permission_sets(search=ask.parameter, cursor=ask.cursor, limit=ask.limit)
+
+
+class _FromCatalog(Resource):
+    notice_template = "console/catalog/freshness.html"
+
+    def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+        freshness = queries.freshness()
+        is_stale = freshness.synced_at is None or ask.now - freshness.synced_at > STALE_AFTER
+        return {"freshness": freshness, "is_stale": is_stale}
+
+    def rows(self, items: Sequence[Any], ask: Ask) -> list[Row]:
+        return [Row("", item) for item in items]
+
+
+class Accounts(_FromCatalog):
+    name = "accounts"
+    singular = "account"
+    plural = "Accounts"
+    icon = "cloud"
+    about = "The AWS accounts as the catalog last read them, and how old that is."
+    columns = (
+        Column("Account", "console/cells/account_name.html", "col-who"),
+        Column("Where", "console/cells/account_where.html", "col-what"),
+        Column("Tags", "console/cells/account_tags.html", "col-context"),
+        Column("State", "console/cells/account_state.html", "col-state"),
+    )
+    patterns = (
+        Pattern(
+            name="all",
+            label="Accounts",
+            fetch=_accounts,
+            parameter=Parameter("Search accounts", "Name, number, OU or tag", required=False),
+            empty_title="No account is called that",
+            empty_hint="Search by name, 12-digit number, OU path or tag value; or the catalog was never synced (run sync_catalog).",
+        ),
+    )
+
+
+class PermissionSets(_FromCatalog):
+    name = "permission-sets"
+    singular = "permission set"
+    plural = "Permission sets"
+    icon = "key-round"
+    about = "What can be asked for in an account, and how long a session outlives the grant."
+    columns = (
+        Column("Permission set", "console/cells/permission_set_name.html", "col-who"),
+        Column("Session", "console/cells/permission_set_session.html", "col-what"),
+    )
+    patterns = (
+        Pattern(
+            name="all",
+            label="Permission sets",
+            fetch=_permission_sets,
+            parameter=Parameter("Search permission sets", "Part of a name", required=False),
+            empty_title="No permission set is called that",
+            empty_hint="Search by part of the name; or the catalog was never synced (run sync_catalog).",
+        ),
+    )

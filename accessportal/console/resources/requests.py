@@ -1,0 +1,328 @@
+"""The requests: the queue of those who decide, and every list by which an operator looks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from accessportal.access_requests import operations, queries
+from accessportal.access_requests.states import AccessRequest, Described
+from accessportal.audit import queries as audit
+from accessportal.catalog import queries as catalog
+from accessportal.console.context import Context, context_of
+from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.pages import Page
+
+TALLY_UP_TO = 25
+_STUCK_TALLY_UP_TO = 10
+_CONTEXT_DEPTH = 50
+_SUGGESTIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the cells of one request need. ``context`` is read for the lists in which somebody decides."""
+
+    described: Described
+    context: Context | None = None
+
+
+# Refusals of access_requests.policy that tell of the request's state and not of the actor.
+_STALE = frozenset({"already_decided", "already_approved", "already_ending", "lapsed", "no_work", "not_active"})
+
+WHO = Column("Who", "console/cells/who.html", "col-who")
+ASKS_FOR = Column("Asks for", "console/cells/asks_for.html", "col-what")
+CONTEXT = Column("Context", "console/cells/context.html", "col-context")
+STATE = Column("State", "console/cells/state.html", "col-state")
+HOLDS = Column("Holds", "console/cells/asks_for.html", "col-what")
+TIME = Column("Time", "console/cells/time_left.html", "col-time")
+TROUBLE = Column("What is in the way", "console/cells/trouble.html", "col-context")
+
+_DECIDING = (WHO, ASKS_FOR, CONTEXT)
+_HOLDING = (WHO, HOLDS, TIME)
+
+
+def _waiting_for_me(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_waiting_for(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
+
+
+def _count_waiting_for_me(ask: Ask) -> int:
+    return queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=TALLY_UP_TO)
+
+
+def _pending(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_pending(actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+
+
+def _active(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_active(actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+
+
+def _ending_soon(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_ending_soon(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
+
+
+def _stuck(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_stuck(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
+
+
+def _count_stuck(ask: Ask) -> int:
+    return len(queries.list_stuck(actor=ask.actor, now=ask.now, cursor=None, limit=_STUCK_TALLY_UP_TO).items)
+
+
+def _undecidable(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_undecidable(actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+
+
+def _by_person(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_by_subject(subject_id=fold_email(ask.parameter), actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+
+
+def _by_account(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_by_account(account_id=ask.parameter, actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+
+
+def _offered(verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
+    return queries.can(verb=verb, request=request, actor=actor, now=now)
+
+
+def _approve(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
+    after = operations.approve(request_id=request.request_id, reason=reason, actor=actor, now=now)
+    title = queries.describe(request=after).title
+    if after.status is request.status:
+        missing = after.approval.quorum - len(after.approvals)
+        return f"Your approval of {title} is recorded; {missing} more {'is' if missing == 1 else 'are'} needed."
+    return f"Approved: {title} for {after.subject_id}."
+
+
+def _deny(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
+    after = operations.deny(request_id=request.request_id, reason=reason, actor=actor, now=now)
+    return f"Denied: {queries.describe(request=after).title} for {after.subject_id}."
+
+
+def _end(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
+    after = operations.end(request_id=request.request_id, reason=reason, actor=actor, now=now)
+    return f"Revoking {queries.describe(request=after).title} of {after.subject_id} now. It shows as revoked once it is proved gone."
+
+
+def _retry(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
+    after = operations.retry(request_id=request.request_id, actor=actor, now=now)
+    return f"{queries.describe(request=after).title} is due again now."
+
+
+def _will_approve(request: AccessRequest) -> str:
+    given = len(request.approvals)
+    if given + 1 < request.approval.quorum:
+        return f"Records approval {given + 1} of {request.approval.quorum}; nothing is granted yet."
+    return f"Grants {request.permission_set or request.kind} to {request.subject_id}, starting now."
+
+
+def _will_end(request: AccessRequest) -> str:
+    others = "Other requests that hold the same access keep it." if request.granted_at else ""
+    return f"Takes {request.permission_set or request.kind} away from {request.subject_id} now. {others}".strip()
+
+
+class Requests(Resource):
+    name = "requests"
+    singular = "request"
+    plural = "Requests"
+    icon = "inbox"
+    about = "Decide what waits, see what is active, find what is stuck."
+    right = Right.DECIDERS
+    headline_template = "console/requests/headline.html"
+    summary_template = "console/requests/summary.html"
+    box = Parameter("Person or account", placeholder="Person or account")
+    columns = (WHO, ASKS_FOR, STATE)
+    patterns = (
+        Pattern(
+            name="waiting",
+            label="Waiting for me",
+            fetch=_waiting_for_me,
+            right=Right.DECIDERS,
+            columns=_DECIDING,
+            bulk=("approve", "deny"),
+            row_operations=("approve", "deny"),
+            tally=_count_waiting_for_me,
+            empty_title="Nothing waits for you",
+            empty_hint="When somebody asks for access that you may approve, it appears here, nearest deadline first.",
+        ),
+        Pattern(
+            name="pending",
+            label="All pending",
+            fetch=_pending,
+            columns=_DECIDING,
+            bulk=("approve", "deny"),
+            empty_title="Nobody waits for a decision",
+            empty_hint="Every request has been decided, withdrawn or has lapsed.",
+        ),
+        Pattern(
+            name="active",
+            label="Active",
+            fetch=_active,
+            columns=_HOLDING,
+            empty_title="Nobody holds access through the portal now",
+            empty_hint="Granted requests appear here until their access is proved gone.",
+        ),
+        Pattern(
+            name="ending",
+            label="Ending soon",
+            fetch=_ending_soon,
+            columns=_HOLDING,
+            empty_title="Nothing ends within the hour",
+            empty_hint="Look under “Active” for everything that is held.",
+        ),
+        Pattern(
+            name="stuck",
+            label="Stuck",
+            fetch=_stuck,
+            columns=(WHO, HOLDS, TROUBLE),
+            row_operations=("retry",),
+            tally=_count_stuck,
+            empty_title="Nothing is stuck",
+            empty_hint="A grant or revocation that fails or is more than a minute late appears here with its last error.",
+        ),
+        Pattern(
+            name="undecidable",
+            label="Undecidable",
+            fetch=_undecidable,
+            columns=(WHO, ASKS_FOR, CONTEXT),
+            bulk=("approve", "deny"),
+            empty_title="Every pending request has somebody who can decide it",
+            empty_hint="A request lands here when its approvers' group is gone or too few of them are enabled; then the operators decide.",
+        ),
+        Pattern(
+            name="person",
+            label="Person",
+            fetch=_by_person,
+            parameter=Parameter("Person or group", "alice@example.com"),
+            is_tab=False,
+            empty_title="No requests for this person",
+            empty_hint="Check the spelling of the address or group path; nothing was ever asked for under it, or it was purged.",
+        ),
+        Pattern(
+            name="account",
+            label="Account",
+            fetch=_by_account,
+            parameter=Parameter("Account", "12 digits"),
+            is_tab=False,
+            empty_title="No requests for this account",
+            empty_hint="Nobody has asked for access to it yet.",
+        ),
+    )
+    sections = (
+        Section("What happened", "console/requests/story.html"),
+        Section("Receipts", "console/requests/receipts.html"),
+        Section("Facts", "console/requests/facts.html", is_aside=True),
+        Section("Who can decide", "console/requests/approvers.html", is_aside=True),
+        Section("What the decision stood on", "console/requests/evidence.html", is_aside=True),
+    )
+    operations = (
+        Operation(
+            name="approve",
+            label="Approve",
+            offered=partial(_offered, "approve"),
+            stale_codes=_STALE,
+            run=_approve,
+            will=_will_approve,
+            reason=ReasonRule.OPTIONAL,
+            reason_label="Remark (optional)",
+            is_bulk=True,
+        ),
+        Operation(
+            name="deny",
+            label="Deny",
+            offered=partial(_offered, "deny"),
+            stale_codes=_STALE,
+            run=_deny,
+            will=lambda request: f"Refuses it; {request.requested_by} is told your reason and may ask again.",
+            reason=ReasonRule.REQUIRED,
+            is_danger=True,
+            is_bulk=True,
+        ),
+        Operation(
+            name="end",
+            label="Revoke now",
+            offered=partial(_offered, "end"),
+            stale_codes=_STALE,
+            run=_end,
+            will=_will_end,
+            reason=ReasonRule.OPTIONAL,
+            reason_label="Reason (optional)",
+            is_danger=True,
+        ),
+        Operation(
+            name="retry",
+            label="Retry now",
+            offered=partial(_offered, "retry"),
+            stale_codes=_STALE,
+            run=_retry,
+            will=lambda request: (
+                f"Makes the waiting {request.work.value.lower() if request.work else 'work'} due now instead of at its next retry."
+            ),
+        ),
+    )
+
+    def load(self, key: str, actor: Actor) -> AccessRequest:
+        return queries.get(request_id=key, actor=actor)
+
+    def title(self, record: AccessRequest) -> str:
+        return f"{queries.describe(request=record).title} for {record.subject_id}"
+
+    def entity(self, record: AccessRequest) -> str:
+        return record.entity
+
+    def head(self, record: AccessRequest) -> tuple[int, str]:
+        return record.version, record.audit_head
+
+    def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
+        seen = _Surroundings(ask)
+        return [Row(request.request_id, request, Seen(queries.describe(request=request), seen.of(request))) for request in items]
+
+    def details(self, record: AccessRequest, ask: Ask) -> dict[str, Any]:
+        others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, cursor=None, limit=_CONTEXT_DEPTH)
+        return {
+            "described": queries.describe(request=record),
+            "approvers": queries.approvers_of(request=record),
+            "events": queries.history(request=record),
+            "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
+            "context": context_of(record, others.items, now=ask.now, is_all=others.next_cursor is None),
+        }
+
+    def find(self, text: str, ask: Ask) -> tuple[str, str]:
+        Right.READERS.require(ask.actor)
+        if "@" in text or text.startswith("/"):
+            return "person", fold_email(text)
+        account = catalog.find_account(account=text)
+        if account is not None:
+            return "account", account.account_id
+        raise InvalidRequest(_suggest(text), code="nothing_found", field="find")
+
+
+class _Surroundings:
+    """The context of each request on a page; each subject's requests are read once, however many rows they fill."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._read: dict[str, Page[AccessRequest]] = {}
+
+    def of(self, request: AccessRequest) -> Context:
+        page = self._read.get(request.subject_id)
+        if page is None:
+            page = queries.list_by_subject(subject_id=request.subject_id, actor=self._ask.actor, cursor=None, limit=_CONTEXT_DEPTH)
+            self._read[request.subject_id] = page
+        return context_of(request, page.items, now=self._ask.now, is_all=page.next_cursor is None)
+
+
+def _suggest(text: str) -> str:
+    """What was probably meant, when the box found no person and no account."""
+    near = [account.name for account in catalog.search_accounts(text=text, limit=_SUGGESTIONS)]
+    near += [person.key for person in directory.list_people(prefix=fold_email(text), limit=_SUGGESTIONS).items]
+    remedy = f"Did you mean {', '.join(near)}?" if near else "Type an e-mail address, a group path, an account's name or its 12 digits."
+    return f"Nothing is called “{text[:60]}”. {remedy}"

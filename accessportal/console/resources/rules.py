@@ -1,0 +1,68 @@
+"""The rules: who may ask for what, in the order in which they are tried, with every version they had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from accessportal.console.differences import versions_of
+from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import NotFound
+from accessportal.kernel.pages import Page
+from accessportal.rules import queries
+from accessportal.rules.states import Rule
+
+
+def _in_order(ask: Ask) -> Page[Rule]:
+    # All rules are one query of the table and are tried as one list; there are never pages of them.
+    return Page(items=queries.current_rules())
+
+
+class Rules(Resource):
+    name = "rules"
+    singular = "rule"
+    plural = "Rules"
+    icon = "scale"
+    about = "Who may ask for what, in which order the rules are tried, and how they changed."
+    right = Right.READERS
+    notice_template = "console/rules/order.html"
+    columns = (
+        Column("Rule", "console/cells/rule_name.html", "col-who"),
+        Column("Who", "console/cells/rule_subjects.html", "col-people"),
+        Column("What and where", "console/cells/rule_targets.html", "col-what"),
+        Column("On what terms", "console/cells/rule_terms.html", "col-context"),
+    )
+    patterns = (
+        Pattern(
+            name="current",
+            label="Rules",
+            fetch=_in_order,
+            empty_title="There are no rules, so nobody can ask for anything",
+            empty_hint="Write them as YAML and apply them with: manage.py load_rules FILE",
+        ),
+    )
+    sections = (
+        Section("Versions", "console/rules/versions.html"),
+        Section("As it is now", "console/rules/facts.html", is_aside=True),
+    )
+
+    def load(self, key: str, actor: Actor) -> tuple[Rule, ...]:
+        """Every version, the newest first: a rule that was removed still has its history."""
+        self.right.require(actor)
+        history = queries.rule_history(name=key)
+        if not history:
+            raise NotFound("There is no such rule, and there never was.", code="rule_unknown")
+        return tuple(sorted(history, key=lambda rule: rule.version, reverse=True))
+
+    def title(self, record: tuple[Rule, ...]) -> str:
+        return record[0].name
+
+    def entity(self, record: tuple[Rule, ...]) -> str:
+        return f"rule#{record[0].name}"
+
+    def rows(self, items: Sequence[Rule], ask: Ask) -> list[Row]:
+        return [Row(rule.name, rule) for rule in items]
+
+    def details(self, record: tuple[Rule, ...], ask: Ask) -> dict[str, Any]:
+        return {"rule": record[0], "current": queries.find_rule(name=record[0].name), "versions": versions_of(record)}

@@ -1,0 +1,162 @@
+"""Django's admin site with our rights, our way in, and the resources beside the framework's own models.
+
+Uses the public admin interface only: ``AdminSite``, ``admin_view``, ``each_context``, ``get_app_list``, ``get_urls``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.views import redirect_to_login
+from django.db.models import Model
+from django.db.models.base import ModelBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import URLPattern, URLResolver, path, register_converter, reverse
+
+from accessportal.access_requests import queries as access_requests
+from accessportal.console import chain, explain, views
+from accessportal.console.framework import ReadOnly
+from accessportal.console.keys import KeyConverter
+from accessportal.console.resource import Resource
+from accessportal.console.resources import RESOURCES
+from accessportal.identity.middleware import PortalRequest
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import NotAllowed
+
+View = Callable[..., HttpResponseBase]
+
+_CACHED = "_console_admitted"
+# Their rows hold dotted names of functions and pickled arguments that the worker runs: writing one is running code.
+_LOOK_ONLY_APPS = frozenset({"django_q"})
+
+register_converter(KeyConverter, "item")
+
+
+class PortalAdminSite(admin.AdminSite):
+    site_header = "Access Portal"
+    site_title = "Access Portal"
+    index_title = "Administration"
+    site_url = "/"
+    enable_nav_sidebar = False
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Operators, auditors, and approvers of some current rule; ``is_staff`` is not asked."""
+        if not hasattr(request, _CACHED):
+            setattr(request, _CACHED, _is_admitted(cast(PortalRequest, request).actor))
+        return bool(getattr(request, _CACHED))
+
+    def admin_view(self, view: View, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002  # Django's signature
+        inner = super().admin_view(view, cacheable)
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if cast(PortalRequest, request).actor is None:
+                return redirect_to_login(request.get_full_path(), settings.LOGIN_URL)
+            if not self.has_permission(request):
+                raise NotAllowed(
+                    "The admin pages are for operators, auditors and approvers. Your own access is under “My access”.",
+                    code="not_admitted",
+                )
+            return inner(request, *args, **kwargs)
+
+        return update_wrapper(guarded, inner)
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """There is one way in, the portal's sign-in page."""
+        return redirect_to_login(request.GET.get("next") or reverse("admin:index"), settings.LOGIN_URL)
+
+    def register(self, model_or_iterable: ModelBase | type[Model] | Iterable[type[Model]], admin_class: Any = None, **options: Any) -> None:
+        models = [model_or_iterable] if isinstance(model_or_iterable, ModelBase) else list(model_or_iterable)
+        for model in models:
+            chosen = admin_class or admin.ModelAdmin
+            if cast(type[Model], model)._meta.app_label in _LOOK_ONLY_APPS:
+                chosen = type(f"ReadOnly{chosen.__name__}", (ReadOnly, chosen), {"__module__": __name__})
+            super().register(cast(type[Model], model), chosen, **options)
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        ours: list[URLPattern | URLResolver] = [
+            path("rules/explain/", self.admin_view(explain.explain), name="console_explain"),
+            path("audit/chain/", self.admin_view(chain.check), name="console_chain"),
+        ]
+        for resource in RESOURCES.values():
+            ours += self._urls_of(resource)
+        return ours + super().get_urls()
+
+    def _urls_of(self, resource: Resource) -> list[URLPattern | URLResolver]:
+        at, given = resource.name, {"resource": resource}
+        return [
+            path(f"{at}/", self.admin_view(views.show_list), given, name=f"console_{at}"),
+            path(f"{at}/bulk/<slug:operation>/", self.admin_view(views.operate_on_many), given, name=f"console_{at}_bulk"),
+            path(f"{at}/<item:key>/", self.admin_view(views.show_detail), given, name=f"console_{at}_detail"),
+            path(f"{at}/<item:key>/history/", self.admin_view(views.show_history), given, name=f"console_{at}_history"),
+            path(f"{at}/<item:key>/do/<slug:operation>/", self.admin_view(views.operate), given, name=f"console_{at}_operate"),
+        ]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        context = super().each_context(request)
+        actor = cast(PortalRequest, request).actor
+        context["console_places"] = _places(request, actor) if actor is not None and context["has_permission"] else []
+        return context
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
+        """Our resources first, as a section of their own, then the framework's models as Django lists them."""
+        framework = cast(list[dict[str, Any]], super().get_app_list(request, app_label))
+        actor = cast(PortalRequest, request).actor
+        if app_label is not None or actor is None:
+            return framework
+        return [_access_section(actor), *framework]
+
+
+def _is_admitted(actor: Actor | None) -> bool:
+    if actor is None:
+        return False
+    return actor.reads_everything or access_requests.is_approver_anywhere(actor=actor)
+
+
+def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:
+    """The second line of navigation, on every admin page."""
+    places = [_place(request, reverse(f"admin:console_{at.name}"), at.plural) for at in RESOURCES.values() if at.right.admits(actor)]
+    places.append(_place(request, reverse("admin:console_explain"), "Why / who can"))
+    explained = places[-1]
+    for place in places[:-1]:
+        # The explainer lives under the rules' address; only one place may be the current one.
+        place["is_current"] = place["is_current"] and not explained["is_current"]
+    return places
+
+
+def _place(request: HttpRequest, url: str, label: str) -> dict[str, Any]:
+    return {"url": url, "label": label, "is_current": request.path.startswith(url)}
+
+
+def _access_section(actor: Actor) -> dict[str, Any]:
+    entries = [(at.plural, f"admin:console_{at.name}", at.icon, at.about) for at in RESOURCES.values() if at.right.admits(actor)]
+    entries.append(
+        (
+            "Why / who can",
+            "admin:console_explain",
+            "message-circle-question-mark",
+            "Why somebody may or may not have something, and who could approve it.",
+        )
+    )
+    return {
+        "name": "Access",
+        "app_label": "console",
+        "app_url": reverse("admin:index"),
+        "has_module_perms": True,
+        "models": [
+            {
+                "name": name,
+                "object_name": name,
+                "perms": {"add": False, "change": False, "delete": False, "view": True},
+                "admin_url": reverse(url_name),
+                "add_url": None,
+                "view_only": True,
+                "icon": icon,
+                "about": about,
+            }
+            for name, url_name, icon, about in entries
+        ],
+    }

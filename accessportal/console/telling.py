@@ -1,0 +1,76 @@
+"""Audit events and facts as people read them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from accessportal.audit.actions import ACTIONS
+from accessportal.audit.states import AuditEvent
+from accessportal.kernel.clock import from_epoch
+from accessportal.kernel.durations import format_duration
+
+_LONGEST = 400
+_TONES = {
+    "request.approved": "live",
+    "request.auto_approved": "live",
+    "request.granted": "live",
+    "request.denied": "stop",
+    "request.lapsed": "wait",
+    "request.work_delayed": "wait",
+    "assignment.present": "live",
+    "assignment.job_forgotten": "wait",
+    "rule.removed": "stop",
+    "person.disabled": "stop",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``moment`` instead of ``words`` where the value is a time."""
+
+    label: str
+    words: str
+    moment: datetime | None = None
+
+
+def title_of(event: AuditEvent) -> str:
+    """The registered headline; the bare name for an action that this version of the code does not know."""
+    spec = ACTIONS.get(event.action)
+    return spec.title if spec else event.action
+
+
+def tone_of(event: AuditEvent) -> str:
+    return _TONES.get(event.action, "")
+
+
+def lines_of_data(data: Mapping[str, Any], *, prefix: str = "") -> Iterator[Line]:
+    """One line for each value; maps are flattened, empty values left out."""
+    for key in sorted(data):
+        value, label = data[key], f"{prefix}{key.replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            yield from lines_of_data(value, prefix=f"{label}, ")
+        elif value not in ("", None, [], ()):
+            yield _line(key, label, value)
+
+
+def _line(key: str, label: str, value: Any) -> Line:
+    label = label[:1].upper() + label[1:]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and (key.endswith("_at") or key == "deadline"):
+        return Line(label, "", from_epoch(float(value)))
+    if is_number and key.endswith("_seconds"):
+        label = label.removesuffix(" seconds")
+        return Line(label, format_duration(int(value)) if float(value).is_integer() else f"{float(value):.3f} s")
+    return Line(label, _words(value))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(_words(each) for each in value)
+    text = str(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -1,0 +1,96 @@
+"""Words for the cells and sections of the console; those for times and states are the portal's tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django import template
+
+from accessportal.assignments.states import Assignment, AssignmentState
+from accessportal.audit.states import AuditEvent
+from accessportal.console import differences, telling
+from accessportal.kernel.durations import format_duration
+from accessportal.rules.states import Approval, Effect, People, Rule, Targets
+
+register = template.Library()
+
+_ASSIGNMENT_WORDS = {
+    AssignmentState.ABSENT: ("Gone", "done"),
+    AssignmentState.CREATING: ("Being created", "wait"),
+    AssignmentState.PRESENT: ("Present", "live"),
+    AssignmentState.DELETING: ("Being deleted", "wait"),
+}
+
+
+@register.filter
+def until(moment: datetime, now: datetime) -> str:
+    """How long until ``moment``, in its one or two largest units: ``23 h``, ``1 d 3 h``, ``12 min``."""
+    seconds = max(int((moment - now).total_seconds()), 0)
+    for unit in (86_400, 3_600, 60):
+        if seconds >= unit:
+            smaller = {86_400: 3_600, 3_600: 60, 60: 60}[unit]
+            return format_duration(seconds // smaller * smaller)
+    return format_duration(seconds)
+
+
+@register.filter
+def event_title(event: AuditEvent) -> str:
+    return telling.title_of(event)
+
+
+@register.filter
+def event_tone(event: AuditEvent) -> str:
+    return telling.tone_of(event)
+
+
+@register.filter
+def event_lines(event: AuditEvent) -> Iterator[telling.Line]:
+    return telling.lines_of_data(event.data)
+
+
+@register.filter
+def data_lines(data: Mapping[str, Any]) -> Iterator[telling.Line]:
+    return telling.lines_of_data(data)
+
+
+@register.filter
+def assignment_word(assignment: Assignment) -> str:
+    return _ASSIGNMENT_WORDS[assignment.state][0]
+
+
+@register.filter
+def assignment_tone(assignment: Assignment) -> str:
+    return _ASSIGNMENT_WORDS[assignment.state][1]
+
+
+@register.filter
+def people_words(people: People) -> str:
+    return differences.people_words(people) or "nobody"
+
+
+@register.filter
+def targets_words(targets: Targets) -> str:
+    return differences.targets_words(targets)
+
+
+@register.filter
+def limits_words(rule: Rule) -> str:
+    """``up to 8 h, one approval from /security, a ticket``; nothing for a deny."""
+    if rule.effect is Effect.DENY:
+        return ""
+    ticket = ", with a ticket" if rule.ticket.required else ""
+    return f"up to {format_duration(rule.max_duration_seconds)}{_approval_words(rule.approval)}{ticket}"
+
+
+@register.filter
+def rule_lines(rule: Rule) -> list[telling.Line]:
+    return [telling.Line(label, words) for label, words in differences.lines_of(rule).items()]
+
+
+def _approval_words(approval: Approval) -> str:
+    if not approval.required:
+        return ""
+    count = "one approval" if approval.quorum == 1 else f"{approval.quorum} approvals"
+    return f", {count} from {differences.people_words(approval.approvers) or 'nobody'}"

@@ -1,0 +1,243 @@
+"""The views of every resource: list, detail, history, and operations on one or many records.
+
+Kernel errors pass through: the error middleware turns them into pages (404, 403, 409, 400, 503 with a reference). Nothing
+here catches a failing query, so none can look like an empty table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from accessportal.audit import queries as audit
+from accessportal.console.bulk import Outcome, carry_out_many, weigh_many
+from accessportal.console.forms import OperationForm
+from accessportal.console.resource import Ask, Operation, Pattern, ReasonRule, Resource
+from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.errors import InvalidRequest
+
+MAX_BULK = 100
+_HISTORY_PAGE = 50
+
+
+def _ask(request: HttpRequest, *, parameter: str = "") -> Ask:
+    return Ask(actor=actor_of(request), now=SystemClock().now(), parameter=parameter, cursor=request.GET.get("cursor") or None)
+
+
+def render_page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> TemplateResponse:
+    """A page in the frame of the admin site."""
+    frame = admin.site.each_context(request)
+    actor = actor_of(request)
+    return TemplateResponse(request, template, {**frame, "actor": actor, **context}, status=status)
+
+
+@require_safe
+def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
+    """One page of an access pattern; for htmx the results alone."""
+    ask = _ask(request, parameter=request.GET.get("q", "").strip())
+    resource.right.require(ask.actor)
+    box_error = ""
+    if (text := request.GET.get("find", "").strip()) and resource.box is not None:
+        try:
+            name, parameter = resource.find(text, ask)
+        except InvalidRequest as error:
+            box_error = error.message
+        else:
+            return HttpResponseRedirect(list_url(resource, name, parameter))
+    pattern = resource.pattern(request.GET.get("pattern", ""), ask.actor)
+    context = _list_context(resource, pattern, ask) | {"box_error": box_error, "box_text": text}
+    if cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request:
+        return render_page(request, "console/_results.html", context)
+    context["tabs"] = _tabs(resource, pattern, ask)
+    context["notice"] = resource.notice(pattern, ask)
+    return render_page(request, "console/list.html", context, status=400 if box_error else 200)
+
+
+def list_url(resource: Resource, pattern: str, parameter: str = "", cursor: str = "") -> str:
+    """The address of a list. It always keeps the pattern and its parameter."""
+    given = {"pattern": pattern, "q": parameter, "cursor": cursor}
+    return f"{reverse(f'admin:console_{resource.name}')}?{urlencode({name: value for name, value in given.items() if value})}"
+
+
+def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+    needs_parameter = pattern.parameter is not None and pattern.parameter.required and not ask.parameter
+    rows, next_url = [], ""
+    if not needs_parameter:
+        page = pattern.fetch(ask)
+        rows = resource.rows(page.items, ask)
+        next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor) if page.next_cursor else ""
+    return {
+        "title": f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label,
+        "resource": resource,
+        "pattern": pattern,
+        "parameter": ask.parameter,
+        "needs_parameter": needs_parameter,
+        "columns": pattern.columns or resource.columns,
+        "rows": rows,
+        "is_first_page": ask.cursor is None,
+        "first_url": list_url(resource, pattern.name, ask.parameter),
+        "next_url": next_url,
+        "bulk": resource.named_operations(pattern.bulk) if rows else [],
+        "row_operations": resource.named_operations(pattern.row_operations),
+        "now": ask.now,
+    }
+
+
+def _tabs(resource: Resource, current: Pattern, ask: Ask) -> list[dict[str, Any]]:
+    unbound = Ask(actor=ask.actor, now=ask.now)
+    return [
+        {
+            "label": pattern.label,
+            "url": list_url(resource, pattern.name),
+            "is_current": pattern is current,
+            "tally": pattern.tally(unbound) if pattern.tally else 0,
+        }
+        for pattern in resource.patterns_for(ask.actor)
+        if pattern.is_tab
+    ]
+
+
+@require_safe
+def show_detail(request: HttpRequest, resource: Resource, key: str) -> HttpResponse:
+    """One record: its sections, and the operations that the domain offers to this actor now."""
+    ask = _ask(request)
+    record = resource.load(key, ask.actor)
+    offered = [operation for operation in resource.operations if operation.offered(record, ask.actor, ask.now).allowed]
+    context = {
+        "title": resource.title(record),
+        "resource": resource,
+        "key": key,
+        "record": record,
+        "operations": offered,
+        "main_sections": [section for section in resource.sections if not section.is_aside],
+        "aside_sections": [section for section in resource.sections if section.is_aside],
+        "now": ask.now,
+        **resource.details(record, ask),
+    }
+    return render_page(request, "console/detail.html", context)
+
+
+@require_safe
+def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResponse:
+    """The audit events of one record, newest first; with ``?check=1`` also whether their chain is whole."""
+    ask = _ask(request)
+    record = resource.load(key, ask.actor)
+    entity = resource.entity(record)
+    page = audit.history(entity, cursor=ask.cursor, limit=_HISTORY_PAGE)
+    here = reverse(f"admin:console_{resource.name}_history", args=[key])
+    context = {
+        "title": f"History of {resource.title(record)}",
+        "subject": resource.title(record),
+        "resource": resource,
+        "key": key,
+        "entity": entity,
+        "events": page.items,
+        "first_url": here,
+        "is_first_page": ask.cursor is None,
+        "next_url": f"{here}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else "",
+        "check_url": f"{here}?check=1",
+        "now": ask.now,
+    }
+    if request.GET.get("check"):
+        head = resource.head(record)
+        breaks = audit.check_head(entity, version=head[0], audit_head=head[1]) if head else audit.find_breaks(entity)
+        context |= {"is_checked": True, "breaks": breaks}
+    return render_page(request, "console/history.html", context)
+
+
+@require_POST
+def operate(request: HttpRequest, resource: Resource, key: str, operation: str) -> HttpResponse:
+    """Without ``confirmed`` the page that says what will happen; with it the change, one call to the domain."""
+    ask = _ask(request)
+    record, verb = resource.load(key, ask.actor), resource.operation(operation)
+    verb.require(record, ask.actor, ask.now)
+    is_confirmed = request.POST.get("confirmed") == "yes"
+    form = OperationForm(request.POST if is_confirmed else None, operation=verb)
+    if is_confirmed and form.is_valid():
+        try:
+            done = verb.run(record, form.given_reason, ask.actor, ask.now)
+        except InvalidRequest as error:
+            form.add_error(error.field if error.field in form.fields else None, error.message)
+        else:
+            messages.success(request, done)
+            return HttpResponseRedirect(_next_url(request) or reverse(f"admin:console_{resource.name}_detail", args=[key]))
+    context = {
+        "title": f"{verb.label}: {resource.title(record)}",
+        "will": verb.will(record),
+        "key": key,
+        "record": record,
+        "prospects": [],
+        **_confirm_context(request, resource, verb, form),
+    }
+    return render_page(request, "console/confirm.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def operate_on_many(request: HttpRequest, resource: Resource, operation: str) -> HttpResponse:
+    """Like :func:`operate` for up to ``MAX_BULK`` records; each is its own unit with its own result."""
+    ask = _ask(request)
+    resource.right.require(ask.actor)
+    verb = resource.operation(operation)
+    keys = list(dict.fromkeys(request.POST.getlist("key")))
+    if not verb.is_bulk or len(keys) > MAX_BULK:
+        raise InvalidRequest(
+            f"{verb.label} takes at most {MAX_BULK if verb.is_bulk else 1} at once. Select fewer.", code="too_many", field="key"
+        )
+    if not keys:
+        messages.warning(request, f"Nothing was selected. Tick the {resource.plural.lower()} to {verb.label.lower()} first.")
+        return HttpResponseRedirect(_next_url(request) or reverse(f"admin:console_{resource.name}"))
+    is_confirmed = request.POST.get("confirmed") == "yes"
+    form = OperationForm(request.POST if is_confirmed else None, operation=verb)
+    if is_confirmed and form.is_valid():
+        outcomes = carry_out_many(resource=resource, operation=verb, keys=keys, reason=form.given_reason, actor=ask.actor, now=ask.now)
+        return _results_page(request, resource, verb, outcomes)
+    prospects = weigh_many(resource=resource, operation=verb, keys=keys, actor=ask.actor, now=ask.now)
+    possible = sum(prospect.is_possible for prospect in prospects)
+    context = {
+        "title": f"{verb.label} {possible} {resource.singular if possible == 1 else resource.plural.lower()}",
+        "prospects": prospects,
+        "possible": possible,
+        **_confirm_context(request, resource, verb, form),
+    }
+    return render_page(request, "console/confirm.html", context, status=400 if form.errors else 200)
+
+
+def _confirm_context(request: HttpRequest, resource: Resource, operation: Operation, form: OperationForm) -> dict[str, Any]:
+    return {
+        "resource": resource,
+        "operation": operation,
+        "form": form,
+        "takes_reason": operation.reason is not ReasonRule.NONE,
+        "next": _next_url(request),
+        "back_url": reverse(f"admin:console_{resource.name}"),
+        "now": SystemClock().now(),
+    }
+
+
+def _results_page(request: HttpRequest, resource: Resource, operation: Operation, outcomes: list[Outcome]) -> HttpResponse:
+    """Sent as the answer to the POST: loading it again does no harm, every change is a compare-and-set."""
+    done = sum(outcome.is_done for outcome in outcomes)
+    context = {
+        "title": f"{operation.label}: {done} of {len(outcomes)} done",
+        "resource": resource,
+        "operation": operation,
+        "outcomes": outcomes,
+        "back_url": _next_url(request) or reverse(f"admin:console_{resource.name}"),
+        "now": SystemClock().now(),
+    }
+    return render_page(request, "console/outcomes.html", context)
+
+
+def _next_url(request: HttpRequest) -> str:
+    """Where the form wants to return to, if that is a page of this portal."""
+    wanted = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    return wanted if is_ours else ""

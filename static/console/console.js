@@ -1,0 +1,41 @@
+// What the lists can do better with scripts: count the selection, select a page, and show a failed fragment as a whole page.
+// Everything works without.
+
+function updateSelection(form) {
+  const boxes = [...form.querySelectorAll("input[name=key]")];
+  const chosen = boxes.filter((box) => box.checked).length;
+  const said = form.querySelector("[data-selected]");
+  if (!said) return;
+  const words = chosen ? `${chosen} selected` : "None selected";
+  if (said.textContent !== words) said.textContent = words;
+  for (const button of form.querySelectorAll("[data-bulk]")) {
+    button.disabled = chosen === 0;
+    button.textContent = chosen ? `${button.dataset.bulk} ${chosen}…` : `${button.dataset.bulk} selected…`;
+  }
+  const all = form.querySelector("[data-select-all]");
+  all.checked = chosen > 0 && chosen === boxes.length;
+  all.indeterminate = chosen > 0 && chosen < boxes.length;
+}
+
+function updateAll() {
+  document.querySelectorAll("form.list-form").forEach(updateSelection);
+}
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("form.list-form");
+  if (!form) return;
+  if (event.target.matches("[data-select-all]")) {
+    for (const box of form.querySelectorAll("input[name=key]")) box.checked = event.target.checked;
+  }
+  updateSelection(form);
+});
+
+// An answer that is an error must never leave an old table standing as if it were current.
+document.addEventListener("htmx:responseError", (event) => {
+  const { pathInfo, requestConfig } = event.detail;
+  if (requestConfig.verb === "get") window.location.assign(pathInfo.finalRequestPath || pathInfo.requestPath);
+});
+
+document.addEventListener("htmx:afterSettle", updateAll);
+window.addEventListener("pageshow", updateAll); // the browser restores ticked boxes when going back
+updateAll();
