@@ -11,3 +11,6 @@ urlpatterns = [
     path("", include("accessportal.identity.urls")),
     path("", include("accessportal.portal.urls")),
 ]
+
+handler400 = "accessportal.portal.views.errors.bad_request"
+handler500 = "accessportal.portal.views.errors.server_error"

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest
 
 from accessportal.identity.queries import actor_for
@@ -25,12 +25,12 @@ class DirectoryBackend(ModelBackend):
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
-    ) -> AbstractBaseUser | None:
+    ) -> User | None:
         if not settings.DEMO or username is None or "\0" in username:
             return None
         return super().authenticate(request, username=fold_email(username), password=password, **kwargs)
 
-    def user_can_authenticate(self, user: AbstractBaseUser | None) -> bool:
+    def user_can_authenticate(self, user: User | AnonymousUser | None) -> bool:
         """An active user whom the directory knows and has enabled."""
         return user is not None and super().user_can_authenticate(user) and _actor(user) is not None
 

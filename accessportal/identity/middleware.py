@@ -12,6 +12,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.cache import patch_cache_control
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
@@ -66,11 +67,16 @@ class ActorMiddleware(LoginRequiredMiddleware):
         cast(PortalRequest, request).actor = actor
         return None
 
-    def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> HttpResponseBase:
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """What one person sees is kept by no shared cache, and asked for again after somebody else has signed in."""
+        patch_cache_control(response, private=True, no_cache=True)
+        return response
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> Any:
         """htmx follows a redirect and would put the sign-in page into a corner of the old one: send the whole page there."""
         if cast(PortalRequest, request).htmx:
             return HttpResponseClientRedirect(redirect_to_login(_shown_path(request)).headers["Location"])
-        return cast(HttpResponseBase, super().handle_no_permission(request, view_func))
+        return super().handle_no_permission(request, view_func)
 
 
 def _shown_path(request: HttpRequest) -> str:

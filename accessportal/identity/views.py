@@ -66,4 +66,6 @@ def _hints() -> list[Hint]:
 
 
 def _innermost(groups: frozenset[str]) -> tuple[str, ...]:
-    return tuple(sorted(group for group in groups if not any(other.startswith(group.rstrip("/") + "/") for other in groups if other != group)))
+    return tuple(
+        sorted(group for group in groups if not any(other.startswith(group.rstrip("/") + "/") for other in groups if other != group))
+    )

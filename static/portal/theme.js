@@ -5,31 +5,28 @@
   const key = "portal-theme";
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
+  let choice = "system";
 
-  function chosen() {
-    try {
-      return localStorage.getItem(key) || "system";
-    } catch {
-      return "system"; // storage is blocked: follow the system
-    }
+  try {
+    choice = localStorage.getItem(key) || "system";
+  } catch {
+    // Storage is blocked: a choice lasts until the page is left.
   }
 
   function apply() {
-    const choice = chosen();
     root.dataset.bsTheme = choice === "system" ? (system.matches ? "dark" : "light") : choice;
-    root.dataset.themeChoice = choice;
-    document.dispatchEvent(new CustomEvent("portal:theme", { detail: choice }));
   }
 
   root.dataset.js = "";
   system.addEventListener("change", apply);
   window.portalTheme = {
-    chosen,
-    choose(choice) {
+    chosen: () => choice,
+    choose(wanted) {
+      choice = wanted;
       try {
-        localStorage.setItem(key, choice);
+        localStorage.setItem(key, wanted);
       } catch {
-        root.dataset.themeChoice = choice; // lasts until the page is left
+        // As above.
       }
       apply();
     },

@@ -1,0 +1,45 @@
+"""What every page's frame needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+from accessportal.kernel.clock import SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    label: str
+    url: str
+    is_current: bool
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """Navigation, the actor, and the reference number that error pages show. Costs no query.
+
+    The tally of approvals comes by htmx after the page (``approvals_tally``).
+    """
+    return {
+        "actor": getattr(request, "actor", None),
+        "aws_start_url": settings.AWS_START_URL,
+        "is_demo": settings.DEMO,
+        "navigation": _navigation(request.path),
+        "now": SystemClock().now(),
+        "reference": reference(),
+    }
+
+
+def reference() -> str:
+    """What an error page shows and every log line of the same request carries as ``request_id``."""
+    return str(structlog.contextvars.get_contextvars().get("request_id", ""))[:36]
+
+
+def _navigation(path: str) -> tuple[Place, ...]:
+    home, new = reverse("home"), reverse("new")
+    return (Place("My access", home, path == home), Place("Request", new, path.startswith(new)))

@@ -1,0 +1,153 @@
+"""Plain forms: they check the shape of what was typed. What it means is decided by one domain operation."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from accessportal.kernel.durations import parse_duration
+from accessportal.kernel.errors import InvalidRequest, PortalError
+from accessportal.kernel.ids import new_submission_id
+from accessportal.portal.texts import clean_text
+
+MAX_REASON = 2000
+MAX_TICKET = 200
+MAX_DURATION = 40
+MAX_NAME = 256
+
+# The names by which the domain calls an input, where they differ from the form's.
+_FIELDS = {"duration_seconds": "duration", "subject_id": "subject", "account_id": "account"}
+
+
+class TextField(forms.CharField):
+    """Text for people to read: see :func:`clean_text`. The length counts after cleaning."""
+
+    def __init__(self, *, limit: int, newlines: bool = False, missing: str = "", **options: Any) -> None:
+        super().__init__(strip=False, **options)
+        self._limit = limit
+        self._newlines = newlines
+        self._missing = missing
+        # Django's own check would refuse a zero character with a message that names no remedy.
+        self.validators = []
+
+    def to_python(self, value: Any) -> str:
+        text = clean_text(str(value or ""), label=str(self.label), newlines=self._newlines)
+        if len(text) > self._limit:
+            raise ValidationError(f"{self.label} has {len(text):,} characters; {self._limit:,} is the most. Shorten it.", code="too_long")
+        return text
+
+    def validate(self, value: str) -> None:
+        if self.required and not value:
+            raise ValidationError(self._missing or f"{self.label} is needed.", code="required")
+
+
+class DurationField(TextField):
+    """Whole seconds of ``30m``, ``8h``, ``2h30m``, ``2d``, ``PT8H``."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(limit=MAX_DURATION, missing="Say for how long, like 30m, 8h or 2h30m.", **options)
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        try:
+            return parse_duration(text)
+        except InvalidRequest as error:
+            raise ValidationError(error.message, code=error.code) from error
+
+
+class SubmissionField(forms.CharField):
+    """The once-only token of a rendered form: the same form sent twice gives one request (``kernel.ids``)."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, widget=forms.HiddenInput, initial=new_submission_id)
+
+    def to_python(self, value: Any) -> str:
+        try:
+            return str(uuid.UUID(str(value)))
+        except ValueError:
+            return new_submission_id()
+
+
+class PlainForm(forms.Form):
+    """A form whose errors can also come from the domain."""
+
+    def __init__(self, data: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(data, label_suffix="", **kwargs)
+        for field in self.fields.values():
+            if not field.widget.is_hidden and not isinstance(field.widget, forms.Select):
+                field.widget.attrs.setdefault("class", "form-control")
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        super().add_error(field, error)
+        if field in self.fields:
+            attrs = self.fields[field].widget.attrs
+            attrs["class"] = f"{attrs.get('class', '')} is-invalid".strip()
+
+    def add_refusal(self, error: PortalError) -> None:
+        """Show an error of the domain beside the field that it names, or above the form."""
+        wanted = getattr(error, "field", "")
+        name = _FIELDS.get(wanted, wanted)
+        is_visible = name in self.fields and not self.fields[name].widget.is_hidden
+        self.add_error(name if is_visible else None, ValidationError(error.message, code=error.code))
+
+
+def _reason_field(*, required: bool, label: str, missing: str = "") -> TextField:
+    return TextField(
+        limit=MAX_REASON, newlines=True, required=required, label=label, missing=missing, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+def _line(**attrs: str) -> forms.TextInput:
+    return forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off", **attrs})
+
+
+class AwsAccountForm(PlainForm):
+    """A request for a permission set in an AWS account."""
+
+    subject = forms.ChoiceField(label="For", required=False, widget=forms.Select(attrs={"class": "form-select"}))
+    account = TextField(
+        limit=MAX_NAME,
+        label="Account",
+        missing="Choose an account, or type its name or 12-digit id.",
+        widget=_line(placeholder="Name, id, path or tag"),
+    )
+    permission_set = TextField(
+        limit=MAX_NAME, label="Permission set", missing="Choose a permission set.", widget=_line(placeholder="For example ReadOnlyAccess")
+    )
+    duration = DurationField(label="For how long", initial="1h", widget=_line(placeholder="30m, 8h, 2h30m"))
+    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=_line())
+    reason = _reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
+    submission_id = SubmissionField()
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, groups: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
+        self.has_groups = bool(groups)
+        choices = [("", "Me"), *((group, f"Everybody in {group}") for group in groups)]
+        subject = self.fields["subject"]
+        assert isinstance(subject, forms.ChoiceField)
+        subject.choices = choices
+        subject.error_messages["invalid_choice"] = "You are not in that group. Choose yourself or one of your groups."
+
+
+class ExtendForm(PlainForm):
+    """A further request for what the person already holds."""
+
+    duration = DurationField(label="For how much longer, from now", initial="1h", widget=_line(placeholder="30m, 8h, 2h30m"))
+    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=_line())
+    reason = _reason_field(required=False, label="Why", missing="")
+    submission_id = SubmissionField()
+
+
+class ReasonForm(PlainForm):
+    """The words that go with a decision."""
+
+    reason = _reason_field(required=False, label="Reason", missing="Give a reason. The person who asked reads it.")
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, is_required: bool, help_text: str) -> None:
+        super().__init__(data)
+        self.fields["reason"].required = is_required
+        self.fields["reason"].help_text = help_text

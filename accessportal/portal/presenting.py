@@ -1,0 +1,109 @@
+"""How a request is told to people: one word, one tone, and how often a page should look again."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from accessportal.access_requests.states import AccessRequest, Status, Work
+
+_SOON_SECONDS = 90
+_QUICK_SECONDS = 2
+_CALM_SECONDS = 15
+_DELAYED_ATTEMPTS = 2
+
+
+class Tone(enum.StrEnum):
+    """The four colours of the look; each comes with a shape of its own (static/portal/theme.css)."""
+
+    LIVE = "live"
+    WAIT = "wait"
+    STOP = "stop"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """``word`` is on the pill, ``sentence`` says the same to somebody who never saw the portal."""
+
+    code: str
+    word: str
+    tone: Tone
+    sentence: str
+
+
+_ENDS = {
+    Status.DENIED: Phase("denied", "Denied", Tone.STOP, "An approver said no. Nothing was granted."),
+    Status.CANCELLED: Phase("cancelled", "Cancelled", Tone.DONE, "It was withdrawn before it was decided. Nothing was granted."),
+    Status.LAPSED: Phase("lapsed", "Lapsed", Tone.DONE, "Nobody decided before the deadline. Nothing was granted."),
+}
+_WAITING = Phase("waiting", "Waiting for approval", Tone.WAIT, "It has not been decided yet. Nothing is granted until it is.")
+_TOO_LATE = Phase("too_late", "Too late to decide", Tone.WAIT, "The deadline for deciding has passed. It is being closed.")
+_GRANTING = Phase("granting", "Being granted", Tone.WAIT, "It is approved. The access is being created in AWS.")
+_GRANTING_LATE = Phase(
+    "granting_late", "Grant delayed", Tone.STOP, "It is approved, but creating the access keeps failing. The portal goes on trying."
+)
+_ACTIVE = Phase("active", "Active", Tone.LIVE, "The access was proved to be there. It ends by itself.")
+_ENDING = Phase("ending", "Ending", Tone.WAIT, "Time is up. The access is being taken back.")
+_ENDING_LATE = Phase(
+    "ending_late", "End delayed", Tone.STOP, "Taking the access back keeps failing. The portal goes on trying until it is proved gone."
+)
+_ENDED = Phase("ended", "Ended", Tone.DONE, "The access was proved to be gone.")
+_NEVER_GRANTED = Phase("never_granted", "Ended", Tone.DONE, "It ended before the access had been created.")
+
+
+def phase_of(request: AccessRequest, now: datetime) -> Phase:
+    """Where the request stands at ``now``: a deadline that has passed counts, whatever the stored state still says."""
+    if request.status is Status.PENDING:
+        return _TOO_LATE if request.is_undecided_past_deadline(now) else _WAITING
+    if request.status is Status.ACTIVE:
+        return _phase_of_active(request, now)
+    if request.status is Status.REVOKED:
+        return _ENDED if request.granted_at else _NEVER_GRANTED
+    return _ENDS[request.status]
+
+
+def _phase_of_active(request: AccessRequest, now: datetime) -> Phase:
+    is_delayed = request.work_attempts >= _DELAYED_ATTEMPTS and bool(request.work_error)
+    if request.work is Work.REVOKE or request.is_over(now):
+        return _ENDING_LATE if is_delayed else _ENDING
+    if request.work is Work.GRANT or request.granted_at is None:
+        return _GRANTING_LATE if is_delayed else _GRANTING
+    return _ACTIVE
+
+
+def seconds_to_next_look(request: AccessRequest, now: datetime) -> int | None:
+    """How long a page that shows the request may wait before it asks again; ``None``: nothing will change any more."""
+    if request.status.is_terminal:
+        return None
+    is_stable = phase_of(request, now) is _ACTIVE and request.time_left(now).total_seconds() > _SOON_SECONDS
+    return _CALM_SECONDS if is_stable else _QUICK_SECONDS
+
+
+def mark_of(request: AccessRequest, now: datetime) -> str:
+    """Equal marks, equal page: a page that refreshes itself sends the mark it shows and gets nothing when it still holds."""
+    return f"{request.version}.{phase_of(request, now).code}.{request.work_attempts}.{seconds_to_next_look(request, now)}"
+
+
+def aws_address(start_url: str, request: AccessRequest) -> str:
+    """The access portal of AWS, opened at this account and permission set (its documented short-cut link)."""
+    query = urlencode({"account_id": request.account_id, "role_name": request.permission_set})
+    return f"{start_url.rstrip('/')}/#/console?{query}"
+
+
+def words_for_time(seconds: float) -> str:
+    """Time left or gone as people say it: ``3 d 4 h``, ``2 h 12 min``, ``9 min``, ``4 min 30 s`` (below five), ``45 s``.
+
+    ``static/portal/times.js`` ticks with the same rule.
+    """
+    whole = max(int(seconds), 0)
+    days, hours, minutes, rest = whole // 86_400, whole // 3_600 % 24, whole // 60 % 60, whole % 60
+    if days:
+        return f"{days} d {hours} h" if hours else f"{days} d"
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if minutes >= 5 or (minutes and not rest):
+        return f"{minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,87 @@
+"""What one line of a list says about a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.urls import reverse
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Approvers, Status
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.durations import format_duration
+from accessportal.portal.people import Names
+from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense."""
+
+    request: AccessRequest
+    phase: Phase
+    title: str
+    subject: str
+    decided_by: str
+    approvers: Approvers | None
+    verbs: frozenset[str]
+    aws_url: str
+    again_url: str
+    held_by: int
+
+
+def open_row(request: AccessRequest, *, actor: Actor, names: Names, siblings: int, now: datetime) -> Row:
+    """A request that is waiting or active. ``siblings``: how many active requests hold the same thing, itself included."""
+    is_pending = request.status is Status.PENDING
+    return Row(
+        request=request,
+        phase=phase_of(request, now),
+        title=queries.describe(request=request).title,
+        subject=_foreign_subject(request, actor),
+        decided_by=names(request.decided_by),
+        approvers=queries.approvers_of(request=request) if is_pending else None,
+        verbs=queries.verbs_for(request=request, actor=actor, now=now),
+        aws_url=aws_url(request, now),
+        again_url="",
+        held_by=siblings,
+    )
+
+
+def ended_row(request: AccessRequest, *, actor: Actor, names: Names, now: datetime) -> Row:
+    return Row(
+        request=request,
+        phase=phase_of(request, now),
+        title=queries.describe(request=request).title,
+        subject=_foreign_subject(request, actor),
+        decided_by=names(request.decided_by),
+        approvers=None,
+        verbs=frozenset(),
+        aws_url="",
+        again_url=again_url(request),
+        held_by=0,
+    )
+
+
+def aws_url(request: AccessRequest, now: datetime) -> str:
+    """Where the access can be used; empty while it can't, and where no address of AWS is configured."""
+    usable = phase_of(request, now).tone is Tone.LIVE and request.kind == "aws_account"
+    return aws_address(settings.AWS_START_URL, request) if usable and settings.AWS_START_URL else ""
+
+
+def again_url(request: AccessRequest) -> str:
+    """The form, filled in like this request. The ticket is left out: it belonged to that time."""
+    given = {
+        "account": request.account_id,
+        "permission_set": request.permission_set,
+        "duration": format_duration(request.duration_seconds).replace(" min", "m").replace(" ", ""),
+        "reason": request.reason,
+        "subject": request.subject_id if request.subject_id.startswith("/") else "",
+    }
+    return f"{reverse('new_aws_account')}?{urlencode({name: value for name, value in given.items() if value})}"
+
+
+def _foreign_subject(request: AccessRequest, actor: Actor) -> str:
+    return "" if request.subject_id == actor.name else request.subject_id

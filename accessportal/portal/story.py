@@ -1,0 +1,115 @@
+"""The audit events of a request, told as a story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from accessportal.audit.actions import ACTIONS
+from accessportal.audit.states import AuditEvent
+from accessportal.kernel.durations import format_duration
+from accessportal.portal.people import Names
+from accessportal.portal.presenting import Tone, words_for_time
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One event. ``by`` is empty where the portal itself acted. ``quote`` is in somebody's own words."""
+
+    title: str
+    by: str
+    at: datetime
+    tone: Tone | None
+    notes: tuple[str, ...]
+    quote: str
+    code: str
+
+
+_TONES = {
+    "request.granted": Tone.LIVE,
+    "request.denied": Tone.STOP,
+    "request.lapsed": Tone.STOP,
+    "request.work_delayed": Tone.WAIT,
+}
+
+
+def tell(events: Iterable[AuditEvent], names: Names) -> tuple[Line, ...]:
+    """Newest first."""
+    return tuple(_line(event, names) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
+
+
+def _line(event: AuditEvent, names: Names) -> Line:
+    spec = ACTIONS.get(event.action)
+    describe = _NOTES.get(event.action)
+    receipt = event.data.get("receipt")
+    return Line(
+        title=spec.title if spec else event.action,
+        by="" if event.actor.startswith("system:") else names(event.actor),
+        at=event.at,
+        tone=_TONES.get(event.action),
+        notes=tuple(describe(event.data)) if describe else (),
+        quote=str(event.data.get("reason") or ""),
+        code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
+    )
+
+
+def _asked(data: dict[str, Any]) -> Iterable[str]:
+    yield f"for {format_duration(int(data['duration_seconds']))}"
+    if data.get("rule_name"):
+        yield f"rule {data['rule_name']}"
+    if data.get("ticket_id"):
+        yield str(data["ticket_id"])
+    if data.get("extends"):
+        yield "extends an earlier request"
+
+
+def _approved(data: dict[str, Any]) -> Iterable[str]:
+    quorum, approvals = data.get("quorum"), data.get("approvals")
+    if isinstance(quorum, int) and quorum > 1 and approvals is not None:
+        count = len(approvals) if isinstance(approvals, list | tuple) else int(approvals)
+        yield f"{count} of {quorum} approvals"
+    if data.get("fallback"):
+        yield "as an operator, because the rule's own approvers can't decide"
+
+
+def _granted(data: dict[str, Any]) -> Iterable[str]:
+    yield "proved present in IAM Identity Center"
+    yield from _kept(data, "also held by")
+
+
+def _revoked(data: dict[str, Any]) -> Iterable[str]:
+    receipt = data.get("receipt") or {}
+    kept = receipt.get("kept_by") or ()
+    yield "claim given back; the access itself stays for another request" if kept else "proved gone from IAM Identity Center"
+    late = receipt.get("lateness_seconds")
+    if late is not None:
+        yield f"call sent {_seconds(float(late))} after the end"
+
+
+def _kept(data: dict[str, Any], words: str) -> Iterable[str]:
+    kept = (data.get("receipt") or {}).get("kept_by") or ()
+    if kept:
+        yield f"{words} {len(kept)} other request{'' if len(kept) == 1 else 's'}"
+
+
+def _delayed(data: dict[str, Any]) -> Iterable[str]:
+    yield str(data.get("error") or data.get("error_code") or "the outside world did not answer")
+    if data.get("attempts"):
+        yield f"attempt {data['attempts']}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
+
+
+_NOTES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
+    "request.submitted": _asked,
+    "request.auto_approved": _asked,
+    "request.approval_given": _approved,
+    "request.approved": _approved,
+    "request.granted": _granted,
+    "request.revoked": _revoked,
+    "request.work_delayed": _delayed,
+}

@@ -1,0 +1,128 @@
+"""Tags for times, states and names. The admin pages load them too."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from accessportal.access_requests.states import AccessRequest, Approver, Status
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.durations import format_duration
+from accessportal.portal.presenting import Phase, Tone, phase_of, words_for_time
+
+register = template.Library()
+
+_LOW_SECONDS = 600
+_NAMED_PEOPLE = 4
+
+
+@register.simple_tag
+def moment(at: datetime | None, style: str = "short") -> SafeString | str:
+    """A ``<time>``: UTC from the server, the viewer's zone as soon as ``times.js`` has run, UTC on hover.
+
+    ``style`` is ``short`` (day and minute), ``exact`` (with seconds) or ``ago`` (``12 min ago``).
+    """
+    if at is None:
+        return "—"
+    utc = at.astimezone(UTC)
+    title = f"{utc:%Y-%m-%d %H:%M:%S} UTC"
+    return format_html('<time datetime="{}" data-moment="{}" title="{}">{}</time>', utc.isoformat(), style, title, _fallback(utc, style))
+
+
+def _fallback(utc: datetime, style: str) -> str:
+    if style == "ago":
+        return f"{words_for_time((SystemClock().now() - utc).total_seconds())} ago"
+    return f"{utc.day} {utc:%b %H:%M:%S} UTC" if style == "exact" else f"{utc.day} {utc:%b %H:%M} UTC"
+
+
+@register.simple_tag(takes_context=True)
+def state(context: template.Context, request: AccessRequest) -> SafeString:
+    """The pill: a word, a shape and a colour."""
+    return pill(phase_of(request, _now(context)))
+
+
+def pill(phase: Phase) -> SafeString:
+    return format_html('<span class="state {}" title="{}">{}</span>', phase.tone, phase.sentence, phase.word)
+
+
+@register.simple_tag(takes_context=True)
+def left(context: template.Context, request: AccessRequest) -> SafeString:
+    """How long the access still lasts, ticking."""
+    seconds = request.time_left(_now(context)).total_seconds()
+    return format_html('<b data-left="{}">{}</b>', request.expires_at.astimezone(UTC).isoformat(), words_for_time(seconds))
+
+
+@register.simple_tag(takes_context=True)
+def fuse(context: template.Context, request: AccessRequest) -> SafeString:
+    """The same as a bar that burns down. ``<progress>``, because a width would need an inline style."""
+    if request.status is not Status.ACTIVE:
+        return SafeString("")
+    seconds = int(request.time_left(_now(context)).total_seconds())
+    total = max(request.duration_seconds, seconds, 1)
+    low = SafeString(" data-low") if seconds < min(_LOW_SECONDS, total // 4) else ""
+    return format_html(
+        '<progress class="fuse" max="{}" value="{}" data-fuse="{}" data-low-below="{}" aria-label="Time left"{}></progress>',
+        total,
+        seconds,
+        request.expires_at.astimezone(UTC).isoformat(),
+        min(_LOW_SECONDS, total // 4),
+        low,
+    )
+
+
+@register.filter
+def duration(seconds: int | None) -> str:
+    """``8 h``, ``2 h 30 min``."""
+    return format_duration(seconds) if seconds is not None else "—"
+
+
+@register.filter
+def lateness(seconds: float | None) -> str:
+    """How late something was, honest to a tenth of a second: ``0.4 s``, ``3 min 10 s``."""
+    if seconds is None:
+        return "—"
+    return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
+
+
+@register.filter
+def account_digits(account_id: str) -> str:
+    """An account id in groups of four, easier to compare."""
+    return " ".join(account_id[start : start + 4] for start in range(0, len(account_id), 4))
+
+
+@register.filter
+def short_id(identifier: str) -> str:
+    """The two ends of a long id; the whole one belongs beside it in a ``title``."""
+    return identifier if len(identifier) <= 13 else f"{identifier[:8]}…{identifier[-4:]}"
+
+
+@register.filter
+def marked(name: str, text: str) -> SafeString:
+    """``name`` with the first place where it contains ``text`` marked."""
+    at = name.casefold().find(text.casefold()) if text else -1
+    if at < 0:
+        return format_html("{}", name)
+    return format_html("{}<mark>{}</mark>{}", name[:at], name[at : at + len(text)], name[at + len(text) :])
+
+
+@register.filter
+def people(approvers: tuple[Approver, ...]) -> str:
+    """``Bob Ito, Mei Chen and 5 more``."""
+    names = [approver.name or approver.email for approver in approvers]
+    if len(names) <= _NAMED_PEOPLE:
+        return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    return f"{', '.join(names[: _NAMED_PEOPLE - 1])} and {len(names) - _NAMED_PEOPLE + 1} more"
+
+
+@register.filter
+def tone_icon(tone: Tone | str) -> str:
+    return {"live": "circle-check", "wait": "hourglass", "stop": "circle-x"}.get(str(tone), "info")
+
+
+def _now(context: Any) -> datetime:
+    now = context.get("now")
+    return now if isinstance(now, datetime) else SystemClock().now()

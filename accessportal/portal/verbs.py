@@ -1,0 +1,125 @@
+"""What can be done to a request with one question first, and the words for it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from accessportal.access_requests import operations
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.kernel.actors import Actor
+
+
+class Reason(enum.Enum):
+    """Whether words go with it."""
+
+    NONE = enum.auto()
+    MAY = enum.auto()
+    MUST = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """``question`` is asked once and ``button`` answers it; ``keep`` is the way out. ``done`` is said afterwards."""
+
+    name: str
+    label: str
+    question: str
+    explanation: str
+    button: str
+    keep: str
+    is_destructive: bool
+    reason: Reason
+    reason_help: str
+    operation: Callable[..., AccessRequest]
+    done: Callable[[AccessRequest], str]
+
+    def run(self, *, access_request: AccessRequest, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+        """The one call into the domain."""
+        words = {} if self.reason is Reason.NONE else {"reason": reason}
+        return self.operation(request_id=access_request.request_id, **words, actor=actor, now=now)
+
+
+def _told_approval(after: AccessRequest) -> str:
+    if after.status is Status.PENDING:
+        return f"Your approval counts: {len(after.approvals)} of {after.approval.quorum}."
+    return "Approved. The access is being created now."
+
+
+VERBS = {
+    verb.name: verb
+    for verb in (
+        Verb(
+            name="approve",
+            label="Approve",
+            question="Approve this request?",
+            explanation="The access is created as soon as enough people have approved, and ends by itself.",
+            button="Approve",
+            keep="Not now",
+            is_destructive=False,
+            reason=Reason.MAY,
+            reason_help="Optional. The person who asked reads it.",
+            operation=operations.approve,
+            done=_told_approval,
+        ),
+        Verb(
+            name="deny",
+            label="Deny…",
+            question="Deny this request?",
+            explanation="Nothing is granted. The person can ask again.",
+            button="Deny",
+            keep="Not now",
+            is_destructive=True,
+            reason=Reason.MUST,
+            reason_help="The person who asked reads it: say what would have to change.",
+            operation=operations.deny,
+            done=lambda _after: "Denied. The person who asked sees your reason.",
+        ),
+        Verb(
+            name="retry",
+            label="Try again now",
+            question="Try again now?",
+            explanation="What is still to be done in AWS is tried at once instead of at its next time.",
+            button="Try again now",
+            keep="Not now",
+            is_destructive=False,
+            reason=Reason.NONE,
+            reason_help="",
+            operation=operations.retry,
+            done=lambda _after: "It is being tried again.",
+        ),
+        Verb(
+            name="cancel",
+            label="Cancel",
+            question="Cancel this request?",
+            explanation="It is withdrawn and nobody needs to decide it any more. You can ask again at any time.",
+            button="Cancel request",
+            keep="Keep it",
+            is_destructive=True,
+            reason=Reason.NONE,
+            reason_help="",
+            operation=operations.cancel,
+            done=lambda _after: "Cancelled.",
+        ),
+        Verb(
+            name="end",
+            label="End now",
+            question="End this access now?",
+            explanation="It is taken back at once. To have it again, a new request is needed.",
+            button="End now",
+            keep="Keep it",
+            is_destructive=True,
+            reason=Reason.MAY,
+            reason_help="Optional.",
+            operation=operations.end,
+            done=lambda _after: "It is being ended. It shows as ended when AWS has proved it gone.",
+        ),
+    )
+}
+
+
+def allowed(names: Collection[str]) -> list[Verb]:
+    """The verbs with these names, in the order in which a page shows them."""
+    return [verb for verb in VERBS.values() if verb.name in names]

@@ -1,0 +1,32 @@
+"""Pages for what went wrong before or outside a view."""
+
+from __future__ import annotations
+
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from accessportal.portal.context import reference
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django refused to read the request. Its own words are for programmers, so only the cases that people meet are told."""
+    too_big = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
+    reason = "What was sent is larger than the portal takes. Go back, shorten the text and send it again." if too_big else ""
+    return render(request, "400.html", {"reason": reason, "title": "Too large" if too_big else ""}, status=413 if too_big else 400)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The form was not from this session: signed out meanwhile, or another site tried. ``reason`` is for the log, which has it."""
+    return render(request, "403_csrf.html", status=403)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """A bug. The page uses nothing that may be broken."""
+    return HttpResponse(_plain_500(), status=500)
+
+
+def _plain_500() -> str:
+    from django.template import loader
+
+    return loader.render_to_string("500.html", {"reference": reference()})

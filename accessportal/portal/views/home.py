@@ -1,0 +1,80 @@
+"""My access: what I hold, what waits, what ended."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, cast
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.directory import queries as directory
+from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
+from accessportal.portal.people import Names
+from accessportal.portal.presenting import mark_of, seconds_to_next_look
+from accessportal.portal.rows import ended_row, open_row
+
+_ENDED_PAGE = 15
+_CALM_SECONDS = 30
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """The page; for htmx only the part that was asked for: the open requests, or more of the ended ones."""
+    actor, now = actor_of(request), SystemClock().now()
+    asked = request.GET.get("part", "") if cast(PortalRequest, request).htmx else ""
+    if asked == "ended":
+        return render(request, "portal/home_ended.html", _ended(request, actor, now))
+    current = _current(actor)
+    mark = _mark(current, now)
+    if asked == "open" and request.GET.get("mark") == mark:
+        return HttpResponse(status=204)
+    context = _open(current, mark, actor, now)
+    if asked == "open":
+        return render(request, "portal/home_open.html", context)
+    return render(request, "portal/home.html", context | _ended(request, actor, now))
+
+
+def _current(actor: Actor) -> tuple[AccessRequest, ...]:
+    """What the actor holds or waits for, by themselves and through their groups, nearest end first."""
+    subjects = [actor.name, *sorted(directory.groups_of(email=actor.name))]
+    found = [one for subject in subjects for one in queries.list_open(subject_id=subject)]
+    return tuple(sorted(found, key=lambda one: one.expires_at))
+
+
+def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
+    names = Names()
+    holders = Counter((one.account_id, one.permission_set) for one in current if one.status is Status.ACTIVE)
+    rows = [open_row(one, actor=actor, names=names, siblings=holders[one.account_id, one.permission_set], now=now) for one in current]
+    looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
+    return {
+        "active": [row for row in rows if row.request.status is Status.ACTIVE],
+        "waiting": [row for row in rows if row.request.status is Status.PENDING],
+        "mark": mark,
+        "look_seconds": min([*looks, _CALM_SECONDS]),
+        "now": now,
+    }
+
+
+def _mark(current: Iterable[AccessRequest], now: datetime) -> str:
+    told = "|".join(f"{one.request_id}={mark_of(one, now)}" for one in current)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _ended(request: HttpRequest, actor: Actor, now: datetime) -> dict[str, Any]:
+    page = queries.list_mine(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
+    names = Names()
+    return {
+        "ended": [ended_row(one, actor=actor, names=names, now=now) for one in page.items if one.status.is_terminal],
+        "next_cursor": page.next_cursor,
+        "is_first_page": not request.GET.get("cursor"),
+        "now": now,
+    }

@@ -1,0 +1,115 @@
+// A text field with answers from the server (ARIA combobox with a list). What is typed counts even if nothing is chosen.
+import { say } from "./say.js";
+
+const WAIT = 120;
+
+class Combo {
+  constructor(box) {
+    this.box = box;
+    this.input = box.querySelector("input");
+    this.list = box.querySelector(".combo-list");
+    this.at = -1;
+    this.timer = 0;
+    this.asking = null;
+    const id = this.list.querySelector("[role=listbox]").id;
+    for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": id })) {
+      this.input.setAttribute(name, value);
+    }
+    this.input.addEventListener("input", () => this.askSoon());
+    this.input.addEventListener("click", () => this.isOpen || this.ask());
+    this.input.addEventListener("keydown", (event) => this.key(event));
+    this.input.addEventListener("blur", () => this.close());
+    // Pressing the list must not take the focus from the field, or the list would close before the click counts.
+    this.list.addEventListener("mousedown", (event) => event.preventDefault());
+    this.list.addEventListener("click", (event) => this.choose(event.target.closest("[role=option]")));
+  }
+
+  get isOpen() {
+    return !this.list.hidden;
+  }
+
+  get options() {
+    return [...this.list.querySelectorAll("[role=option]")];
+  }
+
+  askSoon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.ask(), WAIT);
+  }
+
+  async ask() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    this.asking = new AbortController();
+    const url = new URL(this.box.dataset.combo, location.href);
+    url.searchParams.set(this.box.dataset.comboName, this.input.value.trim());
+    try {
+      const answer = await fetch(url, { headers: { "HX-Request": "true" }, signal: this.asking.signal });
+      if (answer.headers.has("HX-Redirect")) location.href = answer.headers.get("HX-Redirect");
+      else this.show(answer.ok ? await answer.text() : null);
+    } catch (error) {
+      if (error.name !== "AbortError") this.show(null);
+    }
+  }
+
+  show(html) {
+    if (html === null) {
+      const told = document.createElement("div");
+      told.className = "rest";
+      told.textContent = "The search does not answer now. What you type here counts all the same.";
+      this.list.replaceChildren(told);
+    } else {
+      this.list.innerHTML = html;
+    }
+    this.at = -1;
+    this.input.removeAttribute("aria-activedescendant");
+    if (document.activeElement !== this.input) return;
+    this.list.hidden = false;
+    this.input.setAttribute("aria-expanded", String(this.options.length > 0));
+    const count = this.options.length;
+    say(count ? `${count} ${count === 1 ? "choice" : "choices"}` : this.list.textContent.trim());
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    this.list.hidden = true;
+    this.at = -1;
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-activedescendant");
+  }
+
+  move(step) {
+    const options = this.options;
+    if (!options.length) return;
+    options[this.at]?.setAttribute("aria-selected", "false");
+    this.at = this.at < 0 && step < 0 ? options.length - 1 : (this.at + step + options.length) % options.length;
+    const option = options[this.at];
+    option.setAttribute("aria-selected", "true");
+    option.scrollIntoView({ block: "nearest" });
+    this.input.setAttribute("aria-activedescendant", option.id);
+  }
+
+  choose(option) {
+    if (!option) return;
+    this.input.value = option.dataset.value;
+    this.close();
+    this.input.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  key(event) {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (this.isOpen) this.move(event.key === "ArrowDown" ? 1 : -1);
+      else this.ask();
+    } else if (event.key === "Enter" && this.isOpen && this.at >= 0) {
+      event.preventDefault();
+      this.choose(this.options[this.at]);
+    } else if (event.key === "Escape" && this.isOpen) {
+      event.preventDefault();
+      this.close();
+    }
+  }
+}
+
+for (const box of document.querySelectorAll("[data-combo]")) new Combo(box);

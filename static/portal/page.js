@@ -1,0 +1,7 @@
+// What every page does. Each module looks for its own parts; a page without them costs nothing.
+import "./theme-button.js";
+import "./times.js";
+import "./forms.js";
+import "./live.js";
+import "./sheet.js";
+import "./combobox.js";

@@ -1,0 +1,38 @@
+// A link marked data-sheet asks its question in a dialog over the page. Without JavaScript it is a page of its own.
+const sheet = document.getElementById("sheet");
+const body = document.getElementById("sheet-body");
+
+if (sheet && window.htmx) {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-sheet]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    sheet.dataset.from = link.id;
+    sheet.dataset.href = link.href;
+    window.htmx.ajax("GET", link.href, { target: body, swap: "innerHTML" });
+  });
+
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target === body && body.childElementCount && !sheet.open) sheet.showModal();
+  });
+
+  // The page behind the link tells what went wrong, in full.
+  const instead = (event) => {
+    if (event.detail.target === body) location.href = sheet.dataset.href;
+  };
+  document.addEventListener("htmx:responseError", instead);
+  document.addEventListener("htmx:sendError", instead);
+
+  sheet.addEventListener("click", (event) => {
+    const isOutside = event.target === sheet;
+    if (isOutside || event.target.closest("[data-close-sheet]")) {
+      event.preventDefault();
+      sheet.close();
+    }
+  });
+  sheet.addEventListener("close", () => {
+    body.replaceChildren();
+    // The page may have refreshed itself meanwhile: find the link again by its id.
+    document.getElementById(sheet.dataset.from)?.focus();
+  });
+}

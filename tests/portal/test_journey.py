@@ -1,0 +1,213 @@
+"""The pages, through HTTP: Alice asks, Bob decides, the page tells the whole story."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Status
+from tests.fixtures_story import Story
+from tests.portal.conftest import SignedIn
+
+DEV = {"account": "payments-dev", "permission_set": "PowerUserAccess", "duration": "1h", "ticket_id": "", "reason": "Incident 4711"}
+PROD = {"account": "payments-prod", "permission_set": "ReadOnlyAccess", "duration": "2h", "ticket_id": "CHG-20817", "reason": "Incident 4711"}
+HTMX = {"HX-Request": "true"}
+
+
+def send(client: Client, **given: str) -> HttpResponse:
+    return client.post("/requests/new/aws_account/", {"submission_id": str(uuid.uuid4()), **DEV, **given})
+
+
+def only(story: Story) -> AccessRequest:
+    (found,) = queries.list_mine(actor=story.alice).items
+    return found
+
+
+def text_of(response: HttpResponse) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def test_alice_gets_dev_access_and_sees_it_come_and_go(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    sent = send(alice)
+
+    asked = only(story)
+    assert sent.status_code == 302
+    assert sent.headers["Location"] == f"/requests/{asked.request_id}/"
+    page = alice.get(f"/requests/{asked.request_id}/")
+    assert "Being granted" in text_of(page)
+    assert 'hx-trigger="every 2s"' in page.content.decode()
+
+    story.carry_out(asked)
+
+    home = text_of(alice.get("/"))
+    assert "1 active, 0 waiting" in home
+    assert "1 h left" in home
+    page = alice.get(f"/requests/{asked.request_id}/")
+    assert "Granted" in text_of(page)
+    assert "proved present in IAM Identity Center" in text_of(page)
+    assert 'hx-trigger="every 15s"' in page.content.decode()
+
+    story.clock.advance(3600)
+    story.tick()
+
+    page = alice.get(f"/requests/{asked.request_id}/")
+    assert "proved gone from IAM Identity Center · call sent 0.0 s after the end" in text_of(page)
+    assert "hx-trigger=\"every 2s\"" not in page.content.decode()
+    assert "Ask again" in text_of(alice.get("/"))
+
+
+def test_bob_finds_it_approves_it_and_alice_reads_his_words(story: Story, signed_in: SignedIn) -> None:
+    alice, bob = signed_in("alice"), signed_in("bob")
+    send(alice, **PROD)
+    asked = only(story)
+    waiting = text_of(alice.get("/"))
+    assert "decides: Bob Ito and Sam Osei" in waiting
+    assert "Approvals 1" in text_of(bob.get("/fragments/approvals/", headers=HTMX))
+    assert text_of(alice.get("/fragments/approvals/", headers=HTMX)).strip() == ""
+
+    sheet = bob.get(f"/requests/{asked.request_id}/approve/", headers=HTMX)
+    assert "Approve this request?" in text_of(sheet)
+    assert "<html" not in sheet.content.decode()
+    done = bob.post(f"/requests/{asked.request_id}/approve/", {"reason": "ok for the incident"}, follow=True)
+
+    assert "Approved. The access is being created now." in text_of(done)
+    page = text_of(alice.get(f"/requests/{asked.request_id}/"))
+    assert "Approved by Bob Ito" in page
+    assert "ok for the incident" in page
+
+
+def test_a_denial_needs_a_reason_and_shows_it(story: Story, signed_in: SignedIn) -> None:
+    asked = story.ask_for_prod()
+    bob = signed_in("bob")
+    address = f"/requests/{asked.request_id}/deny/"
+
+    refused = bob.post(address, {"reason": "  "})
+    assert refused.status_code == 422
+    assert "Give a reason. The person who asked reads it." in text_of(refused)
+
+    bob.post(address, {"reason": "use the break-glass role"})
+    home = text_of(signed_in("alice").get("/"))
+    assert "denied by Bob Ito : “use the break-glass role”" in home
+
+
+def test_the_second_of_two_deciders_is_told_who_was_first(story: Story, signed_in: SignedIn) -> None:
+    asked = story.ask_for_prod()
+    story.approve(asked, actor=story.sam)
+
+    late = signed_in("bob").post(f"/requests/{asked.request_id}/deny/", {"reason": "no"})
+
+    assert late.status_code == 409
+    assert "sam@example.com" in text_of(late)
+    assert "Being granted" in text_of(late)
+
+
+def test_a_verb_that_is_not_possible_leads_back_with_the_reason(story: Story, signed_in: SignedIn) -> None:
+    asked = story.ask_for_prod()
+    alice = signed_in("alice")
+
+    back = alice.get(f"/requests/{asked.request_id}/approve/", follow=True)
+    assert back.redirect_chain == [(f"/requests/{asked.request_id}/", 302)]
+    assert "your own" in text_of(back)
+    assert alice.post(f"/requests/{asked.request_id}/approve/", {"reason": ""}).status_code == 403
+    assert alice.get(f"/requests/{asked.request_id}/promote/").status_code == 404
+
+
+@pytest.mark.parametrize("verb", ["", "live/", "extend/", "approve/", "deny/", "cancel/", "end/", "retry/"])
+def test_mallory_cannot_tell_the_request_from_nothing(story: Story, signed_in: SignedIn, verb: str) -> None:
+    asked = story.ask_for_prod()
+    mallory = signed_in("mallory")
+
+    theirs = mallory.get(f"/requests/{asked.request_id}/{verb}")
+    nothing = mallory.get(f"/requests/{uuid.uuid4()}/{verb}")
+
+    assert (theirs.status_code, nothing.status_code) == (404, 404)
+    assert text_of(theirs) == text_of(nothing)
+
+
+def test_the_same_form_sent_twice_gives_one_request(story: Story, signed_in: SignedIn) -> None:
+    alice, token = signed_in("alice"), str(uuid.uuid4())
+
+    first, second = send(alice, submission_id=token), send(alice, submission_id=token)
+
+    assert first.headers["Location"] == second.headers["Location"]
+    assert only(story).status is Status.ACTIVE
+
+
+def test_alice_ends_it_early_and_cancels_another(story: Story, signed_in: SignedIn) -> None:
+    held, waiting = story.carry_out(story.ask()), story.ask_for_prod()
+    alice = signed_in("alice")
+
+    alice.post(f"/requests/{held.request_id}/end/", {"reason": ""})
+    alice.post(f"/requests/{waiting.request_id}/cancel/")
+
+    assert "Ending" in text_of(alice.get(f"/requests/{held.request_id}/"))
+    assert story.now_of(waiting).status is Status.CANCELLED
+
+
+def test_alice_extends_without_a_gap(story: Story, signed_in: SignedIn) -> None:
+    held = story.carry_out(story.ask(seconds=600))
+    alice = signed_in("alice")
+    form = alice.get("/requests/new/aws_account/", {"extends": held.request_id}, follow=True)
+    assert "Extend your access" in text_of(form)
+    assert "You already hold this until" in text_of(form)
+
+    too_short = alice.post(f"/requests/{held.request_id}/extend/", {"submission_id": str(uuid.uuid4()), "duration": "5m", "reason": "more"})
+    assert too_short.status_code == 422
+    assert "end no later than what you already hold" in text_of(too_short)
+    sent = alice.post(f"/requests/{held.request_id}/extend/", {"submission_id": str(uuid.uuid4()), "duration": "2h", "reason": "more"}, follow=True)
+
+    further = max(queries.list_mine(actor=story.alice).items, key=lambda one: one.expires_at)
+    assert further.extends == held.request_id
+    assert f"request {held.request_id[:8]}" in text_of(sent)
+
+
+def test_ask_again_brings_the_form_back_filled_in(story: Story, signed_in: SignedIn) -> None:
+    story.cancel(story.ask_for_prod())
+    alice = signed_in("alice")
+    (link,) = re.findall(r'href="(/requests/new/aws_account/\?[^"]+)"', alice.get("/").content.decode())
+
+    form = alice.get(link.replace("&amp;", "&"))
+
+    assert form.context["form"]["account"].value() == story.twin.accounts["payments-prod"]
+    assert form.context["form"]["duration"].value() == "1h"
+    assert form.context["form"]["reason"].value() == "Incident 4711"
+    assert "Needs one approval" in text_of(form) or "Ticket" in text_of(form)
+
+
+def test_a_page_that_asks_again_gets_nothing_until_something_changed(story: Story, signed_in: SignedIn) -> None:
+    asked = story.ask_for_prod()
+    alice = signed_in("alice")
+    mark = alice.get(f"/requests/{asked.request_id}/").context["mark"]
+    home_mark = alice.get("/").context["mark"]
+    live = f"/requests/{asked.request_id}/live/"
+
+    assert alice.get(live, {"mark": mark}, headers=HTMX).status_code == 204
+    assert alice.get("/", {"part": "open", "mark": home_mark}, headers=HTMX).status_code == 204
+    story.approve(asked)
+    changed = alice.get(live, {"mark": mark}, headers=HTMX)
+    assert changed.status_code == 200
+    assert "Being granted" in text_of(changed)
+    assert alice.get("/", {"part": "open", "mark": home_mark}, headers=HTMX).status_code == 200
+
+
+def test_ended_requests_are_paged_to_the_last(story: Story, signed_in: SignedIn) -> None:
+    for _ in range(20):
+        story.cancel(story.ask_for_prod())
+        story.clock.advance(1)
+    alice = signed_in("alice")
+
+    first = alice.get("/")
+    second = alice.get("/", {"cursor": first.context["next_cursor"]})
+    more = alice.get("/", {"part": "ended", "cursor": first.context["next_cursor"]}, headers=HTMX)
+
+    assert (len(first.context["ended"]), len(second.context["ended"]), len(more.context["ended"])) == (15, 5, 5)
+    assert second.context["next_cursor"] is None
+    forged = alice.get("/", {"cursor": "eyJmb3JnZWQiOjF9"})
+    assert forged.status_code == 400
