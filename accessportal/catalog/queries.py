@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from django.db.models import Case, IntegerField, Model, Q, QuerySet, Value, When
@@ -56,19 +57,16 @@ def search_accounts(*, text: str, limit: int = 20) -> tuple[Account, ...]:
     """
     words = policy.words_of(text)
     phrase = " ".join(words)
-    rank = Case(
-        When(account_id=phrase, then=Value(0)),
-        When(name_key=phrase, then=Value(1)),
-        When(name_key__startswith=phrase, then=Value(2)),
-        When(_holds_all("name_key", words), then=Value(3)),
-        When(_holds_any("name_key", words), then=Value(4)),
-        When(_holds_any("ou_key", words), then=Value(5)),
-        default=Value(6),
-        output_field=IntegerField(),
-    )
     rows = AccountRow.objects.filter(_holds_all("search_text", words), status=policy.ACTIVE)
-    ranked = rows.order_by(rank, "name_key", "account_id") if words else rows.order_by("name_key", "account_id")
-    return tuple(store.account(row) for row in ranked[:limit])
+    best_first = [
+        Q(account_id=phrase),
+        Q(name_key=phrase),
+        Q(name_key__startswith=phrase),
+        _holds_all("name_key", words),
+        _holds_any("name_key", words),
+        _holds_any("ou_key", words),
+    ]
+    return tuple(store.account(row) for row in _ranked(rows, best_first if words else [])[:limit])
 
 
 @database_errors()
@@ -97,16 +95,9 @@ def search_permission_sets(*, text: str = "", limit: int = 500) -> tuple[Permiss
     """Permission sets whose name or description holds every word of ``text``; best match first, without text by name."""
     words = policy.words_of(text)
     phrase = " ".join(words)
-    rank = Case(
-        When(name_key=phrase, then=Value(0)),
-        When(name_key__startswith=phrase, then=Value(1)),
-        When(_holds_all("name_key", words), then=Value(2)),
-        default=Value(3),
-        output_field=IntegerField(),
-    )
     rows = PermissionSetRow.objects.filter(_holds_all("search_text", words))
-    ranked = rows.order_by(rank, "name_key", "arn") if words else rows.order_by("name_key", "arn")
-    return tuple(store.permission_set(row) for row in ranked[:limit])
+    best_first = [Q(name_key=phrase), Q(name_key__startswith=phrase), _holds_all("name_key", words)]
+    return tuple(store.permission_set(row) for row in _ranked(rows, best_first if words else [])[:limit])
 
 
 @database_errors()
@@ -163,6 +154,18 @@ def _holds_all(column: str, words: tuple[str, ...]) -> Q:
 
 def _holds_any(column: str, words: tuple[str, ...]) -> Q:
     return Q(*(Q((f"{column}__contains", word)) for word in words), _connector=Q.OR)
+
+
+def _ranked(rows: QuerySet[M], best_first: Sequence[Q]) -> QuerySet[M]:
+    """``rows`` in the order of the first condition that each meets, then by name, then by key."""
+    if not best_first:
+        return rows.order_by("name_key", "pk")
+    place = Case(
+        *(When(condition, then=Value(position)) for position, condition in enumerate(best_first)),
+        default=Value(len(best_first)),
+        output_field=IntegerField(),
+    )
+    return rows.order_by(place, "name_key", "pk")
 
 
 def _page(rows: QuerySet[M], key: str, *, pattern: str, cursor: str | None, limit: int) -> Page[M]:
