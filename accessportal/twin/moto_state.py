@@ -95,17 +95,17 @@ def _named(operation: str, payload: dict[str, Any]) -> Iterator[tuple[str, dict[
 
 
 def _image(item: Item) -> dict[str, Any]:
-    return {name: _wire(value) for name, value in item.attrs.items()}
+    return {name: wire(value) for name, value in item.attrs.items()}
 
 
-def _wire(value: Any) -> Any:
+def wire(value: Any) -> Any:
     """A value as it came over the wire. moto's own way to JSON leaves bytes in nested values, and decodes them twice."""
     if isinstance(value, DynamoType):
-        return {value.type: _wire(value.value)}
+        return {value.type: wire(value.value)}
     if isinstance(value, dict):
-        return {name: _wire(inner) for name, inner in value.items()}
+        return {name: wire(inner) for name, inner in value.items()}
     if isinstance(value, (list, set)):
-        return [_wire(inner) for inner in value]
+        return [wire(inner) for inner in value]
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 

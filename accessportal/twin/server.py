@@ -6,6 +6,7 @@ Any AWS client reaches it by ``AWS_ENDPOINT_URL``. Two addresses are its own: ``
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import random
@@ -202,7 +203,9 @@ class TwinServer:
 
     def stop(self) -> None:
         """From another thread: make ``run`` return."""
-        self._server.trigger.pull_trigger(self._close_sockets)
+        with contextlib.suppress(OSError):
+            # A thread that ends a request may pull the trigger first, and close it under our hands.
+            self._server.trigger.pull_trigger(self._close_sockets)
 
     def _close_sockets(self) -> None:
         # The server's loop ends when its map of sockets is empty.
