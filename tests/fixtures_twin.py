@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 from botocore.config import Config
+from moto.moto_api._internal import mock_random
 
 from accessportal.aws.clients import forget_clients
 from accessportal.store.base import StoreSettings, configure, registered_models
@@ -125,6 +126,8 @@ def _session() -> boto3.session.Session:
 
 
 def _small_world(front: IdentityCenterTwin, clock: FakeClock) -> Twin:
+    # The same ids in every test, so that what was built on them once can be kept (tests/fixtures_story.py).
+    mock_random.seed(2026)
     organizations, sso, identity_store = _client("organizations"), _client("sso-admin"), _client("identitystore")
     organizations.create_organization(FeatureSet="ALL")
     root = organizations.list_roots()["Roots"][0]["Id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -295,7 +296,8 @@ def scope_of(request: AccessRequest) -> str:
 
 
 def _precise(moment: datetime) -> float:
-    return round(moment.timestamp(), 3)
+    """Epoch seconds with milliseconds, rounded down: what is due now must not be stored as due in a moment."""
+    return math.floor(moment.timestamp() * 1000) / 1000
 
 
 def _moment(seconds: float | None) -> datetime | None:
@@ -371,7 +373,7 @@ def _record(item: RequestItem) -> AccessRequest:
         work_due_at=_moment(item.work_due_at),
         work_attempts=int(item.work_attempts or 0),
         work_error=item.work_error or "",
-        receipts=tuple(_receipt(row.as_dict()) for row in item.receipts or ()),
+        receipts=tuple(_receipt(row) for row in item.receipts or ()),
         version=int(item.version),
         audit_head=item.audit_head,
     )

@@ -164,8 +164,8 @@ class _Driver:
         if job.status is JobStatus.IN_PROGRESS:
             self._wait_for_job("creation")
         elif self._center.is_present(self._target):
-            self._job_status = job.status
-            self._move(AssignmentState.PRESENT, "assignment.present", job_status=job.status, proved=True)
+            self._job_status = job.status.value
+            self._move(AssignmentState.PRESENT, "assignment.present", job_status=job.status.value, proved=True)
         elif job.status is JobStatus.FAILED:
             self._move(AssignmentState.ABSENT, "assignment.absent", job_status="FAILED", proved=True)
             raise _HandBack(_wait("job_failed", f"IAM Identity Center could not create it: {job.reason}", self._clock.now(), is_error=True))
@@ -184,7 +184,7 @@ class _Driver:
             self._move(AssignmentState.PRESENT, "assignment.present", job_status="FAILED", proved=True)
             raise _HandBack(_wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
         else:
-            self._job_status = job.status
+            self._job_status = job.status.value
             self._expect_absent()
 
     def _check_present(self) -> Proof | None:
@@ -218,7 +218,7 @@ class _Driver:
         now = self._clock.now()
         data: dict[str, object] = {"state": to.value, "fence": self._assignment.fence + 1}
         if to in (AssignmentState.PRESENT, AssignmentState.ABSENT):
-            data |= {"job_id": self._assignment.job_id, "job_status": str(job_status)}
+            data |= {"job_id": self._assignment.job_id, "job_status": job_status}
         self._assignment = store.move(
             self._assignment,
             to,

@@ -59,6 +59,8 @@ def registered_models() -> tuple[type[PortalModel], ...]:
 def configure(settings: StoreSettings) -> None:
     """Give every registered table, present and future, its name and connection. Called once at start-up."""
     global _settings, _connection
+    if settings == _settings:
+        return
     _settings = settings
     _connection = None
     for model in _models:

@@ -138,9 +138,7 @@ def _write(steps: Sequence[Step]) -> None:
     with TransactWrite(connection=connection()) as transaction:
         for step in steps:
             if isinstance(step, Insert):
-                hash_name = type(step.item)._hash_key_attribute().attr_name
-                missing = getattr(type(step.item), _python_name(type(step.item), hash_name)).does_not_exist()
-                transaction.save(step.item, condition=missing, return_values="ALL_OLD")
+                transaction.save(step.item, condition=~exists(type(step.item)), return_values="ALL_OLD")
             elif isinstance(step, Guard):
                 transaction.condition_check(step.model, step.hash_key, step.range_key, condition=exists(step.model) & step.condition)
             elif isinstance(step, Remove):
@@ -152,13 +150,8 @@ def _write(steps: Sequence[Step]) -> None:
 
 def exists(model: type[PortalModel]) -> Condition:
     """The condition that the item exists: an update without it would create a torso (a DynamoDB trap)."""
-    attribute: Any = getattr(model, _python_name(model, model._hash_key_attribute().attr_name))
-    condition: Condition = attribute.exists()
-    return condition
-
-
-def _python_name(model: type[PortalModel], dynamo_name: str) -> str:
-    return model._dynamo_to_python_attr(dynamo_name)
+    (hash_key,) = (attribute for attribute in model.get_attributes().values() if attribute.is_hash_key)
+    return hash_key.exists()
 
 
 def _key_only(step: Change | Upsert | Remove) -> PortalModel:

@@ -97,7 +97,7 @@ def _act(request: AccessRequest, clock: Clock) -> Proof | Waiting:
 def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessRequest:
     assert request.work is not None
     receipt = _receipt(request, proof)
-    told = {"job_id": receipt.job_id, "job_status": receipt.job_status, "kept_by": list(receipt.kept_by)}
+    told: dict[str, object] = {"job_id": receipt.job_id, "job_status": receipt.job_status, "kept_by": list(receipt.kept_by)}
     if receipt.lateness_seconds is not None:
         told["lateness_seconds"] = receipt.lateness_seconds
     actions = [*store.clear_work(), *store.add_receipt(receipt)]

@@ -1,0 +1,143 @@
+"""The main job, end to end against the twin: asked, decided, granted with proof, taken back with proof."""
+
+from __future__ import annotations
+
+import pytest
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import Status, Work
+from accessportal.audit import queries as audit
+from accessportal.kernel.errors import Conflict, NotFound
+from tests.fixtures_story import Story
+
+
+def test_alice_gets_dev_access_at_once_and_loses_it_in_time(story: Story) -> None:
+    asked = story.ask(seconds=600)
+    assert (asked.status, asked.work) == (Status.ACTIVE, Work.GRANT)
+    assert story.asked == [("carry_out", {"request_id": asked.request_id})]
+    assert not story.is_assigned()
+
+    granted = story.carry_out(asked)
+
+    assert granted.is_granted
+    assert story.is_assigned()
+    assert [(receipt.work, receipt.job_status) for receipt in granted.receipts] == [(Work.GRANT, "SUCCEEDED")]
+    story.clock.advance((granted.expires_at - story.clock.now()).total_seconds() - 1)
+    assert story.tick().expired == 0
+    assert story.is_assigned()
+
+    story.clock.advance(1)
+    report = story.tick()
+
+    assert (report.expired, report.revoked, report.failures) == (1, 1, ())
+    assert not story.is_assigned()
+    revoked = story.now_of(granted)
+    assert revoked.status is Status.REVOKED
+    assert revoked.revoked_at is not None
+    assert revoked.work is None
+    assert revoked.receipts[-1].work is Work.REVOKE
+    assert revoked.receipts[-1].lateness_seconds == 0.0
+    events = queries.history(request=revoked)
+    assert [event.action for event in events] == ["request.auto_approved", "request.granted", "request.expired", "request.revoked"]
+    assert audit.check_head(revoked.entity, version=revoked.version, audit_head=revoked.audit_head) == []
+    assert story.tick() == story.tick()
+
+
+def test_bob_approves_and_mallory_can_not_even_see_it(story: Story) -> None:
+    asked = story.ask_for_prod()
+    assert (asked.status, asked.work) == (Status.PENDING, None)
+    assert story.asked == []
+
+    with pytest.raises(NotFound):
+        story.approve(asked, actor=story.mallory)
+    approved = story.approve(asked)
+
+    assert (approved.status, approved.work, approved.decided_by) == (Status.ACTIVE, Work.GRANT, "bob@example.com")
+    assert (approved.expires_at - story.clock.now()).total_seconds() == 3600
+    granted = story.carry_out(approved)
+    assert granted.is_granted
+    assert story.is_assigned(account="payments-prod", permission_set="ReadOnlyAccess")
+    with pytest.raises(Conflict, match=r"already approved by bob@example.com"):
+        story.approve(asked, actor=story.sam)
+
+
+def test_two_approvals_are_needed_for_a_quorum_of_two(story: Story) -> None:
+    asked = story.ask(account="payments-prod")
+
+    first = story.approve(asked)
+    assert (first.status, first.approvals) == (Status.PENDING, frozenset({"bob@example.com"}))
+    with pytest.raises(Conflict, match="approved it already"):
+        story.approve(asked)
+    second = story.approve(asked, actor=story.sam)
+
+    assert (second.status, second.decided_by) == (Status.ACTIVE, "sam@example.com")
+
+
+def test_overlapping_claims_keep_the_access_until_the_last_one_ends(story: Story) -> None:
+    short = story.carry_out(story.ask(seconds=600))
+    longer = story.carry_out(story.extend(short, 1200))
+    assert longer.extends == short.request_id
+    assert longer.is_granted
+
+    story.clock.advance((short.expires_at - story.clock.now()).total_seconds())
+    story.tick()
+    ended = story.now_of(short)
+
+    assert ended.status is Status.REVOKED
+    assert ended.receipts[-1].kept_by == (longer.request_id,)
+    assert story.is_assigned()
+    story.clock.advance((longer.expires_at - story.clock.now()).total_seconds())
+    story.tick()
+    assert story.now_of(longer).status is Status.REVOKED
+    assert not story.is_assigned()
+
+
+def test_ending_while_the_grant_is_under_way_leaves_nothing_behind(story: Story) -> None:
+    asked = story.ask()
+    story.twin.settings.job_seconds = 300
+    waiting = story.carry_out(asked)
+    assert waiting.work is Work.GRANT
+    assert "still running" in waiting.work_error
+
+    story.end(asked)
+    story.twin.settings.job_seconds = 2
+    for _ in range(8):
+        story.clock.advance(60)
+        story.tick()
+
+    assert story.now_of(asked).status is Status.REVOKED
+    assert not story.is_assigned()
+
+
+def test_undecided_requests_lapse(story: Story) -> None:
+    asked = story.ask_for_prod()
+    story.clock.advance(86_400)
+
+    with pytest.raises(Conflict, match="lapsed"):
+        story.approve(asked)
+    report = story.tick()
+
+    assert report.lapsed == 1
+    assert story.now_of(asked).status is Status.LAPSED
+    assert queries.list_open(subject_id="alice@example.com") == ()
+
+
+def test_the_same_form_sent_twice_gives_one_request(story: Story) -> None:
+    first = story.ask(submission_id="once")
+    again = story.ask(submission_id="once")
+
+    assert again.request_id == first.request_id
+    with pytest.raises(Conflict, match="sent before with other values"):
+        story.ask(submission_id="once", seconds=7200)
+    assert len(queries.list_open(subject_id="alice@example.com")) == 1
+
+
+def test_nothing_is_claimed_for_a_request_that_ended_first(story: Story) -> None:
+    asked = story.ask()
+    story.end(asked)
+
+    ended = story.carry_out(asked)
+
+    assert ended.status is Status.REVOKED
+    assert ended.receipts[-1].job_status == "NEVER_CREATED"
+    assert story.twin.assignments() == set()
