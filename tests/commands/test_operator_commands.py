@@ -1,0 +1,218 @@
+"""Running the portal from a terminal: tables, rules, ticks, the catalog, the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management import load_command_class
+from moto import mock_aws
+
+from accessportal.audit.models import AuditItem
+from accessportal.store.base import StoreSettings, configure, registered_models
+from tests.commands.conftest import run
+from tests.fixtures_story import RULES, Story
+
+COMMANDS = (
+    "create_tables",
+    "decide",
+    "end_access",
+    "explain_rule",
+    "extend_access",
+    "list_accounts",
+    "list_requests",
+    "load_demo",
+    "load_rules",
+    "reconcile_assignments",
+    "request_access",
+    "runportal",
+    "show_request",
+    "sync_catalog",
+    "tick",
+    "verify_audit",
+)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_an_example_of_the_command(name: str) -> None:
+    told = load_command_class("accessportal.commands", name).create_parser("manage.py", name).format_help()
+
+    last = told.rstrip().splitlines()[-1]
+    assert last.strip().startswith(f"python manage.py {name}")
+    assert "--json" in told
+
+
+@pytest.fixture
+def empty_cloud() -> Iterator[None]:
+    with mock_aws():
+        configure(StoreSettings(table_prefix="fresh-", region="eu-central-1"))
+        yield
+
+
+def test_tables_are_made_once(empty_cloud: None) -> None:
+    first, again = run("create_tables", "--json"), run("create_tables", "--json")
+
+    assert len(first.json["tables"]) == len(registered_models())
+    assert {table["created"] for table in first.json["tables"]} == {True}
+    assert {table["created"] for table in again.json["tables"]} == {False}
+    assert "fresh-ActiveRequests: exists" in run("create_tables").out
+
+
+def test_a_table_of_somebody_else_is_left_alone(empty_cloud: None) -> None:
+    client = AuditItem._get_connection().connection.client
+    client.create_table(  # type: ignore[attr-defined]
+        TableName="fresh-ActiveRequests",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+    )
+
+    told = run("create_tables", "--json")
+
+    assert told.code == 1
+    assert told.json["error"]["code"] == "table_has_other_keys"
+    assert "PORTAL_TABLE_PREFIX" in told.problem
+
+
+def test_an_index_that_is_new_is_added(empty_cloud: None) -> None:
+    AuditItem.create_table(billing_mode="PAY_PER_REQUEST")
+    client = AuditItem._get_connection().connection.client
+    update = {"TableName": "fresh-AuditLog", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "ActorIndex"}}]}
+    client.update_table(**update)  # type: ignore[attr-defined]
+
+    tables = {table["table"]: table for table in run("create_tables", "--json").json["tables"]}
+
+    assert tables["fresh-AuditLog"]["added_indexes"] == ["ActorIndex"]
+
+
+def test_a_plan_changes_nothing_and_loading_does(story: Story, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES.replace("max: 4h", "max: 2h"))
+
+    plan = run("load_rules", str(file), "--dry-run", "--json").json
+    assert (plan["changed"], plan["applied"]) == (["dev-power", "prod-power"], False)
+    assert run("load_rules", str(file), "--dry-run", "--json").json == plan
+
+    told = run("load_rules", str(file))
+    assert "changed: dev-power" in told.lines
+    assert told.lines[-1] == "These rules are in force now."
+    assert run("load_rules", str(file)).lines[-1] == "Nothing to change: these rules are in force already."
+
+
+def test_a_wrong_file_is_refused_with_its_line(story: Story, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES.replace("quorum: 2", "quorum: many"))
+
+    told = run("load_rules", str(file), "--json")
+
+    assert told.code == 1
+    assert told.json["error"]["code"] == "rules_invalid"
+    assert "line " in told.problem
+    assert run("load_rules", str(tmp_path / "missing.yaml")).code == 2
+
+
+def test_a_rule_is_explained(story: Story) -> None:
+    arguments = ("--as", "alice@example.com", "--account", "payments-prod", "--permission-set", "ReadOnlyAccess")
+
+    told, as_json = run("explain_rule", *arguments), run("explain_rule", *arguments, "--json").json
+
+    assert told.lines[0].startswith("Allowed after approval: ")
+    assert "rule: prod-readonly" in told.lines
+    assert as_json["allowed"] is True
+    assert {person["email"] for person in as_json["approvers"]["people"]} == {"bob@example.com", "sam@example.com"}
+
+
+def test_why_not_is_explained_too(story: Story) -> None:
+    arguments = ("--as", "mallory@example.com", "--account", "payments-prod", "--permission-set", "ReadOnlyAccess")
+
+    told = run("explain_rule", *arguments)
+
+    assert told.code == 0
+    assert told.lines[0].startswith("Not possible: ")
+    assert any(line.startswith("prod-readonly does not decide: ") for line in told.lines)
+    assert run("explain_rule", *arguments[:2], "--account", "nowhere", *arguments[4:]).code == 1
+    assert run("explain_rule", *arguments, "--duration", "soon").code == 2
+
+
+@pytest.fixture
+def on_story_clock(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
+    for name in ("tick", "sync_catalog", "reconcile_assignments"):
+        monkeypatch.setattr(f"accessportal.commands.management.commands.{name}.SystemClock", lambda: story.clock)
+    return story
+
+
+def test_a_tick_does_what_is_due(on_story_clock: Story) -> None:
+    story = on_story_clock
+    asked = story.ask()
+
+    told = run("tick", "--look-ahead", "0", "--json")
+
+    assert (told.code, told.json["granted"], told.json["failures"]) == (0, 1, [])
+    assert story.now_of(asked).is_granted
+    assert run("tick", "--look-ahead", "soon").code == 2
+
+
+def test_a_tick_with_a_failing_item_fails_at_its_end(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = on_story_clock
+    poisoned, other = story.ask(), story.ask(permission_set="ReadOnlyAccess")
+    real = story.carry_out
+
+    def carry_out(*, request_id: str, clock: object) -> object:
+        if request_id == poisoned.request_id:
+            raise ValueError("poisoned")
+        return real(story.now_of(other))
+
+    monkeypatch.setattr("accessportal.access_requests.operations.sweeping.carry_out", carry_out)
+    told = run("tick", "--look-ahead", "0", "--json")
+
+    assert told.code == 1
+    assert [failure["request_id"] for failure in told.json["failures"]] == [poisoned.request_id]
+    assert story.now_of(other).is_granted
+
+
+def test_the_catalog_is_read_anew_and_listed(on_story_clock: Story) -> None:
+    assert run("sync_catalog", "--json").json["accounts"] == 4
+
+    told = run("list_accounts", "--search", "payments", "--json")
+
+    assert {account["name"] for account in told.json["accounts"]} == {"payments-dev", "payments-prod"}
+    assert "/Workloads/Prod/Payments" in run("list_accounts").out
+
+
+def test_a_catalog_that_can_not_be_read_is_an_error(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_story_clock.twin.settings.server_error = 1.0
+
+    told = run("sync_catalog", "--json")
+
+    assert told.code == 1
+    assert told.json["error"]["code"] == "catalog_sync_failed"
+
+
+def test_whole_chains_verify(story: Story) -> None:
+    story.carry_out(story.ask())
+    story.deny(story.ask_for_prod())
+
+    told = run("verify_audit", "--json")
+
+    assert (told.code, told.json["breaks"]) == (0, [])
+    # Two requests, one assignment, six groups, six people, four rules and their set.
+    assert told.json["chains"] == 20
+
+
+def test_a_changed_event_is_reported_with_entity_and_sequence(story: Story) -> None:
+    asked = story.deny(story.ask_for_prod())
+    AuditItem(asked.entity, 1).update(actions=[AuditItem.actor.set("mallory@example.com")])
+
+    told = run("verify_audit", "--json")
+
+    assert told.code == 1
+    assert {(one["entity"], one["sequence"]) for one in told.json["breaks"]} == {(asked.entity, 1)}
+    assert f"{asked.entity}, event 1" in run("verify_audit").out
+
+
+def test_a_tail_that_was_cut_off_is_a_break_too(story: Story) -> None:
+    asked = story.deny(story.ask_for_prod())
+    AuditItem(asked.entity, 2).delete()
+
+    assert {one["sequence"] for one in run("verify_audit", "--json").json["breaks"]} == {2}
