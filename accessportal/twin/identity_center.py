@@ -147,7 +147,8 @@ class IdentityCenterTwin:
         limit = self.settings.calls_per_second
         if (limit and len(self._admitted) >= limit) or self._happens(self.settings.throttle):
             raise TwinError("ThrottlingException", "Rate exceeded")
-        self._admitted.append(now)
+        if limit:
+            self._admitted.append(now)
         if self._happens(self.settings.server_error):
             raise TwinError("InternalServerException", "An unexpected internal service exception was encountered", status=500)
 
