@@ -1,0 +1,167 @@
+"""The queue, the schedules and the tasks."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management import call_command
+from django.db import OperationalError
+from django.utils.module_loading import import_string
+from django_q.conf import Conf
+from django_q.models import OrmQ, Schedule
+
+from accessportal.access_requests import operations as requests
+from accessportal.access_requests.states import Status
+from accessportal.jobs import queue, tasks
+from accessportal.jobs.queue import TASKS, enqueue
+from accessportal.jobs.schedules import SCHEDULES, apply_schedules
+from accessportal.kernel import ports
+from accessportal.observe import heartbeats
+from tests.fixtures_story import Story
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+def test_the_port_of_the_kernel_is_filled_at_start_up() -> None:
+    assert ports._after_commit is enqueue
+
+
+@pytest.mark.django_db
+def test_every_task_exists_and_ends_before_the_queue_would_start_it_twice() -> None:
+    for task in TASKS.values():
+        assert callable(import_string(task.path))
+        assert task.timeout_seconds < Conf.RETRY
+
+
+@pytest.mark.django_db
+def test_a_change_queues_its_task() -> None:
+    enqueue("carry_out", request_id="r-1")
+
+    (queued,) = OrmQ.objects.all()
+    assert queued.task["func"] == "accessportal.jobs.tasks.carry_out"
+    assert queued.task["kwargs"] == {"request_id": "r-1"}
+    assert queued.task["timeout"] == 150
+
+
+@pytest.mark.django_db
+def test_an_unknown_name_and_a_broken_queue_are_survived(monkeypatch: pytest.MonkeyPatch) -> None:
+    enqueue("brew_coffee", strength="strong")
+
+    def broken(*_args: object, **_kwargs: object) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(queue, "async_task", broken)
+    enqueue("carry_out", request_id="r-1")
+
+    assert not OrmQ.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_worker_that_starts_says_so() -> None:
+    queue.say_that_the_worker_lives(sender="django_q", proc_name="Process-1")
+
+    assert heartbeats.last_beat(heartbeats.WORKER) is not None
+
+
+@pytest.mark.django_db
+def test_schedules_are_written_once_and_kept() -> None:
+    assert set(apply_schedules(now=NOW).values()) == {"added"}
+    Schedule.objects.update(next_run=NOW + timedelta(seconds=40))
+    assert set(apply_schedules(now=NOW).values()) == {"kept"}
+
+    assert {row.name for row in Schedule.objects.all()} == {job.name for job in SCHEDULES}
+    assert {row.next_run for row in Schedule.objects.all()} == {NOW + timedelta(seconds=40)}
+    for row in Schedule.objects.all():
+        assert callable(import_string(row.func))
+        assert "timeout" in ast.literal_eval(str(row.kwargs))["q_options"]
+
+
+@pytest.mark.django_db
+def test_schedules_are_mended() -> None:
+    apply_schedules(now=NOW)
+    Schedule.objects.filter(name="tick").update(minutes=60, next_run=NOW + timedelta(days=400))
+    Schedule.objects.create(name="tick", func="accessportal.jobs.tasks.tick", schedule_type=Schedule.MINUTES, minutes=1)
+    Schedule.objects.create(name="old", func="accessportal.jobs.tasks.old", schedule_type=Schedule.MINUTES, minutes=1)
+    Schedule.objects.create(name="theirs", func="other.task", schedule_type=Schedule.MINUTES, minutes=1)
+
+    outcome = apply_schedules(now=NOW)
+
+    assert (outcome["tick"], outcome["old"]) == ("changed", "removed")
+    tick = Schedule.objects.get(name="tick")
+    assert (tick.minutes, tick.next_run) == (1, NOW)
+    assert Schedule.objects.filter(name="theirs").exists()
+    assert not Schedule.objects.filter(name="old").exists()
+
+
+@pytest.mark.django_db
+def test_schedules_are_applied_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("apply_schedules", "--json")
+
+    assert '"tick": "added"' in capsys.readouterr().out
+
+
+@pytest.fixture
+def on_story_clock(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
+    """Tasks run on the story's clock and, because the database of the tests is one thread's own, in one thread."""
+    monkeypatch.setattr(tasks, "_CLOCK", story.clock)
+    monkeypatch.setattr(requests, "tick", functools.partial(requests.tick, lookahead_seconds=0, workers=1))
+    return story
+
+
+def test_the_work_of_one_request_is_carried_out(on_story_clock: Story) -> None:
+    story = on_story_clock
+    asked = story.ask()
+
+    assert tasks.carry_out(request_id=asked.request_id) == "ACTIVE, nothing left"
+    assert story.is_assigned()
+    # Delivered twice: nothing happens.
+    tasks.carry_out(request_id=asked.request_id)
+    assert len(story.now_of(asked).receipts) == 1
+
+
+def test_a_tick_shows_that_the_worker_lives_and_what_it_did(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = on_story_clock
+    asked = story.ask(seconds=600)
+    story.carry_out(asked)
+    story.clock.advance(600)
+
+    tasks.tick()
+
+    assert story.now_of(asked).status is Status.REVOKED
+    beat, worker = heartbeats.last_beat("tick"), heartbeats.last_beat(heartbeats.WORKER)
+    assert beat is not None
+    assert worker is not None
+    assert worker.is_fresh(story.clock.now())
+    assert (beat.is_ok, beat.detail["revoked"], beat.detail["failed"]) == (True, 1, 0)
+
+
+def test_a_job_with_a_failed_item_fails_at_its_end(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = on_story_clock
+    story.ask()
+
+    def poisoned(**_kwargs: object) -> None:
+        raise ValueError("poisoned")
+
+    monkeypatch.setattr("accessportal.access_requests.operations.sweeping.carry_out", poisoned)
+
+    with pytest.raises(tasks.ItemsFailed, match="failed 1"):
+        tasks.tick()
+    beat = heartbeats.last_beat("tick")
+    assert beat is not None
+    assert not beat.is_ok
+
+
+def test_a_watch_that_another_covers_does_nothing(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "watch_ends", lambda *, until, clock: None)
+
+    assert tasks.watch_ends(until=NOW.isoformat()) == "another watcher covers that time"
+
+
+def test_the_catalog_is_synced(on_story_clock: Story) -> None:
+    assert tasks.sync_catalog().startswith("accounts 4, permission_sets 3")
+    beat = heartbeats.last_beat("sync_catalog")
+    assert beat is not None
+    assert beat.detail["accounts"] == 4
