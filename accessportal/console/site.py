@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.db.models import Model
 from django.db.models.base import ModelBase
@@ -64,6 +65,7 @@ class PortalAdminSite(admin.AdminSite):
 
         return update_wrapper(guarded, inner)
 
+    @login_not_required
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """There is one way in, the portal's sign-in page."""
         return redirect_to_login(request.GET.get("next") or reverse("admin:index"), settings.LOGIN_URL)

@@ -1,0 +1,133 @@
+"""The pages of one thing: everything it holds, for those who may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session
+from django.test import Client
+
+from accessportal.assignments import queries as assignments
+from accessportal.assignments.states import AssignmentState
+from accessportal.rules import operations as rules
+from tests.fixtures_story import RULES, Story
+
+SignIn = Callable[[str], Client]
+
+
+def test_a_request_tells_its_whole_story(story: Story, as_person: SignIn) -> None:
+    request = story.approve(story.ask_for_prod())
+    story.carry_out(request)
+    olga = as_person("olga")
+
+    shown = olga.get(f"/admin/requests/{request.request_id}/").content.decode()
+
+    for fact in (
+        "Incident 4711",
+        "CHG-20817",
+        "/Workloads/Prod/Payments",
+        "Granted",
+        "Approved",
+        "chain whole",
+        "prod-readonly",
+        "bob@example.com",
+    ):
+        assert fact in shown, fact
+    assert "SUCCEEDED" in shown
+    assert "Revoke now" in shown
+    assert f"/admin/requests/{request.request_id}/history/" in shown
+
+
+def test_only_what_the_domain_offers_has_a_button(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+    address = f"/admin/requests/{request.request_id}/"
+
+    offered = {
+        name: {operation.name for operation in as_person(name).get(address).context["operations"]} for name in ("bob", "ana", "olga")
+    }
+
+    assert offered == {"bob": {"approve", "deny"}, "ana": set(), "olga": set()}
+
+
+def test_a_request_that_is_not_an_approvers_business_does_not_exist_for_them(story: Story, as_person: SignIn) -> None:
+    request = story.ask()
+
+    assert as_person("bob").get(f"/admin/requests/{request.request_id}/").status_code == 404
+
+
+def test_the_chain_is_checked_to_the_head_of_the_record(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+
+    shown = as_person("ana").get(f"/admin/requests/{request.request_id}/history/?check=1").content.decode()
+
+    assert "The chain is whole:" in shown
+    assert "it ends where the record says" in shown
+
+
+def test_an_assignment_names_what_holds_it(story: Story, as_person: SignIn) -> None:
+    request = story.ask()
+    story.carry_out(request)
+    assignment = assignments.list_by_state(state=AssignmentState.PRESENT).items[0]
+    olga = as_person("olga")
+
+    listed = olga.get("/admin/assignments/")
+    address = f"/admin/assignments/{listed.context['rows'][0].key}/"
+    detail_link = listed.content.decode().split('<div class="what"><a href="')[1].split('"')[0]
+    shown = olga.get(detail_link).content.decode()
+
+    assert "~23" in detail_link, address
+    assert request.request_id in shown
+    assert "alice@example.com" in shown
+    assert "payments-dev · PowerUserAccess" in shown
+    assert f"<dd>{assignment.fence}</dd>" in shown
+    history = olga.get(f"{detail_link}history/?check=1").content.decode()
+    assert "Proved present" in history
+    assert "The chain is whole:" in history
+
+
+def test_a_rule_shows_what_each_version_changed(story: Story, as_person: SignIn) -> None:
+    changed = RULES.replace("max: 8h", "max: 6h").replace("  - name: prod-power", "  - name: prod-power-user")
+    rules.apply_rules(text=changed, actor=story.olga, now=story.clock.now())
+    ana = as_person("ana")
+
+    page = ana.get("/admin/rules/prod-readonly/").content.decode()
+
+    assert "Version 2" in page
+    assert "<del>8 h</del><ins>6 h</ins>" in page
+    assert "olga@example.com" in page
+    removed = ana.get("/admin/rules/prod-power/").content.decode()
+    assert "no longer in force" in removed
+    assert ana.get("/admin/rules/never-was/").status_code == 404
+
+
+def test_users_can_be_switched_off_and_nothing_else(story: Story, as_person: SignIn) -> None:
+    olga, bob = as_person("olga"), get_user_model().objects.create(username="bob@example.com", is_active=True)
+    address = f"/admin/auth/user/{bob.pk}/change/"
+
+    olga.post(address, {"username": "olga@example.com", "password": "known", "is_superuser": "on", "is_active": ""})
+
+    bob.refresh_from_db()
+    assert (bob.username, bob.is_active, bob.is_superuser) == ("bob@example.com", False, False)
+    assert olga.get("/admin/auth/user/add/").status_code == 403
+    assert as_person("ana").post(address, {"is_active": "on"}).status_code == 403
+
+
+def test_no_session_key_is_ever_shown(story: Story, as_person: SignIn) -> None:
+    as_person("bob")
+    olga = as_person("olga")
+    keys = list(Session.objects.values_list("session_key", flat=True))
+
+    listed = olga.get("/admin/sessions/session/").content.decode()
+
+    assert len(keys) == 2
+    assert "bob@example.com" in listed
+    assert not any(key in listed for key in keys)
+    assert olga.get(f"/admin/sessions/session/{keys[0]}/change/").status_code == 403
+
+
+def test_jobs_are_looked_at_and_not_written(as_person: SignIn) -> None:
+    olga = as_person("olga")
+
+    assert olga.get("/admin/django_q/schedule/add/").status_code == 403
+    assert olga.post("/admin/django_q/schedule/add/", {"func": "os.system"}).status_code == 403

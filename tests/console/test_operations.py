@@ -1,0 +1,187 @@
+"""Operations from the pages: one, many, refused, raced, and sent by strangers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from accessportal.access_requests import operations
+from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.console.views import MAX_BULK
+from accessportal.kernel.errors import Unavailable
+from tests.fixtures_story import Story
+
+SignIn = Callable[[str], Client]
+
+
+def do(request: AccessRequest, operation: str) -> str:
+    return f"/admin/requests/{request.request_id}/do/{operation}/"
+
+
+def test_approving_from_the_row_is_one_step_and_returns_to_the_queue(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+    bob = as_person("bob")
+
+    response = bob.post(do(request, "approve"), {"confirmed": "yes", "next": "/admin/requests/?pattern=waiting"})
+
+    assert response.status_code == 302
+    assert response["Location"] == "/admin/requests/?pattern=waiting"
+    after = story.now_of(request)
+    assert (after.status, after.decided_by) == (Status.ACTIVE, "bob@example.com")
+    assert "Approved: payments-prod · ReadOnlyAccess for alice@example.com." in bob.get("/admin/requests/").content.decode()
+
+
+def test_denying_asks_first_and_wants_a_reason(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+    bob = as_person("bob")
+
+    asked = bob.post(do(request, "deny"))
+    without_reason = bob.post(do(request, "deny"), {"confirmed": "yes", "reason": "  "})
+    assert story.now_of(request).status is Status.PENDING
+    denied = bob.post(do(request, "deny"), {"confirmed": "yes", "reason": "Use staging first"})
+
+    assert "Refuses it" in asked.content.decode()
+    assert without_reason.status_code == 400
+    assert "A reason is needed" in without_reason.content.decode()
+    assert denied["Location"] == f"/admin/requests/{request.request_id}/"
+    after = story.now_of(request)
+    assert (after.status, after.decision_reason) == (Status.DENIED, "Use staging first")
+
+
+def test_a_reason_that_the_domain_refuses_comes_back_to_the_form(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+
+    response = as_person("bob").post(do(request, "deny"), {"confirmed": "yes", "reason": "x" * 50_000})
+
+    assert response.status_code == 400
+    assert response.context["form"].errors["reason"]
+    assert story.now_of(request).status is Status.PENDING
+
+
+def test_looking_never_changes_anything(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+
+    for operation in ("approve", "deny", "end", "retry"):
+        assert as_person("bob").get(do(request, operation)).status_code == 405
+
+
+def test_the_second_of_two_deciders_is_told_who_was_first(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+    story.approve(request, actor=story.sam)
+
+    response = as_person("bob").post(do(request, "deny"), {"confirmed": "yes", "reason": "No"})
+
+    assert response.status_code == 409
+    assert "sam@example.com" in response.content.decode()
+
+
+@pytest.mark.parametrize("name", ["alice", "mallory", "ana"])
+def test_nobody_decides_who_may_not(story: Story, as_person: SignIn, name: str) -> None:
+    request = story.ask_for_prod()
+    client = as_person(name)
+
+    for operation in ("approve", "deny", "end", "retry"):
+        single = client.post(do(request, operation), {"confirmed": "yes", "reason": "Because"})
+        assert single.status_code in {403, 404, 409}, (operation, single.status_code)
+    client.post("/admin/requests/bulk/approve/", {"confirmed": "yes", "key": request.request_id})
+
+    assert story.now_of(request).status is Status.PENDING
+
+
+def test_an_operation_needs_the_csrf_token(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+    strict = as_person("bob")
+    strict.handler.enforce_csrf_checks = True
+
+    response = strict.post(do(request, "approve"), {"confirmed": "yes"})
+
+    assert response.status_code == 403
+    assert story.now_of(request).status is Status.PENDING
+
+
+def test_the_way_back_stays_in_the_portal(story: Story, as_person: SignIn) -> None:
+    request = story.ask_for_prod()
+
+    response = as_person("bob").post(do(request, "approve"), {"confirmed": "yes", "next": "https://evil.example/"})
+
+    assert response["Location"] == f"/admin/requests/{request.request_id}/"
+
+
+def test_an_operator_revokes_and_retries(story: Story, as_person: SignIn) -> None:
+    request = story.ask()
+    olga = as_person("olga")
+
+    assert "Takes PowerUserAccess away" in olga.post(do(request, "end")).content.decode()
+    olga.post(do(request, "end"), {"confirmed": "yes", "reason": "Laptop stolen"})
+    ending = story.now_of(request)
+    assert (ending.work, ending.ended_by) == (Work.REVOKE, "olga@example.com")
+    retried = olga.post(do(request, "retry"), {"confirmed": "yes"})
+
+    assert retried.status_code == 302
+
+
+def test_many_are_weighed_before_and_told_after(story: Story, as_person: SignIn) -> None:
+    first, second, decided = (story.ask_for_prod() for _ in range(3))
+    story.deny(decided, actor=story.sam)
+    bob = as_person("bob")
+    keys = [first.request_id, second.request_id, decided.request_id, "no-such-request"]
+
+    weighed = bob.post("/admin/requests/bulk/approve/", {"key": keys})
+    page = weighed.content.decode()
+    assert weighed.context["title"] == "Approve 2 requests"
+    assert "already denied by sam@example.com" in page
+    assert "There is no such request." in page
+    assert page.count('name="key"') == 2
+    told = bob.post("/admin/requests/bulk/approve/", {"key": keys, "confirmed": "yes"})
+
+    assert [outcome.is_done for outcome in told.context["outcomes"]] == [True, True, False, False]
+    assert "2 of 4 done" in told.content.decode()
+    assert {story.now_of(request).status for request in (first, second)} == {Status.ACTIVE}
+
+
+def test_many_are_denied_with_one_reason(story: Story, as_person: SignIn) -> None:
+    requests = [story.ask_for_prod() for _ in range(2)]
+    keys = [request.request_id for request in requests]
+
+    as_person("bob").post("/admin/requests/bulk/deny/", {"key": keys, "confirmed": "yes", "reason": "Freeze until Monday"})
+
+    assert {story.now_of(request).decision_reason for request in requests} == {"Freeze until Monday"}
+
+
+def test_one_that_fails_does_not_stop_the_others(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = story.ask_for_prod(), story.ask_for_prod()
+    approve = operations.approve
+
+    def flaky(*, request_id: str, **rest: object) -> AccessRequest:
+        if request_id == first.request_id:
+            raise Unavailable("The database did not answer.", code="store_unavailable")
+        return approve(request_id=request_id, **rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(operations, "approve", flaky)
+
+    told = as_person("bob").post("/admin/requests/bulk/approve/", {"key": [first.request_id, second.request_id], "confirmed": "yes"})
+
+    assert [outcome.is_done for outcome in told.context["outcomes"]] == [False, True]
+    assert "The database did not answer." in told.content.decode()
+
+
+def test_too_many_none_or_the_wrong_ones_are_refused(story: Story, as_person: SignIn) -> None:
+    bob = as_person("bob")
+
+    assert bob.post("/admin/requests/bulk/approve/", {"key": [str(number) for number in range(MAX_BULK + 1)]}).status_code == 400
+    assert bob.post("/admin/requests/bulk/end/", {"key": ["one"]}).status_code == 400
+    assert bob.post("/admin/requests/bulk/delete/", {"key": ["one"]}).status_code == 404
+    assert bob.post("/admin/requests/bulk/approve/", {}).status_code == 302
+
+
+def test_a_quorum_of_two_tells_how_many_are_missing(story: Story, as_person: SignIn) -> None:
+    request = story.ask(account="payments-prod", permission_set="PowerUserAccess")
+    bob = as_person("bob")
+
+    assert "Records approval 1 of 2" in bob.post(do(request, "approve")).content.decode()
+    bob.post(do(request, "approve"), {"confirmed": "yes"})
+
+    assert story.now_of(request).status is Status.PENDING
+    assert "1 more is needed" in bob.get(f"/admin/requests/{request.request_id}/").content.decode()

@@ -1,0 +1,142 @@
+"""The pure parts: keys in addresses, context, differences, words for data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.console.context import context_of
+from accessportal.console.differences import changes_between, lines_of
+from accessportal.console.keys import KeyConverter
+from accessportal.console.telling import lines_of_data
+from accessportal.console.templatetags.console import until
+from accessportal.rules.states import Approval, Effect, People, Rule, Targets, Ticket
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+@given(st.text(min_size=1).filter(lambda text: not any("\ud800" <= character <= "\udfff" for character in text)))
+def test_any_key_survives_the_address_as_one_segment(key: str) -> None:
+    converter = KeyConverter()
+
+    shown = converter.to_url(key)
+
+    assert converter.to_python(shown) == key
+    assert not set(shown) & set("/#?%")
+
+
+def request(request_id: str, *, status: Status, days_ago: float = 1, account: str = "1", permission_set: str = "Read") -> AccessRequest:
+    asked = NOW - timedelta(days=days_ago)
+    made = SimpleNamespace(
+        request_id=request_id, kind="aws_account", account_id=account, permission_set=permission_set, status=status, requested_at=asked
+    )
+    made.is_over = lambda now: False
+    return cast(AccessRequest, made)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "words"),
+    [
+        ([], "first of its kind in 90 days"),
+        ([Status.REVOKED], "1 like it in 90 days, granted"),
+        ([Status.REVOKED, Status.ACTIVE, Status.REVOKED], "3 like it in 90 days, all granted"),
+        ([Status.DENIED, Status.DENIED], "2 like it in 90 days, all denied"),
+        (
+            [Status.REVOKED, Status.DENIED, Status.PENDING, Status.LAPSED],
+            "4 like it in 90 days, 1 granted, 1 denied, 1 waiting, 1 not decided",
+        ),
+    ],
+)
+def test_what_came_of_like_requests(statuses: list[Status], words: str) -> None:
+    asked = request("this", status=Status.PENDING)
+    others = [request(str(number), status=status) for number, status in enumerate(statuses)]
+
+    assert context_of(asked, [asked, *others], now=NOW, is_all=True).similar == words
+
+
+def test_context_is_about_the_same_thing_and_the_same_place() -> None:
+    asked = request("this", status=Status.PENDING)
+    others = [
+        request("old", status=Status.REVOKED, days_ago=91),
+        request("elsewhere", status=Status.ACTIVE, account="2"),
+        request("beside", status=Status.ACTIVE, permission_set="Power"),
+    ]
+
+    context = context_of(asked, others, now=NOW, is_all=True)
+
+    assert context.similar == "first of its kind in 90 days"
+    assert [held.request_id for held in context.holds] == ["beside"]
+    assert not context.overlaps
+
+
+def test_context_admits_when_it_has_not_read_everything() -> None:
+    asked = request("this", status=Status.PENDING)
+
+    assert context_of(asked, [request("other", status=Status.REVOKED)], now=NOW, is_all=False).similar.startswith("at least 1")
+
+
+RULE = Rule(
+    name="prod",
+    version=1,
+    position=0,
+    hash="h",
+    kind="aws_account",
+    effect=Effect.ALLOW,
+    subjects=People(groups=("/",)),
+    targets=Targets(ous=("/Prod",), tags={"env": ("prod", "live")}),
+    permission_sets=("Read",),
+    default_duration_seconds=3600,
+    min_duration_seconds=60,
+    max_duration_seconds=28_800,
+    approval=Approval(required=True, quorum=2, approvers=People(groups=("/security",), users=("bob@example.com",))),
+    ticket=Ticket(required=True, pattern="CHG-[0-9]+"),
+)
+
+
+def test_a_rule_in_lines() -> None:
+    lines = lines_of(RULE)
+
+    assert lines["Who"] == "everybody"
+    assert lines["Where"] == "/Prod; env is prod or live"
+    assert lines["Longest"] == "8 h"
+    assert lines["Approval"] == "2 of /security, bob@example.com"
+    assert lines["Ticket"] == "must match CHG-[0-9]+"
+
+
+def test_differences_of_two_versions() -> None:
+    after = replace(RULE, version=2, max_duration_seconds=3600, ticket=Ticket(required=False, pattern=""))
+
+    changes = {change.label: (change.before, change.after) for change in changes_between(RULE, after)}
+
+    assert changes == {"Longest": ("8 h", "1 h"), "Ticket": ("must match CHG-[0-9]+", "not needed")}
+    assert changes_between(RULE, replace(RULE, version=2, is_removed=True))[0].after == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"expires_at": NOW.timestamp()}, ("Expires at", "", NOW)),
+        ({"duration_seconds": 5400}, ("Duration", "1 h 30 min", None)),
+        ({"fallback": True}, ("Fallback", "yes", None)),
+        ({"claims": ["a", "b"]}, ("Claims", "a, b", None)),
+        ({"receipt": {"job_id": "j"}}, ("Receipt, job id", "j", None)),
+    ],
+)
+def test_audit_data_in_words(data: dict[str, Any], words: tuple[str, str, datetime | None]) -> None:
+    line = next(lines_of_data(data))
+
+    assert (line.label, line.words, line.moment) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(-5, "0 s"), (59, "59 s"), (3599, "59 min"), (3661, "1 h 1 min"), (86_399, "23 h 59 min"), (97_300, "1 d 3 h")]
+)
+def test_time_until(seconds: int, words: str) -> None:
+    assert until(NOW + timedelta(seconds=seconds), NOW) == words
