@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 if __name__ == "__main__":
@@ -15,4 +16,7 @@ if __name__ == "__main__":
 
         take_environment()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "accessportal.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"Error: {error} For the demo on this machine, start it first: make run")

@@ -87,8 +87,9 @@ def running(folder: Path) -> Iterator[str]:
         raise Missing("Java is not installed (Debian: apt-get install openjdk-17-jre-headless).")
     port = _free_port()
     flags = [f"-Djava.library.path={folder / 'DynamoDBLocal_lib'}", "-jar", str(folder / "DynamoDBLocal.jar"), "-inMemory", "-sharedDb"]
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([java, *flags, "-port", str(port)], stdout=log, stderr=log)
+    # In a folder of its own: it writes a file of metadata to wherever it is started.
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as scratch:
+        process = subprocess.Popen([java, *flags, "-port", str(port)], stdout=log, stderr=log, cwd=scratch)
         try:
             _wait_until_it_answers(process, port)
             yield f"http://127.0.0.1:{port}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+import logging
 import sys
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Mapping
@@ -67,6 +68,11 @@ class PortalCommand(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         epilog = f"Example:\n  python manage.py {self.example}"
         return super().create_parser(prog_name, subcommand, epilog=epilog, formatter_class=_Formatter, **kwargs)
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        # On a terminal only what the command says, and what went wrong, is of interest.
+        logging.disable(logging.INFO)
+        super().run_from_argv(argv)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object, for programs")

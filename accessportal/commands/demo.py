@@ -77,10 +77,10 @@ class DemoReport:
     rules_loaded: bool
 
 
-def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock) -> DemoReport:
+def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, progress: world.Progress | None = None) -> DemoReport:
     """Demo people can sign in, the twin has its accounts, the catalog knows them, and some rules are in force.
 
-    May be repeated: what exists is kept, what is missing is added.
+    May be repeated: what exists is kept, what is missing is added. ``progress`` is told of each thing of the cloud.
 
     :raises Unavailable: when the store or the twin did not answer.
     """
@@ -88,7 +88,7 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock) ->
     _ensure_groups(clock)
     for one in PEOPLE:
         _ensure_person(one, password, clock)
-    world.seed_world(accounts=accounts, permission_sets=permission_sets)
+    world.seed_world(accounts=accounts, permission_sets=permission_sets, people=PEOPLE, progress=progress)
     freshness = catalog.sync_catalog(now=clock.now(), clock=clock)
     return DemoReport(
         password=password,

@@ -95,6 +95,8 @@ class Supervisor:
             self._wait_for_end(group)
             for part in group:
                 _signal(part, signal.SIGKILL)
+                if part.process is not None:
+                    part.process.wait()
         self._parts.clear()
 
     def _wait_for_end(self, parts: Sequence[Part]) -> None:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandParser
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from accessportal.commands.base import Document, Error, Outcome, PortalCommand, read_whole_number
 from accessportal.commands.demo import PEOPLE, load_demo
@@ -31,19 +31,31 @@ class Command(PortalCommand):
         requests = read_whole_number(options["requests"], flag="--requests")
         if not settings.DEMO:
             raise Error("This is not a demo (PORTAL_DEMO is off): made-up people with a shared password would be a way in.")
-        clock = SystemClock()
-        report = load_demo(accounts=accounts, permission_sets=permission_sets, clock=clock)
-        self._make_history(requests)
+        with Progress(console=self.progress_console(), disable=not self.is_watched) as progress:
+            report = load_demo(accounts=accounts, permission_sets=permission_sets, clock=SystemClock(), progress=_shown_on(progress))
+            _make_history(requests, progress)
         return Outcome(dataclasses.asdict(report) | {"requests": requests, "sign_in": [one.email for one in PEOPLE]})
 
     def show(self, document: Document, console: Console) -> None:
         super().show({name: value for name, value in document.items() if name not in {"password", "sign_in"}}, console)
         console.print(f"Sign in with the password {document['password']} as {', '.join(document['sign_in'])}", soft_wrap=True)
 
-    def _make_history(self, count: int) -> None:
-        if not count:
-            return
-        with Progress(console=self.progress_console(), disable=not self.is_watched) as progress:
-            bar = progress.add_task("Requests", total=count)
-            for _request in make_history(count=count, now=SystemClock().now()):
-                progress.advance(bar)
+
+def _shown_on(progress: Progress) -> Callable[[str, int, int], None]:
+    """One bar for each sort of thing."""
+    bars: dict[str, TaskID] = {}
+
+    def tell(what: str, done: int, total: int) -> None:
+        if what not in bars:
+            bars[what] = progress.add_task(what.capitalize(), total=total)
+        progress.update(bars[what], completed=done)
+
+    return tell
+
+
+def _make_history(count: int, progress: Progress) -> None:
+    if not count:
+        return
+    bar = progress.add_task("Requests", total=count)
+    for _request in make_history(count=count, now=SystemClock().now()):
+        progress.advance(bar)

@@ -4,9 +4,9 @@ import contextlib
 import io
 import os
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import IO, Any
 from urllib.parse import urlsplit
 
@@ -60,7 +60,7 @@ class Command(PortalCommand):
             stack.callback(supervisor.stop)
             self._say("Starting the local twin of AWS …")
             twin = supervisor.start("twin", _twin_command())
-            supervisor.wait_for(twin, _answers(os.environ["AWS_ENDPOINT_URL"]), seconds=60)
+            supervisor.wait_for(twin, _answers(f"{os.environ['AWS_ENDPOINT_URL']}/twin/health"), seconds=60)
             stack.enter_context(demo_env.published(os.environ))
             report = self._prepare()
             self._say("Starting the worker and the web server …")
@@ -83,7 +83,7 @@ class Command(PortalCommand):
         return report
 
     def _wait_until_ready(self, supervisor: Supervisor, web: Part, port: int) -> None:
-        is_ready = _answers(f"http://{_HOST}:{port}/readyz", wanted=200)
+        is_ready = _answers(f"http://{_HOST}:{port}/readyz")
         try:
             supervisor.wait_for(web, is_ready, seconds=60)
         except PartFailed as error:
@@ -117,15 +117,13 @@ def _web_command(port: int) -> tuple[str, ...]:
     return (sys.executable, "-m", "gunicorn", "accessportal.wsgi:application", *flags)
 
 
-def _answers(url: str, *, wanted: int | None = None) -> Callable[[], bool]:
-    """Whether ``url`` answers over HTTP at all, or with the ``wanted`` status."""
+def _answers(url: str) -> Callable[[], bool]:
+    """Whether ``url`` answers with 200."""
 
     def ask() -> bool:
         try:
             with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310  (an address of this machine)
-                return wanted in (None, response.status)
-        except urllib.error.HTTPError as error:
-            return wanted in (None, error.code)
+                return bool(response.status == HTTPStatus.OK)
         except OSError:
             return False
 
