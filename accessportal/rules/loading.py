@@ -221,12 +221,16 @@ def _check_ou(value: str) -> str:
 
 def _check_account(value: str) -> str:
     if value.isascii() and value.isdigit():
-        return "" if len(value) == 12 else "is not an account: an id has 12 digits."
-    return "" if len(value) <= 50 else "is not an account: a name has at most 50 characters."
+        return "" if len(value) == 12 else "is not an account id: write it like 123456789012, 12 digits."
+    return "" if len(value) <= 50 else "is not an account name: write it like payments-dev, at most 50 characters."
 
 
 def _check_permission_set(value: str) -> str:
-    return "" if re.fullmatch(r"[A-Za-z0-9_+=,.@-]{1,32}", value) else "is not a permission set name: 1 to 32 letters, digits and _+=,.@- ."
+    return (
+        ""
+        if re.fullmatch(r"[A-Za-z0-9_+=,.@-]{1,32}", value)
+        else "is not a permission set name: write it like ReadOnlyAccess, 1 to 32 letters, digits and _+=,.@- ."
+    )
 
 
 def _check_tag_value(value: str) -> str:

@@ -157,15 +157,23 @@ def _spread(old: Rule, new: Rule, facts: Facts) -> list[_Triple]:
     joined = _newcomers(old.subjects, new.subjects, facts)
     if joined is not None:
         triples.append((joined, what, where))
-    # An empty list is "every permission set" (deny rules alone).
-    added_sets = [name for name in new.permission_sets if name not in old.permission_sets] if old.permission_sets else []
-    if added_sets or (old.permission_sets and not new.permission_sets):
-        triples.append((_who(new.subjects, facts), words.permission_sets(added_sets), where))
+    added_sets = _sets_beyond(old, new)
+    if added_sets:
+        triples.append((_who(new.subjects, facts), added_sets, where))
     before = {account.account_id for account in _covered(old.targets, facts)}
     added = [account.name for account in _covered(new.targets, facts) if account.account_id not in before]
     if added:
         triples.append((_who(new.subjects, facts), what, f"{words.listed(added, 'and')} ({_count(len(added), 'account')})"))
     return triples
+
+
+def _sets_beyond(old: Rule, new: Rule) -> str:
+    """The permission sets of ``new`` that ``old`` does not cover, in words; an empty list (of a deny) covers all."""
+    if not old.permission_sets:
+        return ""
+    if not new.permission_sets:
+        return f"every permission set but {words.listed(old.permission_sets, 'and')}"
+    return words.listed([name for name in new.permission_sets if name not in old.permission_sets], "and")
 
 
 def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[str]]:
@@ -199,18 +207,20 @@ def _names_moved(old: People, new: People) -> tuple[list[str], list[str]]:
 
 
 def _newcomers(old: People, new: People, facts: Facts) -> _Who | None:
-    """The people whom ``new`` includes and ``old`` does not; a group that has nobody yet is named too."""
+    """The people whom ``new`` includes and ``old`` does not; a new name that stands for nobody yet is told too."""
     if EVERYBODY in old.groups:
         return None
     if EVERYBODY in new.groups:
         return _Who("everybody", is_one=True)
     before = {person.key for person in facts.people.get(old, ())}
-    came = [person.key for person in facts.people.get(new, ()) if person.key not in before]
+    after = [person.key for person in facts.people.get(new, ())]
+    came = [key for key in after if key not in before]
     if came:
         return _Who(f"{words.listed(came, 'and')} ({_count(len(came), 'person')})", is_one=len(came) == 1)
-    names = _names_moved(old, new)[0]
-    empty = [name for name in names if not any(name == old_name or is_at_or_below(name, old_name) for old_name in old.groups)]
-    return _Who(f"{words.listed(empty, 'and')} (nobody now)", is_one=len(empty) == 1) if empty else None
+    # Whoever joins later will be served all the same.
+    names = [group for group in new.groups if not any(is_at_or_below(group, other) for other in old.groups)]
+    names += [user for user in new.users if user not in old.users and user not in after]
+    return _Who(f"{words.listed(names, 'and')} (nobody new now)", is_one=len(names) == 1) if names else None
 
 
 def _who(who: People, facts: Facts) -> _Who:

@@ -86,8 +86,10 @@ def _syntax_problem(source: str, error: yaml.YAMLError) -> RuleProblem:
     # A character that YAML does not allow comes with its place in the UTF-8 text instead of a mark.
     before = source.encode()[: getattr(error, "position", 0)]
     line = mark.line + 1 if mark is not None else before.count(b"\n") + 1
-    lines = source.splitlines()
-    has_tab = line <= len(lines) and re.match(r"\s*\t", lines[line - 1]) is not None
+    lines = source.split("\n")
+    # The end of the text is said to be on a line after the last.
+    line = min(line, len(lines) - (not lines[-1])) or 1
+    has_tab = re.match(r"\s*\t", lines[line - 1]) is not None
     remedy = "Indent with spaces, never with tabs." if has_tab else "Check indentation, colons and quotes around this line."
     return RuleProblem(line, "", "", f"This is not YAML: {problem}.", remedy)
 
@@ -200,7 +202,8 @@ class Reader:
         try:
             return parse_duration(written)
         except InvalidRequest as error:
-            self.report(node, path, error.message, "")
+            # The other messages say how to write one.
+            self.report(node, path, error.message, "Write it like 30m or 8h." if error.code == "duration_not_positive" else "")
             return None
 
 

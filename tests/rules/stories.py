@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
+from accessportal.kernel.actors import Role, person
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import Question, Rule
 
 HOUR = 3600
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 
 RULES = """
 rules:
@@ -98,3 +102,13 @@ PROD: dict[str, Any] = {
 """Alice asks for ReadOnlyAccess in payments-prod, with a ticket."""
 SECURITY: dict[str, Any] = {"account_id": "000000000003", "account_name": "audit", "ou_path": "/Security/Logs"}
 MALLORY: dict[str, Any] = {"subject": "mallory@example.com", "subject_groups": frozenset()}
+
+
+def many(count: int, *, longest: str = "8h") -> tuple[Rule, ...]:
+    """``count`` small rules named rule-0, rule-1, …"""
+    one = (
+        "  - {{name: rule-{number}, kind: aws_account, effect: allow, subjects: {{groups: [/engineering]}},"
+        " targets: {{ous: [/Dev{number}]}}, permission_sets: [ReadOnlyAccess],"
+        " duration: {{max: {longest}}}, approval: {{required: false}}}}\n"
+    )
+    return rules("rules:\n" + "".join(one.format(number=number, longest=longest) for number in range(count)))

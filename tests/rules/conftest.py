@@ -1,0 +1,43 @@
+"""The tables of the rules and the directory in moto."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from moto import mock_aws
+
+from accessportal.audit.models import AuditItem
+from accessportal.directory import operations as directory
+from accessportal.directory.models import DirectoryItem
+from accessportal.directory.states import GroupRole
+from accessportal.rules.models import RuleItem
+from accessportal.store.base import StoreSettings, configure
+from tests.rules.stories import NOW, OLGA
+
+MEMBERS = {
+    "alice@example.com": "/engineering/payments",
+    "paul@example.com": "/engineering/payments",
+    "erin@example.com": "/engineering",
+    "bob@example.com": "/security",
+    "sam@example.com": "/security",
+}
+
+
+@pytest.fixture
+def tables() -> Iterator[None]:
+    with mock_aws():
+        configure(StoreSettings(table_prefix="rules-", region="eu-central-1"))
+        for model in (RuleItem, DirectoryItem, AuditItem):
+            model.create_table(wait=True)
+        yield
+
+
+@pytest.fixture
+def people(tables: None) -> None:
+    """Alice and Paul in ``/engineering/payments``, Erin in ``/engineering``, Bob and Sam in ``/security``."""
+    for group_id in ("/engineering", "/engineering/payments", "/security"):
+        directory.create_group(group_id=group_id, name=group_id, description="", actor=OLGA, now=NOW)
+    for email, group_id in MEMBERS.items():
+        directory.create_person(email=email, name=email.partition("@")[0].title(), actor=OLGA, now=NOW)
+        directory.grant_membership(email=email, group_id=group_id, role=GroupRole.READER, actor=OLGA, now=NOW)
