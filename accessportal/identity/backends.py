@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from accessportal.identity.queries import actor_for
@@ -28,11 +28,9 @@ class DirectoryBackend(ModelBackend):
     ) -> User | None:
         if not settings.DEMO or username is None or "\0" in username:
             return None
-        return super().authenticate(request, username=fold_email(username), password=password, **kwargs)
-
-    def user_can_authenticate(self, user: User | AnonymousUser | None) -> bool:
-        """An active user whom the directory knows and has enabled."""
-        return user is not None and super().user_can_authenticate(user) and _actor(user) is not None
+        user = super().authenticate(request, username=fold_email(username), password=password, **kwargs)
+        # Whether somebody who is signed in still may be is asked by the middleware, which can tell them why not.
+        return user if user is not None and _actor(user) is not None else None
 
     def has_perm(self, user_obj: Any, perm: str, obj: object | None = None) -> bool:
         if not user_obj.is_active:

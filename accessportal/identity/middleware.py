@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import structlog
+from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import render, resolve_url
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django_htmx.http import HttpResponseClientRedirect
@@ -71,6 +72,10 @@ class ActorMiddleware(LoginRequiredMiddleware):
         """What one person sees is kept by no shared cache, and asked for again after somebody else has signed in."""
         patch_cache_control(response, private=True, no_cache=True)
         return response
+
+    def get_login_url(self, view_func: Callable[..., HttpResponseBase]) -> str:
+        """One way in, for the admin pages too."""
+        return str(resolve_url(settings.LOGIN_URL))
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> Any:
         """htmx follows a redirect and would put the sign-in page into a corner of the old one: send the whole page there."""

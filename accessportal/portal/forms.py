@@ -136,7 +136,7 @@ class AwsAccountForm(PlainForm):
 class ExtendForm(PlainForm):
     """A further request for what the person already holds."""
 
-    duration = DurationField(label="For how much longer, from now", initial="1h", widget=_line(placeholder="30m, 8h, 2h30m"))
+    duration = DurationField(label="For how long, counted from its approval", widget=_line(placeholder="30m, 8h, 2h30m"))
     ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=_line())
     reason = _reason_field(required=False, label="Why", missing="")
     submission_id = SubmissionField()

@@ -8,6 +8,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.kernel.durations import format_duration
 
 _SOON_SECONDS = 90
 _QUICK_SECONDS = 2
@@ -91,6 +92,11 @@ def aws_address(start_url: str, request: AccessRequest) -> str:
     """The access portal of AWS, opened at this account and permission set (its documented short-cut link)."""
     query = urlencode({"account_id": request.account_id, "role_name": request.permission_set})
     return f"{start_url.rstrip('/')}/#/console?{query}"
+
+
+def typed_duration(seconds: int) -> str:
+    """As somebody would type it into the form: ``2h30m``."""
+    return format_duration(seconds).replace(" min", "m").replace(" ", "")
 
 
 def words_for_time(seconds: float) -> str:

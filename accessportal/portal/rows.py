@@ -12,9 +12,8 @@ from django.urls import reverse
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.durations import format_duration
 from accessportal.portal.people import Names
-from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
+from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of, typed_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def again_url(request: AccessRequest) -> str:
     given = {
         "account": request.account_id,
         "permission_set": request.permission_set,
-        "duration": format_duration(request.duration_seconds).replace(" min", "m").replace(" ", ""),
+        "duration": typed_duration(request.duration_seconds),
         "reason": request.reason,
         "subject": request.subject_id if request.subject_id.startswith("/") else "",
     }

@@ -50,7 +50,8 @@ def _line(event: AuditEvent, names: Names) -> Line:
         at=event.at,
         tone=_TONES.get(event.action),
         notes=tuple(describe(event.data)) if describe else (),
-        quote=str(event.data.get("reason") or ""),
+        # The reason for asking is among the facts; here are the words that others added.
+        quote="" if event.sequence == 1 else str(event.data.get("reason") or ""),
         code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
     )
 
@@ -85,7 +86,7 @@ def _revoked(data: dict[str, Any]) -> Iterable[str]:
     yield "claim given back; the access itself stays for another request" if kept else "proved gone from IAM Identity Center"
     late = receipt.get("lateness_seconds")
     if late is not None:
-        yield f"call sent {_seconds(float(late))} after the end"
+        yield f"{'given back' if kept else 'call sent'} {_seconds(float(late))} after the end"
 
 
 def _kept(data: dict[str, Any], words: str) -> Iterable[str]:

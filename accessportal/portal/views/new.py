@@ -23,7 +23,7 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
 from accessportal.portal.forms import MAX_DURATION, MAX_NAME, MAX_REASON, MAX_TICKET, AwsAccountForm, ExtendForm, PlainForm
-from accessportal.portal.presenting import Tone
+from accessportal.portal.presenting import Tone, typed_duration
 
 _CHOICES = 20
 _CHIPS = (("30m", "30 min", 1800), ("1h", "1 h", 3600), ("4h", "4 h", 14_400), ("8h", "8 h", 28_800))
@@ -75,8 +75,8 @@ def extend(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
         if not decision.allowed:
             messages.warning(request, decision.reason)
             return redirect("request", request_id=request_id)
-        form = ExtendForm(initial={"reason": held.reason, "ticket_id": held.ticket_id})
-        return _extend_page(request, form, held, {"duration": "1h", "ticket_id": held.ticket_id})
+        given = {"reason": held.reason, "ticket_id": held.ticket_id, "duration": typed_duration(held.duration_seconds)}
+        return _extend_page(request, ExtendForm(initial=given), held, given)
     form = ExtendForm(request.POST)
     status = 422
     if form.is_valid() and "preview" not in request.POST:
@@ -196,7 +196,7 @@ def _foresee(given: Mapping[str, Any], actor: Actor) -> dict[str, Any]:
         return impossible | {"trouble": error.message}
     verdict = impossible if trouble else _verdict(foreseen)
     ends_at = now + timedelta(seconds=seconds) if seconds is not None and seconds <= foreseen.max_duration_seconds else None
-    return verdict | {"preview": foreseen, "trouble": trouble, "ends_at": ends_at, "now": now}
+    return verdict | {"preview": foreseen, "typed_account": text["account"], "trouble": trouble, "ends_at": ends_at, "now": now}
 
 
 def _verdict(preview: Preview) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""Whatever is sent: a clear message that names field, rule and remedy, nothing lost, nothing half-written."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.test import Client
+
+from accessportal.access_requests import queries
+from accessportal.kernel.errors import Unavailable
+from tests.fixtures_story import Story
+from tests.portal.conftest import SignedIn
+from tests.portal.test_journey import DEV, HTMX, PROD, send, text_of
+
+BAD = [
+    ({"account": ""}, "Choose an account, or type its name or 12-digit id."),
+    ({"account": "payroll"}, "There is no account “payroll”."),
+    ({"account": "1" * 300}, "Account has 300 characters; 256 is the most. Shorten it."),
+    ({"permission_set": ""}, "Choose a permission set."),
+    ({"permission_set": "Root"}, "There is no permission set “Root”."),
+    ({"duration": ""}, "Say for how long, like 30m, 8h or 2h30m."),
+    ({"duration": "0h"}, "A duration must be longer than zero."),
+    ({"duration": "-1h"}, "A duration can't be negative."),
+    ({"duration": "soon"}, "“soon” is not a duration: write it like 30m, 8h, 2h30m, 2d or PT8H."),
+    ({"duration": "9" * 60}, "For how long has 60 characters; 40 is the most."),
+    ({"duration": "5h"}, "4 h"),
+    ({"duration": "999999999d"}, "4 h"),
+    ({"reason": ""}, "Say why you need it."),
+    ({"reason": " \n\t\u200b "}, "Say why you need it."),
+    ({"reason": "x" * 2001}, "Why has 2,001 characters; 2,000 is the most. Shorten it."),
+    ({"reason": "a\0b"}, "Why contains a character that can't be shown (U+0000). Remove it, or type the text again."),
+    ({"reason": "a\x1b[31mb"}, "U+001B"),
+    ({"reason": "pay\u202egnp.exe"}, "U+202E"),
+    ({"ticket_id": "CHG-1\nCHG-2"}, "Ticket must be one line."),
+    ({"ticket_id": "x" * 201}, "Ticket has 201 characters; 200 is the most."),
+    ({"subject": "/security"}, "You are not in that group."),
+    ({"subject": "bob@example.com"}, "You are not in that group."),
+    ({**PROD, "ticket_id": "JIRA-1"}, "CHG-[0-9]+"),
+    ({**PROD, "ticket_id": ""}, "ticket"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "told"), BAD, ids=[f"{next(iter(wrong))}-{number}" for number, (wrong, _) in enumerate(BAD)])
+def test_the_form_comes_back_with_the_message_and_all_that_was_typed(
+    story: Story, signed_in: SignedIn, wrong: dict[str, str], told: str
+) -> None:
+    given = {**DEV, **wrong}
+
+    answer = send(signed_in("alice"), **given)
+
+    assert answer.status_code == 422
+    assert told.replace("'", "&#x27;") in answer.content.decode() or told in text_of(answer)
+    form = answer.context["form"]
+    assert {name: form[name].value() for name in given} == given
+    assert queries.list_mine(actor=story.alice).items == ()
+
+
+def test_newlines_emoji_and_every_script_are_kept(story: Story, signed_in: SignedIn) -> None:
+    send(signed_in("alice"), reason="Störung 4711\r\n\r\n決済ログ 👩‍🚒 <b>&amp;")
+
+    (asked,) = queries.list_mine(actor=story.alice).items
+    assert asked.reason == "Störung 4711\n\n決済ログ 👩‍🚒 <b>&amp;"
+
+
+def test_what_no_rule_allows_is_refused_with_the_reason_and_the_form(story: Story, signed_in: SignedIn) -> None:
+    denied = send(signed_in("alice"), account="security-audit")
+    unserved = send(signed_in("mallory"))
+
+    assert (denied.status_code, unserved.status_code) == (422, 403)
+    assert "security-accounts" in text_of(denied)
+    assert denied.context["form"]["account"].value() == "security-audit"
+    assert unserved.context["form"]["reason"].value() == DEV["reason"]
+
+
+def test_one_megabyte_is_refused_in_words(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    large = send(alice, reason="x" * 1_000_000)
+    too_large = send(alice, reason="x" * 3_000_000)
+
+    assert (large.status_code, too_large.status_code) == (422, 413)
+    assert "1,000,000 characters" in text_of(large)
+    assert "larger than the portal takes" in text_of(too_large)
+
+
+def test_no_client_value_decides_who_or_in_which_state(story: Story, signed_in: SignedIn) -> None:
+    send(signed_in("alice"), status="ACTIVE", actor="olga@example.com", requested_by="bob@example.com", rule_name="x", **PROD)
+
+    (asked,) = queries.list_mine(actor=story.alice).items
+    assert (asked.status, asked.requested_by, asked.rule_name) == ("PENDING", "alice@example.com", "prod-readonly")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?account=payments-prod", "?account=%00&permission_set=%00", "?account=x&permission_set=y&duration=z&subject=/security"]
+)
+def test_the_preview_answers_whatever_is_typed(story: Story, signed_in: SignedIn, query: str) -> None:
+    answer = signed_in("alice").get(f"/requests/new/aws_account/preview/{query}", headers=HTMX)
+
+    assert answer.status_code == 200
+    assert "What will happen" in text_of(answer)
+
+
+def test_the_preview_says_who_decides_how_long_and_what_would_help(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    def told(**given: str) -> str:
+        return text_of(alice.get("/requests/new/aws_account/preview/", given, headers=HTMX))
+
+    assert "Approved at once Rule dev-power Longest 4 h" in told(account="payments-dev", permission_set="PowerUserAccess", duration="1h")
+    one = told(account="payments-prod", permission_set="ReadOnlyAccess", duration="2h", ticket_id="CHG-1")
+    assert "Needs one approval Rule prod-readonly Decides Bob Ito and Sam Osei" in one
+    assert "2 h after approval" in one
+    assert "Needs 2 approvals" in told(account="payments-prod", permission_set="PowerUserAccess", duration="2h")
+    refused = told(account="payments-dev", permission_set="PowerUserAccess", duration="9h")
+    assert "Not possible like this" in refused
+    assert "4 h" in refused
+    assert "Not possible like this" in told(account="security-audit", permission_set="ReadOnlyAccess", duration="1h")
+
+
+def test_accounts_and_permission_sets_are_found_while_typing(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    found = alice.get("/requests/new/aws_account/accounts/", {"account": "prod"}, headers=HTMX).content.decode()
+    assert 'data-value="payments-prod"' in found
+    assert "payments-dev" not in found
+    assert "No account fits “nonsense”" in text_of(alice.get("/requests/new/aws_account/accounts/", {"account": "nonsense"}, headers=HTMX))
+    sets = alice.get("/requests/new/aws_account/permission-sets/", {"permission_set": "power"}, headers=HTMX).content.decode()
+    assert 'data-value="PowerUserAccess"' in sets
+
+
+def test_without_javascript_a_button_shows_what_will_happen(story: Story, signed_in: SignedIn) -> None:
+    answer = send(signed_in("alice"), preview="1", **PROD)
+
+    assert answer.status_code == 200
+    assert "Needs one approval" in text_of(answer)
+    assert queries.list_mine(actor=story.alice).items == ()
+
+
+def test_a_store_that_does_not_answer_is_never_an_empty_page(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = signed_in("alice")
+
+    def fail(**_: object) -> None:
+        raise Unavailable("DynamoDB did not answer.", code="store_unavailable")
+
+    monkeypatch.setattr(queries, "list_open", fail)
+    answer = alice.get("/")
+
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    assert "Reference for your operator:" in text_of(answer)
+    assert "hold nothing" not in text_of(answer)
+
+
+def test_a_form_without_its_token_does_nothing(story: Story, signed_in: SignedIn) -> None:
+    alice = Client(enforce_csrf_checks=True)
+    alice.cookies = signed_in("alice").cookies
+
+    answer = send(alice)
+
+    assert answer.status_code == 403
+    assert "That form is too old" in text_of(answer)
+    assert queries.list_mine(actor=story.alice).items == ()
+
+
+def test_pages_that_do_not_exist_and_bugs_look_like_the_portal(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = signed_in("alice")
+    assert "Nothing here" in text_of(alice.get("/nothing/"))
+    assert alice.get(f"/requests/{uuid.uuid4()}/").status_code == 404
+
+    def fail(**_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(queries, "list_open", fail)
+    alice.raise_request_exception = False
+    answer = alice.get("/")
+
+    assert answer.status_code == 500
+    assert "That is our mistake" in text_of(answer)
+    assert "RuntimeError" not in answer.content.decode()
