@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 
 from accessportal.catalog import operations as catalog
+from accessportal.catalog import queries as catalog_queries
 from accessportal.commands.demo_env import HOME, kept_secret
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
@@ -84,12 +87,16 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
 
     :raises Unavailable: when the store or the twin did not answer.
     """
-    password = _password()
+    former, password = _password()
     _ensure_groups(clock)
     for one in PEOPLE:
-        _ensure_person(one, password, clock)
-    world.seed_world(accounts=accounts, permission_sets=permission_sets, people=PEOPLE, progress=progress)
-    freshness = catalog.sync_catalog(now=clock.now(), clock=clock)
+        _ensure_person(one, clock)
+    _ensure_sign_ins(password, is_new=password != former)
+    made = world.seed_world(accounts=accounts, permission_sets=permission_sets, people=PEOPLE, progress=progress)
+    freshness = catalog_queries.freshness()
+    # A later start need not wait for what the worker does every ten minutes.
+    if freshness.synced_at is None or any(dataclasses.astuple(made)):
+        freshness = catalog.sync_catalog(now=clock.now(), clock=clock)
     return DemoReport(
         password=password,
         accounts=freshness.accounts,
@@ -113,13 +120,20 @@ def _ensure_groups(clock: Clock) -> None:
             directory.create_group(group_id=group_id, name=name, description=description, actor=_ACTOR, now=clock.now())
 
 
-def _ensure_person(one: DemoPerson, password: str, clock: Clock) -> None:
+def _ensure_person(one: DemoPerson, clock: Clock) -> None:
     with contextlib.suppress(Conflict):
         directory.create_person(email=one.email, name=one.name, actor=_ACTOR, now=clock.now())
         # Only for a new person: somebody taken out of a group must not come back at the next start.
         if one.group:
             directory.grant_membership(email=one.email, group_id=one.group, role=GroupRole.CONTRIBUTOR, actor=_ACTOR, now=clock.now())
-    ensure_demo_user(email=one.email, name=one.name, password=password)
+
+
+def _ensure_sign_ins(password: str, *, is_new: bool) -> None:
+    """Looking at a password costs most of a second for each person, so it is done only when something is new."""
+    known = set() if is_new else set(get_user_model().objects.values_list("username", flat=True))
+    for one in PEOPLE:
+        if one.email not in known:
+            ensure_demo_user(email=one.email, name=one.name, password=password)
 
 
 def _load_rules_once(clock: Clock) -> bool:
@@ -129,10 +143,14 @@ def _load_rules_once(clock: Clock) -> bool:
     return True
 
 
-def _password() -> str:
-    """The one given by ``PORTAL_DEMO_PASSWORD``, else the one made at the first start; the file always tells which it is."""
+def _password() -> tuple[str, str]:
+    """The one of the last start (empty: none), and the one from now on, which the file then tells.
+
+    That is the one given by ``PORTAL_DEMO_PASSWORD``, else the one made at the first start.
+    """
     given = settings.DEMO_PASSWORD
     _PASSWORD_FILE.parent.mkdir(mode=0o700, exist_ok=True)
-    if given:
+    former = _PASSWORD_FILE.read_text().strip() if _PASSWORD_FILE.exists() else ""
+    if given and given != former:
         _PASSWORD_FILE.unlink(missing_ok=True)
-    return kept_secret(_PASSWORD_FILE, length=_PASSWORD_LENGTH, value=given)
+    return former, kept_secret(_PASSWORD_FILE, length=_PASSWORD_LENGTH, value=given)

@@ -1,0 +1,113 @@
+"""The demo: made once, in the twin, and left alone afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from accessportal.access_requests import queries
+from accessportal.aws.clients import forget_clients
+from accessportal.directory import operations as directory
+from accessportal.directory import queries as directory_queries
+from accessportal.kernel.actors import system
+from accessportal.rules import operations as rules
+from accessportal.rules import queries as rule_queries
+from accessportal.twin.inprocess import twin_in_process
+from accessportal.twin.settings import TwinSettings
+from tests.commands.conftest import run
+from tests.conftest import FakeClock
+
+SMALL = ("--accounts", "40", "--permission-sets", "4")
+
+
+@pytest.fixture
+def bare_twin(clock: FakeClock, db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An AWS in which nothing exists, with the portal's tables."""
+    monkeypatch.setattr("accessportal.commands.demo._PASSWORD_FILE", tmp_path / "demo-password")
+    monkeypatch.setattr("accessportal.commands.management.commands.load_demo.SystemClock", lambda: clock)
+    with twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)):
+        forget_clients()
+        assert run("create_tables").code == 0
+        yield
+    forget_clients()
+
+
+def test_a_demo_is_made_and_alice_can_sign_in(bare_twin: None, client: Client) -> None:
+    told = run("load_demo", *SMALL, "--json").json
+
+    assert told["rules_loaded"] is True
+    assert (told["accounts"] >= 40, told["permission_sets"]) == (True, 4)
+    assert client.login(username="alice@example.com", password=told["password"])
+    assert "/engineering" in directory_queries.groups_of(email="alice@example.com")
+    assert [person.key for person in directory_queries.people_in(groups=["/security"]).people] == [
+        "bob@example.com",
+        "mei@example.com",
+        "sam@example.com",
+    ]
+    asked = run(
+        "request_access", "--as", "alice@example.com", "--account", "payments-dev", "--permission-set", "PowerUserAccess",
+        "--duration", "1m", "--reason", "First try", "--json",
+    )  # fmt: skip
+    assert (asked.code, asked.json["status"]) == (0, "ACTIVE")
+
+
+def test_what_was_changed_afterwards_stays(bare_twin: None, clock: FakeClock) -> None:
+    run("load_demo", *SMALL)
+    setup = system("setup")
+    rules.apply_rules(text="rules: []", actor=setup, now=clock.now())
+    directory.revoke_membership(email="bob@example.com", group_id="/security", actor=setup, now=clock.now())
+
+    told = run("load_demo", *SMALL, "--json").json
+
+    assert told["rules_loaded"] is False
+    assert rule_queries.current_rules() == ()
+    assert directory_queries.groups_of(email="bob@example.com") == frozenset()
+
+
+def test_the_password_is_kept_or_given(bare_twin: None, client: Client, settings: Settings, tmp_path: Path) -> None:
+    first = run("load_demo", *SMALL, "--json").json["password"]
+    assert run("load_demo", *SMALL, "--json").json["password"] == first
+    assert (tmp_path / "demo-password").stat().st_mode & 0o777 == 0o600
+
+    settings.DEMO_PASSWORD = "given-by-hand"
+    told = run("load_demo", *SMALL)
+
+    assert "given-by-hand" in told.lines[-1]
+    assert client.login(username="bob@example.com", password="given-by-hand")
+    assert not client.login(username="bob@example.com", password=first)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_past_is_made_of_every_sort_of_request(bare_twin: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accessportal.commands.demo_history._THREADS", 1)
+    run("load_demo", *SMALL, "--requests", "20")
+    statuses = [request["status"] for request in run("list_requests", "--subject", "alice@example.com", "--json").json["requests"]]
+
+    assert {status: statuses.count(status) for status in sorted(set(statuses))} == {
+        "ACTIVE": 1,
+        "CANCELLED": 2,
+        "DENIED": 3,
+        "LAPSED": 2,
+        "PENDING": 1,
+        "REVOKED": 11,
+    }
+    assert run("verify_audit").code == 0
+    run("load_demo", *SMALL, "--requests", "20")
+    assert len(queries.list_by_subject(subject_id="alice@example.com", actor=system("test")).items) == 20
+
+
+def test_nobody_loads_a_demo_into_production(settings: Settings, db: None) -> None:
+    settings.DEMO = False
+
+    told = run("load_demo")
+
+    assert told.code == 1
+    assert "PORTAL_DEMO" in told.problem
+
+
+def test_numbers_are_numbers(db: None) -> None:
+    assert run("load_demo", "--accounts", "many").code == 2
