@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 import moto.dynamodb.models
+import moto.iam.models
+from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.serialize import BaseJSONSerializer
 from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
@@ -31,6 +34,8 @@ def repair_moto() -> None:
     PermissionSet.generate_id = staticmethod(_permission_set_arn)  # type: ignore[method-assign]
     # moto's page token names an account by its time of joining, which two accounts may share.
     PAGINATION_MODEL["list_accounts"]["unique_attribute"] = "Id"
+    moto.iam.models.get_account_id_from = _one_caller
+    PermissionSet.to_json = _permission_set_json(PermissionSet.to_json)  # type: ignore[method-assign]
     _roll_back_by_item()
     _query_by_key()
     _write_values_straight()
@@ -40,6 +45,24 @@ def _permission_set_arn(instance_arn: str) -> str:
     """moto makes ``…:instance/ssoins-1/ps-2``; AWS has ``…:permissionSet/ssoins-1/ps-2`` and refuses the former."""
     suffix = mock_random.get_random_string(length=16).lower()
     return f"{instance_arn.replace(':instance/', ':permissionSet/')}/ps-{suffix}"
+
+
+def _one_caller(access_key: str) -> str:
+    """moto looks for the caller's key in the roles of every account, at every call: 0.2 s with 5,000 accounts."""
+    return DEFAULT_ACCOUNT_ID
+
+
+def _permission_set_json(to_json: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """moto answers the number 3600 where no session length was given; AWS answers ``PT1H``."""
+
+    def described(self: PermissionSet, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        answer = to_json(self, *args, **kwargs)
+        body = answer.get("PermissionSet", answer)
+        if body.get("SessionDuration") == 3600:
+            body["SessionDuration"] = "PT1H"
+        return answer
+
+    return described
 
 
 def _roll_back_by_item() -> None:
