@@ -79,7 +79,7 @@ def test_every_page_is_read(twin: Twin, clock: FakeClock) -> None:
             Name={"GivenName": "U", "FamilyName": "U"},
         )
     for number in range(120):
-        twin.sso.create_permission_set(InstanceArn=twin.instance_arn, Name=f"Set{number}", SessionDuration="PT1H")
+        twin.sso.create_permission_set(InstanceArn=twin.instance_arn, Name=f"Set{number}")
     fresh = _sync(clock)
     assert fresh.accounts == len(ACCOUNTS) + 46
     assert fresh.permission_sets == len(PERMISSION_SETS) + 120
@@ -197,7 +197,7 @@ def test_there_must_be_one_instance(twin: Twin, clock: FakeClock, count: int) ->
 
 def test_calls_to_identity_center_keep_the_common_pace(twin: Twin, clock: FakeClock) -> None:
     for number in range(50):
-        twin.sso.create_permission_set(InstanceArn=twin.instance_arn, Name=f"Set{number}", SessionDuration="PT1H")
+        twin.sso.create_permission_set(InstanceArn=twin.instance_arn, Name=f"Set{number}")
     started = clock.now()
     _sync(clock)
     assert (clock.now() - started).total_seconds() >= 50 / 20
