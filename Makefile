@@ -52,7 +52,7 @@ fmt: $(VENV)/.dev ## format code and templates
 	$(BIN)/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
 
 engine: $(VENV)/.dev ## store tests and races on Amazon's DynamoDB Local (needs Java 17 and npm)
-	$(BIN)/python tools/dynamodb_local.py $(BIN)/pytest -m engine -q -p no:xdist
+	$(BIN)/python tools/dynamodb_local.py $(BIN)/pytest tests/engine -m engine -q -p no:xdist
 
 bench: $(VENV)/.dev ## benchmarks on Amazon's DynamoDB Local (needs Java 17 and npm)
 	$(BIN)/python tools/dynamodb_local.py $(BIN)/python -m benchmarks.run

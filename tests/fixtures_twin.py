@@ -96,7 +96,7 @@ def twin(clock: FakeClock) -> Iterator[Twin]:
     """An organization, accounts, permission sets, people and a group; no assignment."""
     with twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)) as front:
         forget_clients()
-        yield _small_world(front, clock)
+        yield small_world(front, clock)
     forget_clients()
 
 
@@ -125,7 +125,7 @@ def _session() -> boto3.session.Session:
     return boto3.session.Session()
 
 
-def _small_world(front: IdentityCenterTwin, clock: FakeClock) -> Twin:
+def small_world(front: IdentityCenterTwin, clock: FakeClock) -> Twin:
     # The same ids in every test, so that what was built on them once can be kept (tests/fixtures_story.py).
     mock_random.seed(2026)
     organizations, sso, identity_store = _client("organizations"), _client("sso-admin"), _client("identitystore")

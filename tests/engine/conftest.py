@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pytest_django.plugin import DjangoDbBlocker
 
 from accessportal.commands.tables import ensure_all_tables
 from accessportal.kernel.clock import SystemClock
 from accessportal.store.base import StoreSettings, configure, current_settings
+from tests.engine.stage import Stage, stage_on
 
 _HERE = Path(__file__).parent
 
@@ -25,16 +28,49 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.engine)
 
 
-@pytest.fixture
-def engine() -> Iterator[str]:
-    """All tables, empty, in DynamoDB Local under a prefix of their own; yields its address. Fails where it is not running."""
+@pytest.fixture(scope="session")
+def engine_url() -> str:
+    """Where DynamoDB Local answers. Fails where it is not running."""
     url = os.environ.get("AWS_ENDPOINT_URL_DYNAMODB", "")
     if not url:
         pytest.fail("These tests need DynamoDB Local. Run them with: make engine")
+    return url
+
+
+@pytest.fixture
+def engine(engine_url: str) -> Iterator[str]:
+    """All tables, empty, under a prefix of their own; yields the engine's address."""
+    with _tables():
+        yield engine_url
+
+
+@pytest.fixture(scope="session")
+def built_stage(engine_url: str, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Stage, StoreSettings]]:
+    """Built once: it takes seconds, and a test that ends everything that it began leaves nothing to the next."""
+    with django_db_blocker.unblock(), _tables() as settings, stage_on(engine_url) as built:
+        yield built, settings
+
+
+@pytest.fixture
+def stage(built_stage: tuple[Stage, StoreSettings]) -> Iterator[Stage]:
+    """The stories' people, 50 more approvers, and rules, on DynamoDB Local; the twin stands for the rest of AWS."""
+    built, settings = built_stage
     former = current_settings()
-    configure(StoreSettings(table_prefix=f"test-{uuid.uuid4().hex[:12]}-", region=former.region))
+    configure(settings)
+    try:
+        yield built
+        built.end_everything()
+    finally:
+        configure(former)
+
+
+@contextmanager
+def _tables() -> Iterator[StoreSettings]:
+    former = current_settings()
+    settings = StoreSettings(table_prefix=f"test-{uuid.uuid4().hex[:12]}-", region=former.region)
+    configure(settings)
     try:
         ensure_all_tables(clock=SystemClock())
-        yield url
+        yield settings
     finally:
         configure(former)
