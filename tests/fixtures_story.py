@@ -151,6 +151,10 @@ class Story:
     def now_of(self, request: AccessRequest) -> AccessRequest:
         return queries.get(request_id=request.request_id, actor=system("test"))
 
+    def start_over(self) -> None:
+        """Forget every request, assignment and event; for tests that tell many short stories."""
+        dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables = copy.deepcopy(_prepared[0].tables)
+
     def is_assigned(
         self, *, email: str = "alice@example.com", account: str = "payments-dev", permission_set: str = "PowerUserAccess"
     ) -> bool:

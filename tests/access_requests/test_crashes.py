@@ -1,0 +1,157 @@
+"""The crash table: for every write and every outside call from submit to revoked, the process dies right before it and right
+after it, and the next ticks still end in the right state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import botocore.endpoint
+import pytest
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.assignments import queries as assignments
+from accessportal.assignments.states import AssignmentState
+from accessportal.audit import queries as audit
+from accessportal.kernel.errors import Conflict
+from tests.fixtures_story import Story
+
+_READS = frozenset({"GetItem", "Query", "BatchGetItem", "TransactGetItems", "DescribeTable"})
+_SHARES = 6
+_DECISIONS = {"request.approved", "request.denied", "request.auto_approved", "request.lapsed", "request.cancelled"}
+
+
+class Killed(BaseException):
+    """The process is dead. Nothing that it still tries to do (a ``finally`` for instance) reaches the outside."""
+
+
+class Process:
+    """One life after the other. The ``fatal`` step (counted over all lives, from 0) is not survived."""
+
+    def __init__(self, *, fatal: int, after: bool) -> None:
+        self.steps = 0
+        self.names: list[str] = []
+        self.died = False
+        self._fatal = fatal
+        self._after = after
+        self._dead = False
+
+    def call(self, name: str, send: Callable[[], Any]) -> Any:
+        if self._dead:
+            raise Killed
+        if name.partition(".")[2] in _READS:
+            return send()
+        step, self.steps = self.steps, self.steps + 1
+        self.names.append(name)
+        if step != self._fatal:
+            return send()
+        self.died = self._dead = True
+        if self._after:
+            send()
+        raise Killed
+
+    def reboot(self) -> None:
+        self._dead = False
+
+
+@contextmanager
+def living(process: Process, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    send = botocore.endpoint.Endpoint.make_request
+
+    def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
+        name = f"{operation_model.service_model.service_name}.{operation_model.name}"
+        return process.call(name, lambda: send(self, operation_model, request_dict))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
+        yield
+
+
+def survive(process: Process, action: Callable[[], Any]) -> Any:
+    """What a person does whose page broke: the same again."""
+    for _ in range(3):
+        try:
+            return action()
+        except Killed:
+            process.reboot()
+        except Conflict as decided:
+            return decided.present
+    raise AssertionError("the process dies only once")
+
+
+def tick_until(story: Story, process: Process, request_id: str, reached: Callable[[AccessRequest], bool]) -> AccessRequest:
+    for _ in range(8):
+        try:
+            story.tick()
+        except Killed:
+            process.reboot()
+        request = queries.get(request_id=request_id, actor=story.olga)
+        if reached(request):
+            return request
+        story.clock.advance(61)
+    raise AssertionError(f"still waiting: {request.work} {request.work_error}")
+
+
+def live_through(story: Story, process: Process) -> tuple[AccessRequest, AccessRequest]:
+    """Alice asks, Bob approves, she gets it, its end comes. Returns the request as granted and as it is at last."""
+    asked = survive(
+        process, lambda: story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", submission_id="form")
+    )
+    survive(process, lambda: story.approve(asked))
+    granted = tick_until(story, process, asked.request_id, lambda request: request.is_granted)
+    story.clock.advance(max(0.0, (granted.expires_at - story.clock.now()).total_seconds()))
+    return granted, tick_until(story, process, asked.request_id, lambda request: request.status is Status.REVOKED)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("share", range(_SHARES))
+def test_a_crash_at_any_step_is_healed(story: Story, monkeypatch: pytest.MonkeyPatch, share: int, *, after: bool) -> None:
+    fatal = share
+    while True:
+        story.start_over()
+        process = Process(fatal=fatal, after=after)
+        with living(process, monkeypatch):
+            granted, ended = live_through(story, process)
+        where = f"killed {'after' if after else 'before'} step {fatal}: {[*process.names, '-'][min(fatal, len(process.names))]}"
+        check_end(story, granted, ended, where)
+        if not process.died:
+            # This step was never reached: every step before it has been died at.
+            assert fatal >= process.steps > 12
+            return
+        fatal += _SHARES
+
+
+def check_end(story: Story, granted: AccessRequest, ended: AccessRequest, where: str) -> None:
+    assert granted.is_granted, where
+    assert ended.status is Status.REVOKED, where
+    assert story.twin.assignments() == set(), where
+    actions = [event.action for event in queries.history(request=ended)]
+    assert len(_DECISIONS & set(actions)) == sum(action in _DECISIONS for action in actions) == 1, f"{where}: {actions}"
+    assert actions.count("request.granted") == actions.count("request.revoked") == 1, f"{where}: {actions}"
+    assert audit.check_head(ended.entity, version=ended.version, audit_head=ended.audit_head) == [], where
+    for state in AssignmentState:
+        for assignment in assignments.list_by_state(state=state).items:
+            assert (assignment.state, assignment.claims) == (AssignmentState.ABSENT, frozenset()), where
+            entity = f"assignment#{assignment.assignment_id}"
+            assert audit.check_head(entity, version=assignment.version, audit_head=assignment.audit_head) == [], where
+
+
+def test_nothing_is_assigned_without_a_record(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the moment of every outside call that creates, the request and the claim are already written."""
+    seen: list[tuple[Status, AssignmentState, frozenset[str]]] = []
+    send = botocore.endpoint.Endpoint.make_request
+    asked = story.ask()
+
+    def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
+        if operation_model.name == "CreateAccountAssignment":
+            (assignment,) = assignments.list_by_state(state=AssignmentState.CREATING).items
+            seen.append((story.now_of(asked).status, assignment.state, assignment.claims))
+        return send(self, operation_model, request_dict)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
+        story.carry_out(asked)
+
+    assert seen == [(Status.ACTIVE, AssignmentState.CREATING, frozenset({asked.request_id}))]

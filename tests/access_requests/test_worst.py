@@ -1,0 +1,125 @@
+"""IAM Identity Center at its worst: everything still ends proved, nothing is reported before it is so, and what waits says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.catalog import operations as catalog
+from accessportal.kernel.pages import every
+from tests.fixtures_story import Story
+
+WORST = {
+    "conflict": 0.15,
+    "throttle": 0.15,
+    "server_error": 0.1,
+    "lose_answer": 0.1,
+    "fail_job": 0.1,
+    "slow_job": 0.1,
+    "slow_job_seconds": 40.0,
+    "calls_per_second": 20,
+}
+
+
+def is_present(story: Story, request: AccessRequest) -> bool:
+    target = request.target
+    return (
+        target["principal_type"],
+        target["principal_id"],
+        target["account_id"],
+        target["permission_set_arn"],
+    ) in story.twin.assignments()
+
+
+def settle(story: Story, requests: list[AccessRequest], *, work: Work) -> list[AccessRequest]:
+    """Tick until nothing waits. At every moment nothing is reported done before it is."""
+    waited_for: set[str] = set()
+    for _ in range(150):
+        assert story.tick().failures == ()
+        requests = [story.now_of(request) for request in requests]
+        for request in requests:
+            if request.is_granted:
+                assert is_present(story, request)
+            if request.status is Status.REVOKED:
+                assert not is_present(story, request)
+        waiting = [request for request in requests if request.work is not None]
+        if not waiting:
+            return requests
+        stuck = list(every(lambda cursor: queries.list_stuck(actor=story.olga, now=story.clock.now(), cursor=cursor)))
+        assert {request.request_id for request in waiting if request.work_attempts >= 2} <= {request.request_id for request in stuck}
+        waited_for |= {request.work_error for request in stuck}
+        assert all(request.work_error for request in stuck if request.work_attempts)
+        story.clock.advance(20)
+    raise AssertionError(f"{len(waiting)} still wait for {work}: {waited_for}")
+
+
+@pytest.mark.slow
+def test_two_hundred_grants_and_revocations_all_end_proved(story: Story) -> None:
+    dev = story.twin.organizational_units["/Workloads/Dev"]
+    root = story.twin.organizational_units["/"]
+    names = [f"dev-{number:03}" for number in range(100)]
+    for name in names:
+        made = story.twin.organizations.create_account(AccountName=name, Email=f"{name}@example.com")
+        account_id = made["CreateAccountStatus"]["AccountId"]
+        story.twin.organizations.move_account(AccountId=account_id, SourceParentId=root, DestinationParentId=dev)
+    catalog.sync_catalog(now=story.clock.now(), clock=story.clock)
+    asked = [
+        story.ask(account=name, permission_set=permission_set, seconds=14_400)
+        for name in names
+        for permission_set in ("PowerUserAccess", "ReadOnlyAccess")
+    ]
+    story.twin.settings.change(WORST)
+
+    granted = settle(story, asked, work=Work.GRANT)
+
+    for request in granted:
+        # A request that waited past its end was never granted, and that is an honest end too; with four hours none did.
+        assert request.is_granted
+        assert request.receipts[-1].work is Work.GRANT
+        story.end(request)
+    revoked = settle(story, granted, work=Work.REVOKE)
+    assert [request.status for request in revoked] == [Status.REVOKED] * 200
+    assert all(request.receipts[-1].work is Work.REVOKE for request in revoked)
+    assert story.twin.assignments() == set()
+
+
+def test_an_account_that_takes_no_more_is_stuck_with_its_reason_until_it_ends(story: Story) -> None:
+    story.twin.settings.change({"role_quotas": {story.twin.accounts["payments-dev"]: 0}})
+    asked = story.ask(seconds=3600)
+
+    for _ in range(3):
+        story.tick()
+        story.clock.advance(30)
+
+    (stuck,) = queries.list_stuck(actor=story.olga, now=story.clock.now()).items
+    assert stuck.request_id == asked.request_id
+    assert "could not create it" in stuck.work_error
+    assert stuck.status is Status.ACTIVE
+    story.clock.advance(3600)
+    story.tick()
+    assert story.now_of(asked).status is Status.REVOKED
+    assert story.twin.assignments() == set()
+
+
+def test_a_revocation_that_fails_never_gives_up(story: Story) -> None:
+    granted = story.carry_out(story.ask(seconds=60))
+    story.twin.settings.change({"server_error": 1.0})
+    gaps = []
+    for _ in range(12):
+        story.clock.advance(400)
+        story.tick()
+        waiting = story.now_of(granted)
+        assert (waiting.status, waiting.work) == (Status.ACTIVE, Work.REVOKE)
+        assert waiting.work_due_at is not None
+        gaps.append((waiting.work_due_at - story.clock.now()).total_seconds())
+    assert gaps[0] < 10 < gaps[5] <= 375
+    assert story.is_assigned()
+
+    story.twin.settings.change({"server_error": 0.0})
+    story.clock.advance(400)
+    story.tick()
+
+    assert story.now_of(granted).status is Status.REVOKED
+    assert not story.is_assigned()
+    assert story.now_of(granted).receipts[-1].lateness_seconds > 4000  # type: ignore[operator]
