@@ -7,6 +7,7 @@ PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
+DEMO_SETTINGS := PORTAL_DEMO=true PORTAL_SECURE=false PORTAL_DATABASE_URL=sqlite://:memory:
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
@@ -40,9 +41,9 @@ check: $(VENV)/.dev ## style, types, import contracts, templates, settings, migr
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
-	PORTAL_DEMO=true PORTAL_SECURE=false $(BIN)/python manage.py check
-	PORTAL_DEMO=true PORTAL_SECURE=false $(BIN)/python manage.py makemigrations --check --dry-run
-	PORTAL_SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
+	$(DEMO_SETTINGS) $(BIN)/python manage.py check
+	$(DEMO_SETTINGS) $(BIN)/python manage.py makemigrations --check --dry-run
+	PORTAL_SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") PORTAL_DATABASE_URL=sqlite://:memory: \
 	  $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/pytest -n 2 -q
 
