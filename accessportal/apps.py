@@ -22,10 +22,6 @@ class AccessPortalConfig(AppConfig):
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
 
-        # Not above: they reach the catalog's models, which Django allows only once every app is loaded.
-        from accessportal.access_requests import operations as access_requests
-        from accessportal.assignments import operations as assignments
-
         export_aws_settings(conf())
         configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
         configure_cursors(settings.SECRET_KEY)
