@@ -10,7 +10,8 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 _HIDDEN = "[hidden]"
 _SECRET_NAME = re.compile(
-    r"pass(word|phrase|wd)|secret|token|authorization|cookie|credential|signature|session[_-]?(id|key)|api[_-]?key|access[_-]?key", re.IGNORECASE
+    r"pass(word|phrase|wd)|secret|token|authorization|cookie|credential|signature|(session[_-]?id|(session|api|access)[_-]?key)",
+    re.IGNORECASE,
 )
 # What follows a secret's name inside a text: a query string, a header, a key=value pair.
 _SECRET_IN_TEXT = re.compile(
