@@ -91,7 +91,7 @@ class PortalCommand(BaseCommand):
         except PortalError as error:
             raise self._failure(options, _told(error), error.message) from error
         if options["as_json"]:
-            self._print_json(outcome.document)
+            self.print_json(outcome.document)
         else:
             self.show(outcome.document, self._console())
         if not outcome.ok:
@@ -127,10 +127,11 @@ class PortalCommand(BaseCommand):
     def _failure(self, options: Mapping[str, Any], error: Document, line: str, *, returncode: int = 1) -> Error:
         """The line goes to standard error in any case; with ``--json`` standard output holds one object in any case."""
         if options["as_json"]:
-            self._print_json({"error": error})
+            self.print_json({"error": error})
         return Error(line, returncode=returncode)
 
-    def _print_json(self, document: Document) -> None:
+    def print_json(self, document: Document) -> None:
+        """One object on standard output."""
         self.stdout.write(json.dumps(plain(document), indent=2, ensure_ascii=False))
 
     def _console(self) -> Console:

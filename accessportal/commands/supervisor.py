@@ -122,6 +122,8 @@ class Supervisor:
             part.process = subprocess.Popen(  # noqa: S603  (our own command lines)
                 part.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=(self._lock.fileno(),)
             )
+        others = [one.process.pid for one in self._parts if one.process is not None and one is not part]
+        _tell_holders(self._lock, [os.getpid(), *others, part.process.pid])
 
 
 @contextmanager
@@ -153,12 +155,20 @@ def only_one(path: Path) -> Iterator[IO[str]]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             lock.seek(0)
-            holder = lock.read().strip() or "unknown"
-            raise AlreadyRunning(f"A portal already runs from this folder (process {holder}). Stop that one first.") from error
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
+            holders = lock.read().strip() or "unknown"
+            raise AlreadyRunning(
+                f"A portal already runs from this folder (processes {holders}). Stop it first. "
+                f"If it was killed, end what it left: kill {holders}"
+            ) from error
+        _tell_holders(lock, [os.getpid()])
         yield lock
+
+
+def _tell_holders(lock: IO[str], pids: Sequence[int]) -> None:
+    lock.seek(0)
+    lock.truncate()
+    lock.write(" ".join(str(pid) for pid in pids) + "\n")
+    lock.flush()
 
 
 def _code(part: Part) -> int | None:

@@ -75,6 +75,12 @@ def test_stop_ends_all_parts_and_their_children(supervisor: Supervisor) -> None:
     assert not any(is_alive(pid) for pid in (pid_of(first), pid_of(second), child))
 
 
+def test_the_lock_file_names_everything_that_runs(supervisor: Supervisor, tmp_path: Path) -> None:
+    parts = [started(supervisor, name, PATIENT) for name in ("first", "second")]
+
+    assert (tmp_path / "lock").read_text().split() == [str(os.getpid()), *(str(pid_of(part)) for part in parts)]
+
+
 def test_a_part_that_does_not_listen_is_killed(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accessportal.commands.supervisor._STOP_SECONDS", 0.3)
     part = started(supervisor, "stubborn", STUBBORN)
@@ -108,7 +114,7 @@ def test_a_dead_part_is_started_again_until_it_keeps_dying(supervisor: Superviso
 
 
 def test_only_one_runs_from_a_folder(tmp_path: Path) -> None:
-    with only_one(tmp_path / "lock"), pytest.raises(AlreadyRunning, match=f"process {os.getpid()}"), only_one(tmp_path / "lock"):
+    with only_one(tmp_path / "lock"), pytest.raises(AlreadyRunning, match=f"processes {os.getpid()}"), only_one(tmp_path / "lock"):
         pass
     with only_one(tmp_path / "lock"):
         pass

@@ -5,7 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accessportal.assignments import operations
+from accessportal.access_requests import operations
+from accessportal.access_requests.operations.reconciling import MOST_SHARE
+from accessportal.assignments.states import Remedy
 from accessportal.commands.base import Outcome, PortalCommand, plain
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
@@ -20,8 +22,33 @@ class Command(PortalCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--apply", action="store_true", help="adopt what is missing in our records and remove what is left over")
+        parser.add_argument("--apply", action="store_true", help="make again what is missing and remove what is left over")
+        unknown = parser.add_mutually_exclusive_group()
+        unknown.add_argument(
+            "--adopt-unknown", action="store_true", help="record what is unknown as held from outside; it is never removed"
+        )
+        unknown.add_argument("--remove-unknown", action="store_true", help="remove what is unknown")
+        parser.add_argument(
+            "--most-share",
+            type=_share,
+            default=MOST_SHARE,
+            metavar="SHARE",
+            help="the most that may go at once (0 to 1, default 0.2)",
+        )
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
-        report = operations.reconcile(apply=options["apply"], actor=system("reconcile"), clock=SystemClock())
-        return Outcome(plain(report))
+        flags = {"apply": Remedy.REPAIR, "adopt_unknown": Remedy.ADOPT, "remove_unknown": Remedy.REMOVE_UNKNOWN}
+        report = operations.reconcile_assignments(
+            remedies=[remedy for flag, remedy in flags.items() if options[flag]],
+            most_share=options["most_share"],
+            actor=system("reconcile"),
+            clock=SystemClock(),
+        )
+        return Outcome(plain(report), ok=not report.stopped, problem=report.stopped)
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= 1:
+        raise ValueError
+    return share

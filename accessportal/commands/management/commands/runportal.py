@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 from django.db import connections
+from rich.console import Console
 
 from accessportal.commands import demo_env
-from accessportal.commands.base import BadUsage, Error, Outcome, PortalCommand
-from accessportal.commands.demo import DemoReport, load_demo, sign_in_lines
+from accessportal.commands.base import BadUsage, Document, Error, Outcome, PortalCommand
+from accessportal.commands.demo import PEOPLE, DemoReport, load_demo, sign_in_lines
 from accessportal.commands.supervisor import AlreadyRunning, Part, PartFailed, StopAsked, Supervisor, only_one, stoppable
 from accessportal.commands.tables import ensure_all_tables
 from accessportal.kernel.clock import SystemClock
@@ -39,6 +40,7 @@ class Command(PortalCommand):
         parser.add_argument("--port", default=default, help="the web server's port (default: the variable PORT, or 8000)")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
+        self._as_json = bool(options["as_json"])
         port = _read_port(str(options["port"]))
         if os.environ.get("AWS_ACCESS_KEY_ID") != "local-twin":
             raise Error("runportal must be started as: python manage.py runportal (manage.py prepares its environment).")
@@ -47,10 +49,10 @@ class Command(PortalCommand):
                 with only_one(demo_env.HOME / "lock") as lock:
                     self._run_all(port, lock)
             except StopAsked:
-                self._say("Stopped. Everything is kept in .portal/ for the next time.")
+                pass
             except (AlreadyRunning, PartFailed) as error:
                 raise Error(str(error)) from error
-        return Outcome({})
+        return Outcome({"stopped": True})
 
     def _run_all(self, port: int, lock: IO[str]) -> None:
         if not demo_env.is_port_free(_HOST, port):
@@ -69,6 +71,9 @@ class Command(PortalCommand):
             self._wait_until_ready(supervisor, web, port)
             self._welcome(port, report)
             supervisor.watch()
+
+    def show(self, document: Document, console: Console) -> None:
+        console.print("Stopped. Everything is kept in .portal/ for the next time.")
 
     def _prepare(self) -> DemoReport:
         """Databases, tables, demo data and schedules are there, and a first tick is queued for the worker."""
@@ -91,14 +96,20 @@ class Command(PortalCommand):
             raise PartFailed(f"{error}\n{hint}") from error
 
     def _welcome(self, port: int, report: DemoReport) -> None:
+        if self._as_json:
+            self.print_json({"url": f"http://localhost:{port}/", "password": report.password, "people": [one.email for one in PEOPLE]})
+            self.stdout.flush()
+            return
         lines = ["", f"Access Portal is at http://localhost:{port}/", "", *sign_in_lines(report), ""]
         lines += ["Logs are in .portal/logs/. Commands in a second terminal reach the same data: .venv/bin/python manage.py list_requests"]
         lines += ["Ctrl-C stops everything."]
         self._say("\n".join(lines))
 
     def _say(self, text: str) -> None:
-        self.stdout.write(text)
-        self.stdout.flush()
+        """To people; with ``--json`` standard output is for the program that reads it."""
+        stream = self.stderr if self._as_json else self.stdout
+        stream.write(text, style_func=str)
+        stream.flush()
 
 
 def _read_port(text: str) -> int:
