@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from accessportal.assignments.states import AssignmentKey, Finding
+
 
 class Status(enum.StrEnum):
     PENDING = "PENDING"
@@ -219,3 +221,29 @@ class TickReport:
     revoked: int
     waiting: int
     failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadClaim:
+    """An assignment still claimed by a request that is not active any more."""
+
+    key: AssignmentKey
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileReport:
+    """Every difference between IAM Identity Center and the claims, and what was done about it.
+
+    ``mended`` counts the differences that were mended with proof; ``waiting`` says what the others wait for; ``stopped`` is
+    the brake's reason, or empty.
+    """
+
+    listed: int
+    missing: tuple[Finding, ...]
+    unknown: tuple[Finding, ...]
+    left_over: tuple[Finding, ...]
+    dead_claims: tuple[DeadClaim, ...]
+    mended: int
+    waiting: tuple[str, ...]
+    stopped: str

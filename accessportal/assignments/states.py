@@ -88,3 +88,44 @@ class Waiting:
     reason: str
     retry_at: datetime
     is_error: bool
+
+
+OUTSIDE_CLAIM = "outside"
+"""The claim of an assignment that was found and adopted: held from outside, the portal never takes it away."""
+
+
+class Drift(enum.StrEnum):
+    """How our records and IAM Identity Center differ."""
+
+    MISSING = "missing"
+    """Claimed and once proved present, but not there."""
+    UNKNOWN = "unknown"
+    """There, but never made by the portal."""
+    LEFT_OVER = "left_over"
+    """There, though the portal has no claim on it any more."""
+
+
+class Remedy(enum.StrEnum):
+    """What an operator may have done about it."""
+
+    REPAIR = "repair"
+    """Make again what is missing, remove what is left over."""
+    ADOPT = "adopt"
+    """Record what is unknown as held from outside."""
+    REMOVE_UNKNOWN = "remove_unknown"
+    """Remove what is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    drift: Drift
+    key: AssignmentKey
+    claims: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``listed`` assignments were read from IAM Identity Center and held against our records."""
+
+    listed: int
+    findings: tuple[Finding, ...]

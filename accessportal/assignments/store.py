@@ -22,7 +22,6 @@ from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, transact, update_one
 
 SEATS = "identity-center.open-creations"
-OUTSIDE_CLAIM = "outside"
 
 
 class Overtaken(Exception):
@@ -89,7 +88,7 @@ def insert(
         principal_id=key.principal_id,
         account_id=key.account_id,
         permission_set_arn=key.permission_set_arn,
-        claims=set(claims),
+        claims=set(claims) or None,
         state=state.value,
         fence=1,
         changed_at=_epoch(now),

@@ -54,7 +54,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "assignment.job_forgotten": _spec("Job unknown to AWS", "job_id", "fence"),
     "assignment.present": _spec("Proved present", "state", "fence", "job_id", "job_status"),
     "assignment.absent": _spec("Proved absent", "state", "fence", "job_id", "job_status"),
-    "assignment.adopted": _spec("Found and adopted", "state", "fence"),
+    "assignment.adopted": _spec("Found and adopted", "state", "fence", "claims", "drift"),
     # rules
     "rule.added": _spec("Rule added", "version", "hash"),
     "rule.changed": _spec("Rule changed", "version", "hash", "old_hash"),

@@ -111,7 +111,7 @@ class IdentityCenter:
                 PrincipalType=target.principal_type,  # type: ignore[arg-type]
                 Filter={"AccountId": target.account_id},
                 MaxResults=_PAGE,
-                **({"NextToken": token} if token else {}),  # type: ignore[arg-type]
+                **({"NextToken": token} if token else {}),
             )
             for row in answer["AccountAssignments"]:
                 # A user's list also holds what their groups are assigned.
@@ -154,7 +154,7 @@ class IdentityCenter:
                 AccountId=account_id,
                 PermissionSetArn=permission_set_arn,
                 MaxResults=_PAGE,
-                **({"NextToken": token} if token else {}),  # type: ignore[arg-type]
+                **({"NextToken": token} if token else {}),
             )
             for row in answer["AccountAssignments"]:
                 yield AssignmentTarget(row["PrincipalType"], row["PrincipalId"], row["AccountId"], row["PermissionSetArn"])

@@ -10,7 +10,6 @@ from django.db import close_old_connections
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import TickReport
-from accessportal.assignments import operations as assignments
 from accessportal.catalog import operations as catalog
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
@@ -55,8 +54,13 @@ def watch_ends(*, until: str) -> str:
 
 def reconcile_assignments() -> str:
     """What IAM Identity Center holds has been compared with the claims. Reports only: applying is an operator's command."""
-    report = assignments.reconcile(apply=False, actor=system("reconcile"), clock=_CLOCK)
-    counts = {"missing": len(report.missing), "unknown": len(report.unknown), "left_over": len(report.left_over)}
+    report = requests.reconcile_assignments(actor=system("reconcile"), clock=_CLOCK)
+    counts = {
+        "missing": len(report.missing),
+        "unknown": len(report.unknown),
+        "left_over": len(report.left_over),
+        "dead_claims": len(report.dead_claims),
+    }
     _beat("reconcile_assignments", counts, is_ok=not any(counts.values()))
     return _words(counts)
 

@@ -6,6 +6,7 @@ from accessportal.access_requests.config import WorkflowSettings, configure
 from accessportal.access_requests.operations.asking import cancel, extend, submit
 from accessportal.access_requests.operations.deciding import approve, deny, lapse
 from accessportal.access_requests.operations.ending import end, expire
+from accessportal.access_requests.operations.reconciling import reconcile_assignments
 from accessportal.access_requests.operations.sweeping import tick, watch_ends
 from accessportal.access_requests.operations.working import carry_out, retry
 
@@ -20,6 +21,7 @@ __all__ = [
     "expire",
     "extend",
     "lapse",
+    "reconcile_assignments",
     "retry",
     "submit",
     "tick",

@@ -1,4 +1,4 @@
-"""Claiming and releasing assignments, and comparing them with what is really there."""
+"""Claiming and releasing."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import random
 from collections.abc import Sequence
 
 from accessportal.assignments import effects, store
-from accessportal.assignments.effects import Limits, configure
 from accessportal.assignments.states import AssignmentKey, AssignmentState, Proof, Waiting
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
 from accessportal.store.transactions import Guard
-
-__all__ = ["Limits", "configure", "hold", "release"]
 
 _MAX_TRIES = 20
 

@@ -1,0 +1,9 @@
+"""Claiming and releasing assignments, and comparing them with what is really there."""
+
+from __future__ import annotations
+
+from accessportal.assignments.effects import Limits, configure
+from accessportal.assignments.operations.holding import hold, release
+from accessportal.assignments.operations.reconciling import compare, repair
+
+__all__ = ["Limits", "compare", "configure", "hold", "release", "repair"]

@@ -1,0 +1,123 @@
+"""Comparing our records with what IAM Identity Center really holds, and mending the difference when told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from accessportal.assignments import effects, store
+from accessportal.assignments.states import (
+    OUTSIDE_CLAIM,
+    Assignment,
+    AssignmentKey,
+    AssignmentState,
+    Comparison,
+    Drift,
+    Finding,
+    Proof,
+    Remedy,
+    Waiting,
+)
+from accessportal.audit.states import Draft
+from accessportal.aws.errors import Gone, OutsideError
+from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter
+from accessportal.catalog.states import PrincipalType
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.pages import every
+
+
+def compare(*, permission_set_arns: Collection[str], clock: Clock) -> Comparison:
+    """Read every assignment of these permission sets, in every account, and hold it against our records. Changes nothing.
+
+    What is being created or deleted at the moment is no difference. Each difference is looked at twice: an assignment that
+    was made or ended while the lists were read is none either.
+
+    :raises Unavailable: when a list can't be read to its end; half a list is never compared.
+    """
+    center = IdentityCenter(pace=effects.SharedPace(clock))
+    try:
+        listed = {_key_of(target) for arn in permission_set_arns for target in _list_all(center, arn)}
+        found = [*_present_but_unclaimed(listed), *_claimed_but_absent(listed, permission_set_arns)]
+        confirmed = tuple(finding for finding in found if _is_still_so(center, finding))
+    except OutsideError as error:
+        raise Unavailable(f"IAM Identity Center could not be read: {error}", code="identity_center_unavailable") from error
+    return Comparison(listed=len(listed), findings=confirmed)
+
+
+def repair(*, finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof | Waiting | None:
+    """Mend one difference with ``remedy``; ``None`` when the remedy is not for it.
+
+    :raises Unavailable: when our store does not answer.
+    """
+    drift = finding.drift
+    if remedy is Remedy.ADOPT and drift is Drift.UNKNOWN:
+        return _record(finding, frozenset({OUTSIDE_CLAIM}), actor, clock)
+    if remedy is Remedy.REMOVE_UNKNOWN and drift is Drift.UNKNOWN:
+        return _record(finding, frozenset(), actor, clock)
+    if remedy is Remedy.REPAIR and drift is Drift.LEFT_OVER:
+        return _record(finding, frozenset(), actor, clock)
+    if remedy is Remedy.REPAIR and drift is Drift.MISSING:
+        return effects.converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
+    return None
+
+
+def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock) -> Proof | Waiting:
+    """Write down that it is there, then drive it to what its claims want: none means that it goes."""
+    assignment = store.find(finding.key)
+    data = {"state": AssignmentState.PRESENT.value, "claims": sorted(claims), "drift": finding.drift.value}
+    draft = Draft("assignment.adopted", finding.key.principal_id, data)
+    now = clock.now()
+    try:
+        if assignment is None:
+            store.insert(finding.key, claims=claims, state=AssignmentState.PRESENT, draft=draft, guards=(), actor=actor, now=now)
+        elif assignment.state is AssignmentState.ABSENT:
+            store.move(assignment, AssignmentState.PRESENT, draft=draft, actor=actor, now=now, seats=1)
+    except store.Overtaken:
+        # Somebody claimed it at this moment; the claims decide.
+        pass
+    return effects.converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
+
+
+def _list_all(center: IdentityCenter, permission_set_arn: str) -> Iterator[AssignmentTarget]:
+    try:
+        for account_id in center.list_accounts_of(permission_set_arn=permission_set_arn):
+            yield from center.list_assignments(account_id=account_id, permission_set_arn=permission_set_arn)
+    except Gone:
+        # The permission set was deleted, and with it every assignment of it.
+        return
+
+
+def _present_but_unclaimed(listed: Collection[AssignmentKey]) -> Iterator[Finding]:
+    for key in sorted(listed, key=store.id_for):
+        assignment = store.find(key)
+        if assignment is None:
+            yield Finding(Drift.UNKNOWN, key, claims=())
+        elif assignment.state is AssignmentState.ABSENT and not assignment.claims:
+            yield Finding(Drift.LEFT_OVER, key, claims=())
+
+
+def _claimed_but_absent(listed: Collection[AssignmentKey], permission_set_arns: Collection[str]) -> Iterator[Finding]:
+    for assignment in every(lambda cursor: store.page_by_state(AssignmentState.PRESENT, cursor=cursor, limit=100)):
+        if assignment.key.permission_set_arn in permission_set_arns and assignment.key not in listed and _is_settled(assignment):
+            yield Finding(Drift.MISSING, assignment.key, claims=tuple(sorted(assignment.claims)))
+
+
+def _is_settled(assignment: Assignment) -> bool:
+    return assignment.state is AssignmentState.PRESENT and assignment.is_wanted
+
+
+def _is_still_so(center: IdentityCenter, finding: Finding) -> bool:
+    present = center.is_present(effects.target_of(finding.key))
+    assignment = store.find(finding.key)
+    match finding.drift:
+        case Drift.MISSING:
+            return not present and assignment is not None and _is_settled(assignment)
+        case Drift.UNKNOWN:
+            return present and assignment is None
+        case Drift.LEFT_OVER:
+            return present and assignment is not None and assignment.state is AssignmentState.ABSENT and not assignment.claims
+
+
+def _key_of(target: AssignmentTarget) -> AssignmentKey:
+    return AssignmentKey(PrincipalType(target.principal_type), target.principal_id, target.account_id, target.permission_set_arn)
