@@ -69,8 +69,8 @@ class Parameter:
 class Pattern:
     """A named list that a table or index can answer. ``fetch`` raises; it never turns an error into an empty page.
 
-    ``columns`` replaces the resource's. ``bulk`` and ``row_operations`` name operations. ``tally`` counts up to a small
-    bound. A pattern that is not ``is_tab`` is reached by the box or a link.
+    ``columns`` replaces the resource's. ``bulk`` and ``row_operations`` name operations. ``tally`` counts up to
+    ``tally_up_to``. A pattern that is not ``is_tab`` is reached by the box or a link.
     """
 
     name: str
@@ -84,7 +84,12 @@ class Pattern:
     bulk: tuple[str, ...] = ()
     row_operations: tuple[str, ...] = ()
     tally: Callable[[Ask], int] | None = None
+    tally_up_to: int = PAGE_SIZE
     is_tab: bool = True
+
+    def tally_words(self, count: int) -> str:
+        """``3``, ``25+``, or nothing for none."""
+        return f"{count}{'+' if count >= self.tally_up_to else ''}" if count else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class Operation:
     """A verb of the domain as a button. ``run`` gets record, reason, actor and now, and returns the sentence of success.
 
     ``offered`` is the domain's own policy; ``stale_codes`` are its refusals that mean "too late" and not "not you".
+    ``is_for`` keeps the button from people who could never press it, at the price of no look-up a row.
     ``will`` says in words what pressing the button does.
     """
 
@@ -132,6 +138,7 @@ class Operation:
     reason_label: str = "Reason"
     is_danger: bool = False
     is_bulk: bool = False
+    is_for: Callable[[Actor], bool] = lambda actor: True
     stale_codes: frozenset[str] = frozenset()
 
     def require(self, record: Any, actor: Actor, now: datetime) -> None:
@@ -175,6 +182,10 @@ class Resource:
         """The template context of the detail sections."""
         return {}
 
+    def offers(self, record: Any, ask: Ask) -> Sequence[Operation]:
+        """The operations that the domain lets this actor do to ``record`` now."""
+        return [operation for operation in self.operations if operation.offered(record, ask.actor, ask.now).allowed]
+
     def entity(self, record: Any) -> str:
         """The record's chain in the audit log."""
         raise NotImplementedError
@@ -211,5 +222,5 @@ class Resource:
                 return operation
         raise NotFound(f"There is no operation “{name[:40]}” here.", code="no_such_operation")
 
-    def named_operations(self, names: Sequence[str]) -> list[Operation]:
-        return [self.operation(name) for name in names]
+    def operations_for(self, names: Sequence[str], actor: Actor) -> list[Operation]:
+        return [operation for operation in map(self.operation, names) if operation.is_for(actor)]

@@ -16,16 +16,18 @@ from django.contrib.auth.views import redirect_to_login
 from django.db.models import Model
 from django.db.models.base import ModelBase
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, register_converter, reverse
 
 from accessportal.access_requests import queries as access_requests
 from accessportal.console import chain, explain, views
 from accessportal.console.framework import ReadOnly
 from accessportal.console.keys import KeyConverter
-from accessportal.console.resource import Resource
+from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
-from accessportal.identity.middleware import PortalRequest
+from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
 
 View = Callable[..., HttpResponseBase]
@@ -96,6 +98,13 @@ class PortalAdminSite(admin.AdminSite):
             path(f"{at}/<item:key>/history/", self.admin_view(views.show_history), given, name=f"console_{at}_history"),
             path(f"{at}/<item:key>/do/<slug:operation>/", self.admin_view(views.operate), given, name=f"console_{at}_operate"),
         ]
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """The start page, with how many requests wait and are stuck."""
+        ask = Ask(actor=actor_of(request), now=SystemClock().now())
+        patterns = RESOURCES["requests"].patterns_for(ask.actor)
+        tallies = [(pattern.label, pattern.tally_words(pattern.tally(ask))) for pattern in patterns if pattern.tally]
+        return super().index(request, {**(extra_context or {}), "tallies": [(label, words) for label, words in tallies if words]})
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context = super().each_context(request)

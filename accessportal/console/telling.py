@@ -26,6 +26,25 @@ _TONES = {
     "person.disabled": "stop",
 }
 
+# What of an event's data is worth a line in a list; the rest unfolds.
+_BRIEF = {
+    "request.submitted": ("reason", "ticket_id", "duration_seconds", "rule_name"),
+    "request.auto_approved": ("reason", "ticket_id", "duration_seconds", "rule_name"),
+    "request.approval_given": ("reason",),
+    "request.approved": ("reason", "expires_at"),
+    "request.denied": ("reason",),
+    "request.end_asked": ("reason",),
+    "request.work_delayed": ("error", "attempts", "work_due_at"),
+    "assignment.claimed": ("claim",),
+    "assignment.released": ("claim",),
+    "rule.added": ("version",),
+    "rule.changed": ("version",),
+    "rule.removed": ("version",),
+    "rules.applied": ("version", "added", "changed", "removed"),
+    "membership.granted": ("email", "group_id", "role"),
+    "membership.revoked": ("email", "group_id", "role"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -44,6 +63,17 @@ def title_of(event: AuditEvent) -> str:
 
 def tone_of(event: AuditEvent) -> str:
     return _TONES.get(event.action, "")
+
+
+def brief_lines(event: AuditEvent) -> Iterator[Line]:
+    """The few values that say what the event was about, in a fixed order."""
+    for key in _BRIEF.get(event.action, ()):
+        yield from lines_of_data({key: event.data[key]} if key in event.data else {})
+
+
+def has_more(event: AuditEvent) -> bool:
+    """Whether the event holds data that :func:`brief_lines` leaves out."""
+    return bool(event.data.keys() - set(_BRIEF.get(event.action, ())))
 
 
 def lines_of_data(data: Mapping[str, Any], *, prefix: str = "") -> Iterator[Line]:

@@ -56,7 +56,7 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
     context = _list_context(resource, pattern, ask) | {"box_error": box_error, "box_text": text}
     if cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request:
         return render_page(request, "console/_results.html", context)
-    context["tabs"] = _tabs(resource, pattern, ask)
+    context["tabs"] = _tabs(resource, pattern, ask, len(context["rows"]))
     context["notice"] = resource.notice(pattern, ask)
     return render_page(request, "console/list.html", context, status=400 if box_error else 200)
 
@@ -85,24 +85,33 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter),
         "next_url": next_url,
-        "bulk": resource.named_operations(pattern.bulk) if rows else [],
-        "row_operations": resource.named_operations(pattern.row_operations),
+        "bulk": resource.operations_for(pattern.bulk, ask.actor) if rows else [],
+        "row_operations": resource.operations_for(pattern.row_operations, ask.actor),
         "now": ask.now,
     }
 
 
-def _tabs(resource: Resource, current: Pattern, ask: Ask) -> list[dict[str, Any]]:
+def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: int) -> list[dict[str, Any]]:
+    """The lists to choose from; none when there is only one. ``shown`` rows of the first page are not counted again."""
+    tabs = [pattern for pattern in resource.patterns_for(ask.actor) if pattern.is_tab]
     unbound = Ask(actor=ask.actor, now=ask.now)
+    if len(tabs) < 2:
+        return []
     return [
         {
             "label": pattern.label,
             "url": list_url(resource, pattern.name),
             "is_current": pattern is current,
-            "tally": pattern.tally(unbound) if pattern.tally else 0,
+            "tally": _tally(pattern, unbound, shown if pattern is current and ask.cursor is None else None),
         }
-        for pattern in resource.patterns_for(ask.actor)
-        if pattern.is_tab
+        for pattern in tabs
     ]
+
+
+def _tally(pattern: Pattern, ask: Ask, known: int | None) -> str:
+    if pattern.tally is None:
+        return ""
+    return pattern.tally_words(pattern.tally(ask) if known is None else known)
 
 
 @require_safe
@@ -110,13 +119,12 @@ def show_detail(request: HttpRequest, resource: Resource, key: str) -> HttpRespo
     """One record: its sections, and the operations that the domain offers to this actor now."""
     ask = _ask(request)
     record = resource.load(key, ask.actor)
-    offered = [operation for operation in resource.operations if operation.offered(record, ask.actor, ask.now).allowed]
     context = {
         "title": resource.title(record),
         "resource": resource,
         "key": key,
         "record": record,
-        "operations": offered,
+        "operations": resource.offers(record, ask),
         "main_sections": [section for section in resource.sections if not section.is_aside],
         "aside_sections": [section for section in resource.sections if section.is_aside],
         "now": ask.now,

@@ -36,6 +36,10 @@ document.addEventListener("htmx:responseError", (event) => {
   if (requestConfig.verb === "get") window.location.assign(pathInfo.finalRequestPath || pathInfo.requestPath);
 });
 
+for (const place of document.querySelectorAll(".places [aria-current=page]")) {
+  place.scrollIntoView({ block: "nearest", inline: "center" }); // on a phone the row of places scrolls sideways
+}
+
 document.addEventListener("htmx:afterSettle", updateAll);
 window.addEventListener("pageshow", updateAll); // the browser restores ticked boxes when going back
 updateAll();

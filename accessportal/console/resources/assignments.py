@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from accessportal.access_requests import queries as requests
+from accessportal.access_requests.states import AccessRequest
 from accessportal.assignments import queries
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.catalog import queries as catalog
@@ -24,6 +26,13 @@ class Names:
     account: str
     ou_path: str
     permission_set: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    request_id: str
+    request: AccessRequest | None
+    subject_name: str
 
 
 def _in_state(state: AssignmentState, ask: Ask) -> Page[Assignment]:
@@ -113,4 +122,13 @@ class Assignments(Resource):
         return [Row(assignment.assignment_id, assignment, names_of(assignment)) for assignment in items]
 
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
-        return {"names": names_of(record), "claims": sorted(record.claims)}
+        return {"names": names_of(record), "claims": [_claim(claim, ask.actor) for claim in sorted(record.claims)]}
+
+
+def _claim(request_id: str, actor: Actor) -> Claim:
+    """The request behind a claim; a claim whose request is gone is shown all the same, it holds access."""
+    try:
+        request = requests.get(request_id=request_id, actor=actor)
+    except NotFound:
+        return Claim(request_id, None, "")
+    return Claim(request_id, request, requests.describe(request=request).subject_name)

@@ -91,4 +91,9 @@ class Events(Resource):
         if pattern.name != "day":
             return {}
         day = day_of(ask)
-        return {"day": day, "day_before": day - timedelta(days=1), "day_after": day + timedelta(days=1) if day < ask.now.date() else None}
+        return {
+            "day": day,
+            "day_value": day.isoformat(),
+            "day_before": day - timedelta(days=1),
+            "day_after": day + timedelta(days=1) if day < ask.now.date() else None,
+        }

@@ -17,10 +17,11 @@ from accessportal.console.resource import Ask, Column, Operation, Parameter, Pat
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.decisions import Decision
+from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 
-TALLY_UP_TO = 25
+_TALLY_UP_TO = 25
 _STUCK_TALLY_UP_TO = 10
 _CONTEXT_DEPTH = 50
 _SUGGESTIONS = 5
@@ -54,7 +55,7 @@ def _waiting_for_me(ask: Ask) -> Page[AccessRequest]:
 
 
 def _count_waiting_for_me(ask: Ask) -> int:
-    return queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=TALLY_UP_TO)
+    return queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO)
 
 
 def _pending(ask: Ask) -> Page[AccessRequest]:
@@ -93,6 +94,11 @@ def _offered(verb: str, request: AccessRequest, actor: Actor, now: datetime) -> 
     return queries.can(verb=verb, request=request, actor=actor, now=now)
 
 
+def _decides_somewhere(actor: Actor) -> bool:
+    """Operators stand in where a rule's approvers are too few; whoever got in without a role is an approver."""
+    return actor.is_operator or not actor.reads_everything or queries.is_approver_anywhere(actor=actor)
+
+
 def _approve(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
     after = operations.approve(request_id=request.request_id, reason=reason, actor=actor, now=now)
     title = queries.describe(request=after).title
@@ -121,7 +127,8 @@ def _will_approve(request: AccessRequest) -> str:
     given = len(request.approvals)
     if given + 1 < request.approval.quorum:
         return f"Records approval {given + 1} of {request.approval.quorum}; nothing is granted yet."
-    return f"Grants {request.permission_set or request.kind} to {request.subject_id}, starting now."
+    length = format_duration(request.duration_seconds)
+    return f"Grants {request.permission_set or request.kind} to {request.subject_id} for {length}, starting now."
 
 
 def _will_end(request: AccessRequest) -> str:
@@ -185,6 +192,7 @@ class Requests(Resource):
             columns=(WHO, HOLDS, TROUBLE),
             row_operations=("retry",),
             tally=_count_stuck,
+            tally_up_to=_STUCK_TALLY_UP_TO,
             empty_title="Nothing is stuck",
             empty_hint="A grant or revocation that fails or is more than a minute late appears here with its last error.",
         ),
@@ -227,6 +235,7 @@ class Requests(Resource):
         Operation(
             name="approve",
             label="Approve",
+            is_for=_decides_somewhere,
             offered=partial(_offered, "approve"),
             stale_codes=_STALE,
             run=_approve,
@@ -238,6 +247,7 @@ class Requests(Resource):
         Operation(
             name="deny",
             label="Deny",
+            is_for=_decides_somewhere,
             offered=partial(_offered, "deny"),
             stale_codes=_STALE,
             run=_deny,
@@ -260,6 +270,7 @@ class Requests(Resource):
         Operation(
             name="retry",
             label="Retry now",
+            is_for=lambda actor: actor.is_operator,
             offered=partial(_offered, "retry"),
             stale_codes=_STALE,
             run=_retry,
@@ -280,6 +291,10 @@ class Requests(Resource):
 
     def head(self, record: AccessRequest) -> tuple[int, str]:
         return record.version, record.audit_head
+
+    def offers(self, record: AccessRequest, ask: Ask) -> list[Operation]:
+        verbs = queries.verbs_for(request=record, actor=ask.actor, now=ask.now)
+        return [operation for operation in self.operations if operation.name in verbs]
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         seen = _Surroundings(ask)

@@ -26,13 +26,10 @@ _ASSIGNMENT_WORDS = {
 
 @register.filter
 def until(moment: datetime, now: datetime) -> str:
-    """How long until ``moment``, in its one or two largest units: ``23 h``, ``1 d 3 h``, ``12 min``."""
+    """How long until ``moment``, rounded down to whole hours, or minutes below an hour: ``1 d 3 h``, ``23 h``, ``12 min``."""
     seconds = max(int((moment - now).total_seconds()), 0)
-    for unit in (86_400, 3_600, 60):
-        if seconds >= unit:
-            smaller = {86_400: 3_600, 3_600: 60, 60: 60}[unit]
-            return format_duration(seconds // smaller * smaller)
-    return format_duration(seconds)
+    unit = next((unit for unit in (3_600, 60) if seconds >= unit), 1)
+    return format_duration(seconds // unit * unit)
 
 
 @register.filter
@@ -48,6 +45,16 @@ def event_tone(event: AuditEvent) -> str:
 @register.filter
 def event_lines(event: AuditEvent) -> Iterator[telling.Line]:
     return telling.lines_of_data(event.data)
+
+
+@register.filter
+def event_brief(event: AuditEvent) -> Iterator[telling.Line]:
+    return telling.brief_lines(event)
+
+
+@register.filter
+def event_has_more(event: AuditEvent) -> bool:
+    return telling.has_more(event)
 
 
 @register.filter
