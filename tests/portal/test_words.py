@@ -15,13 +15,40 @@ from accessportal.portal.texts import clean_text
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 REQUEST = AccessRequest(
-    request_id="7f1c0000-0000-4000-8000-0000000000e2", kind="aws_account", subject_id="alice@example.com", requested_by="alice@example.com",
-    target={}, account_id="222222222222", permission_set="ReadOnlyAccess", reason="Incident 4711", ticket_id="", duration_seconds=3600,
-    submission_id="form-1", rule_name="dev-power", rule_hash="", approval=ApprovalDemand(required=False, quorum=0, groups=(), users=()),
-    evidence={}, status=Status.ACTIVE, requested_at=NOW, expires_at=NOW + timedelta(hours=1), extends="", approvals=frozenset(), decided_by="",
-    decided_at=None, decision_reason="", granted_at=NOW, ended_by="", revoked_at=None, work=None, work_due_at=None, work_attempts=0,
-    work_error="", receipts=(), version=2, audit_head="",
-)  # fmt: skip
+    request_id="7f1c0000-0000-4000-8000-0000000000e2",
+    kind="aws_account",
+    subject_id="alice@example.com",
+    requested_by="alice@example.com",
+    target={},
+    account_id="222222222222",
+    permission_set="ReadOnlyAccess",
+    reason="Incident 4711",
+    ticket_id="",
+    duration_seconds=3600,
+    submission_id="form-1",
+    rule_name="dev-power",
+    rule_hash="",
+    approval=ApprovalDemand(required=False, quorum=0, groups=(), users=()),
+    evidence={},
+    status=Status.ACTIVE,
+    requested_at=NOW,
+    expires_at=NOW + timedelta(hours=1),
+    extends="",
+    approvals=frozenset(),
+    decided_by="",
+    decided_at=None,
+    decision_reason="",
+    granted_at=NOW,
+    ended_by="",
+    revoked_at=None,
+    work=None,
+    work_due_at=None,
+    work_attempts=0,
+    work_error="",
+    receipts=(),
+    version=2,
+    audit_head="",
+)
 
 
 @pytest.mark.parametrize(
