@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pytest_django.plugin import DjangoDbBlocker
 
 from accessportal.commands.tables import ensure_all_tables
 from accessportal.kernel.clock import SystemClock
@@ -45,19 +44,20 @@ def engine(engine_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def built_stage(engine_url: str, django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[Stage, StoreSettings]]:
+def built_stage(engine_url: str) -> Iterator[tuple[Stage, StoreSettings]]:
     """Built once: it takes seconds, and a test that ends everything that it began leaves nothing to the next."""
-    with django_db_blocker.unblock(), _tables() as settings, stage_on(engine_url) as built:
+    with _tables() as settings, stage_on(engine_url) as built:
         yield built, settings
 
 
 @pytest.fixture
-def stage(built_stage: tuple[Stage, StoreSettings]) -> Iterator[Stage]:
+def stage(built_stage: tuple[Stage, StoreSettings], transactional_db: None) -> Iterator[Stage]:
     """The stories' people, 50 more approvers, and rules, on DynamoDB Local; the twin stands for the rest of AWS."""
     built, settings = built_stage
     former = current_settings()
     configure(settings)
     try:
+        built.open()
         yield built
         built.end_everything()
     finally:

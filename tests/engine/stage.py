@@ -69,6 +69,11 @@ class Stage:
     requests: set[str] = field(default_factory=set)
     _forms: Iterator[int] = field(default_factory=itertools.count)
 
+    def open(self) -> None:
+        """Read the catalog (its database is emptied after every test) and put the rules in force, if they are not yet."""
+        catalog.sync_catalog(now=self.clock.now(), clock=self.clock)
+        rules.apply_rules(text=RULES, actor=system("setup"), now=self.clock.now())
+
     def ask(
         self,
         *,
@@ -225,7 +230,7 @@ def stage_on(engine_url: str) -> Iterator[Stage]:
         world = small_world(front, cast("FakeClock", clock))
         for name in DEV_ACCOUNTS:
             _add_account(world, name)
-        _build(clock)
+        _build_directory(clock)
         front.settings.calls_per_second = TwinSettings().calls_per_second
         try:
             yield Stage(world, clock)
@@ -252,12 +257,10 @@ def _add_account(world: Twin, name: str) -> None:
     made = world.organizations.create_account(AccountName=name, Email=f"{name}@example.com", Tags=[{"Key": "env", "Value": "dev"}])
     world.accounts[name] = made["CreateAccountStatus"]["AccountId"]
     units = world.organizational_units
-    world.organizations.move_account(
-        AccountId=world.accounts[name], SourceParentId=units["/"], DestinationParentId=units["/Workloads/Dev"]
-    )
+    world.organizations.move_account(AccountId=world.accounts[name], SourceParentId=units["/"], DestinationParentId=units["/Workloads/Dev"])
 
 
-def _build(clock: JumpClock) -> None:
+def _build_directory(clock: JumpClock) -> None:
     setup = system("setup")
     for group_id, name in GROUPS.items():
         directory.create_group(group_id=group_id, name=name, description="", actor=setup, now=clock.now())
@@ -267,8 +270,6 @@ def _build(clock: JumpClock) -> None:
         directory.create_person(email=email, name=name, actor=setup, now=clock.now())
         if group:
             directory.grant_membership(email=email, group_id=group, role=GroupRole.CONTRIBUTOR, actor=setup, now=clock.now())
-    catalog.sync_catalog(now=clock.now(), clock=clock)
-    rules.apply_rules(text=RULES, actor=setup, now=clock.now())
 
 
 def jobs_started(front: IdentityCenterTwin) -> list[tuple[str, str]]:

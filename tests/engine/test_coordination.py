@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -39,7 +40,7 @@ def test_sixteen_workers_together_never_get_more_slots_than_the_rate_in_any_seco
     tolerance = timedelta(milliseconds=1)
     for earlier, later in zip(slots, slots[RATE:], strict=False):
         assert later - earlier >= timedelta(seconds=1) - tolerance
-    for earlier, later in zip(slots, slots[1:], strict=False):
+    for earlier, later in itertools.pairwise(slots):
         assert later - earlier >= timedelta(seconds=1 / RATE) - tolerance
 
 

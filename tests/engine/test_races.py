@@ -220,5 +220,3 @@ def _twenty_ticks(stage: Stage) -> None:
 
 def _tick(stage: Stage, lookahead_seconds: float) -> TickReport:
     return operations.tick(clock=stage.clock, lookahead_seconds=lookahead_seconds, workers=3)
-
-

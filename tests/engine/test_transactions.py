@@ -83,7 +83,8 @@ def test_of_several_failures_the_first_in_the_order_of_the_call_is_named() -> No
     remove = Remove(CoordinationItem, "third", _IS_TWO)
     guard = Guard(CoordinationItem, "fourth", _IS_TWO)
 
-    for steps in ([change, insert, remove, guard], [insert, guard, change, remove], [remove, change, guard, insert]):
+    orders: list[list[Step]] = [[change, insert, remove, guard], [insert, guard, change, remove], [remove, change, guard, insert]]
+    for steps in orders:
         with pytest.raises(ConditionFailed) as caught:
             transact(steps)
         assert caught.value.step is steps[0]
@@ -103,13 +104,11 @@ def test_a_lone_update_makes_no_torso() -> None:
 def test_collisions_are_tried_again_until_everybody_has_written() -> None:
     """Sixteen transactions on the same two items at the same moment collide; that is nobody's failed condition."""
 
+    holders = CoordinationItem.holders
+
     def work(number: int) -> None:
-        transact(
-            [
-                Upsert(CoordinationItem, "one", [CoordinationItem.holders.add({f"w{number}"})], ~CoordinationItem.holders.contains("nobody")),
-                Upsert(CoordinationItem, "two", [CoordinationItem.holders.add({f"w{number}"})], ~CoordinationItem.holders.contains("nobody")),
-            ]
-        )
+        add = [holders.add({f"w{number}"})]
+        transact([Upsert(CoordinationItem, name, add, ~holders.contains("nobody")) for name in ("one", "two")])
 
     outcomes = at_once([partial(work, number) for number in range(THREADS)])
 
