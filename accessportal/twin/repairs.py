@@ -39,6 +39,7 @@ def repair_moto() -> None:
     _roll_back_by_item()
     _query_by_key()
     _write_values_straight()
+    _look_up_once()
 
 
 def _permission_set_arn(instance_arn: str) -> str:
@@ -148,3 +149,10 @@ def _write_values_straight() -> None:
             serialize(self, serialized, value, shape, key)
 
     BaseJSONSerializer._serialize_type_structure = serialize_structure  # type: ignore[method-assign]
+
+
+def _look_up_once() -> None:
+    """moto lists its own directory and inspects its own classes at every call: a third of the time that it takes to answer."""
+    modules = tuple(moto.backends.list_of_moto_modules())
+    moto.backends.list_of_moto_modules = lambda: iter(modules)
+    moto.core.responses.method_names_from_class = functools.cache(moto.core.responses.method_names_from_class)

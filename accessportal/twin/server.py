@@ -59,7 +59,7 @@ class TwinApplication:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         call = Call.from_environ(environ)
-        if call.path.startswith("/twin/"):
+        if call.path.startswith("/twin/") or (call.path == "/" and call.service == ("", "") and call.reads):
             answer = self._own_answer(call)
         else:
             try:
@@ -100,7 +100,8 @@ class TwinApplication:
         return answer
 
     def _own_answer(self, call: Call) -> Answer:
-        if call.path == "/twin/health":
+        # An unsigned GET / is a browser or a supervisor that asks whether anybody is there.
+        if call.path in {"/twin/health", "/"}:
             return json_answer({"status": "ok", "replayed": self._replayed, "compacted": self._compacted})
         if call.path != "/twin/settings":
             return json_answer({"error": f"{call.path}: there are /twin/health and /twin/settings"}, status=404)

@@ -344,3 +344,30 @@ def post(url: str, values: dict[str, Any]) -> dict[str, Any]:
     with urllib.request.urlopen(request) as answer:
         changed: dict[str, Any] = json.load(answer)
     return changed
+
+
+def test_a_plain_question_at_the_root_is_answered_and_leaves_no_trace(tmp_path: Path) -> None:
+    journal = tmp_path / "twin.journal"
+    with running(journal) as server:
+        length = journal.stat().st_size
+        with urllib.request.urlopen(f"{server.url}/") as answer:
+            assert json.load(answer)["status"] == "ok"
+        assert journal.stat().st_size == length
+
+
+def test_a_thousand_journalled_calls_are_back_within_ten_seconds(tmp_path: Path) -> None:
+    journal = tmp_path / "twin.journal"
+    with running(journal) as server:
+        dynamodb, organizations = client("dynamodb", server), client("organizations", server)
+        make_table(dynamodb)
+        organizations.create_organization(FeatureSet="ALL")
+        for number in range(100):
+            organizations.create_account(AccountName=f"account-{number}", Email=f"account-{number}@example.com")
+        for number in range(900):
+            dynamodb.put_item(TableName="Requests", Item={"pk": {"S": f"request-{number}"}, "sk": {"S": "1"}, "reason": {"S": "x" * 200}})
+    began = time.process_time()
+    with running(journal) as server:
+        # Of this process alone: what else the machine does is not the twin's.
+        seconds = time.process_time() - began
+        assert client("dynamodb", server).scan(TableName="Requests", Select="COUNT")["Count"] == 900
+    assert seconds < 10
