@@ -18,6 +18,7 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page, every
 from accessportal.rules import queries as rules
+from accessportal.rules.states import RuleHead
 
 _ACTOR = system("verify_audit")
 _PAGE = 200
@@ -26,10 +27,7 @@ _RULE_SET = "ruleset#current"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """``version`` and ``audit_head`` as the item says. ``again`` reads them anew (``None``: the item is gone).
-
-    An empty ``audit_head`` means that the item does not tell it; then only the chain itself is checked.
-    """
+    """``version`` and ``audit_head`` as the item says. ``again`` reads them anew (``None``: the item is gone)."""
 
     entity: str
     version: int
@@ -46,9 +44,7 @@ def every_head() -> Iterator[Head]:
     yield from (_of_person(one) for one in every(lambda cursor: directory.list_people(cursor=cursor, limit=_PAGE)))
     yield from (_of_group(one) for one in every(lambda cursor: directory.list_groups(cursor=cursor, limit=_PAGE)))
     yield from _of_rule_set()
-    for rule in rules.current_rules():
-        # A rule does not tell the hash of its last event; that event's sequence is its version all the same.
-        yield Head(f"rule#{rule.name}", rule.version, "", again=lambda: None)
+    yield from map(_of_rule, rules.list_rule_heads())
 
 
 def breaks_of(head: Head) -> list[ChainBreak]:
@@ -63,8 +59,6 @@ def breaks_of(head: Head) -> list[ChainBreak]:
 
 
 def _check(head: Head) -> list[ChainBreak]:
-    if not head.audit_head:
-        return audit.find_breaks(head.entity)
     return audit.check_head(head.entity, version=head.version, audit_head=head.audit_head)
 
 
@@ -108,6 +102,14 @@ def _of_group(group: Group) -> Head:
         return None if found is None else _of_group(found)
 
     return Head(group.entity, group.version, group.audit_head, again)
+
+
+def _of_rule(rule: RuleHead) -> Head:
+    def again() -> Head | None:
+        found = rules.rule_head(name=rule.name)
+        return None if found is None else _of_rule(found)
+
+    return Head(f"rule#{rule.name}", rule.version, rule.audit_head, again)
 
 
 def _of_rule_set() -> Iterator[Head]:

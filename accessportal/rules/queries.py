@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Crowd
 from accessportal.rules import policy, store
-from accessportal.rules.states import Explanation, Question, Rule, RuleDecision, RuleSet
+from accessportal.rules.states import Explanation, Question, Rule, RuleDecision, RuleHead, RuleSet
 
 
 def current_rules() -> tuple[Rule, ...]:
@@ -32,6 +34,19 @@ def rule_history(*, name: str) -> tuple[Rule, ...]:
     After a load of more than 32 changed rules was broken off, the newest version may not be in force yet.
     """
     return store.history(name)
+
+
+def rule_head(*, name: str) -> RuleHead | None:
+    """Where the chain of a rule must end, removed rules included; strongly read."""
+    return store.head(name)
+
+
+def list_rule_heads() -> Iterator[RuleHead]:
+    """Where the chain of every rule that there ever was must end. Reads the whole table, so for checks by command alone.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return store.every_head()
 
 
 def decide(*, question: Question) -> RuleDecision:

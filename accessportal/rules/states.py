@@ -155,6 +155,15 @@ class RuleSet:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleHead:
+    """Where the audit chain ``rule#<name>`` must end: the newest version ever written, in force or not, and its event's hash."""
+
+    name: str
+    version: int
+    audit_head: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What one rule says to a question. ``reasons`` is empty when it matches, else every reason why it does not."""
 

@@ -7,7 +7,7 @@ or the next, whole, however far a load has come (docs/subsystems/rules.md).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
-from accessportal.rules.states import Approval, Effect, People, Rule, RuleSet, Targets, Ticket
+from accessportal.rules.states import Approval, Effect, People, Rule, RuleHead, RuleSet, Targets, Ticket
 from accessportal.store.base import unavailable
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
@@ -74,6 +74,22 @@ def history(name: str) -> tuple[Rule, ...]:
         )
 
     return tuple(every(fetch))
+
+
+def head(name: str) -> RuleHead | None:
+    """Strongly read."""
+    item = get_item(RuleItem, name, CURRENT)
+    return None if item is None else _head(item)
+
+
+def every_head() -> Iterator[RuleHead]:
+    """Reads the whole table: for checking the audit log, never on the way of a request."""
+    try:
+        for item in RuleItem.scan(RuleItem.version == CURRENT, consistent_read=True):
+            if item.rule_name != SET_KEY:
+                yield _head(item)
+    except PynamoDBException as error:
+        raise unavailable(error) from error
 
 
 def put_in_force(base: RuleSet, rules: Sequence[Rule], *, actor: Actor, now: datetime) -> RuleSet:
@@ -232,6 +248,10 @@ def _set(name: str, value: Any) -> Action:
     attribute: Any = getattr(RuleItem, name)
     action: Action = attribute.remove() if value is None else attribute.set(value)
     return action
+
+
+def _head(item: RuleItem) -> RuleHead:
+    return RuleHead(item.rule_name, int(item.current_version or 0), item.audit_head or "")
 
 
 def _body(rule: Rule) -> dict[str, Any]:

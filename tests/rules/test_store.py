@@ -89,6 +89,17 @@ def test_a_removed_rule_keeps_its_history_and_may_come_back() -> None:
     assert [event.action for event in events] == ["rule.added", "rule.removed", "rule.added"]
 
 
+def test_every_rule_that_there_ever_was_tells_where_its_chain_ends() -> None:
+    load(rules())
+    load(rules()[1:])
+    heads = {head.name: head for head in queries.list_rule_heads()}
+    assert set(heads) == {rule.name for rule in rules()}
+    assert heads["no-security"].version == 2
+    assert heads["no-security"] == queries.rule_head(name="no-security")
+    assert not any(audit.check_head(f"rule#{name}", version=head.version, audit_head=head.audit_head) for name, head in heads.items())
+    assert queries.rule_head(name="never") is None
+
+
 def test_another_order_is_another_set() -> None:
     load(rules())
     found = load(tuple(reversed(rules())))
