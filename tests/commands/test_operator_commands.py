@@ -189,6 +189,26 @@ def test_a_catalog_that_can_not_be_read_is_an_error(on_story_clock: Story, monke
     assert told.json["error"]["code"] == "catalog_sync_failed"
 
 
+def test_what_is_missing_is_reported_and_made_again_when_told(on_story_clock: Story) -> None:
+    story = on_story_clock
+    story.carry_out(story.ask())
+    story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
+    story.clock.advance(60)
+
+    reported = run("reconcile_assignments", "--json")
+    assert (reported.code, len(reported.json["missing"]), reported.json["mended"]) == (0, 1, 0)
+    assert not story.is_assigned()
+
+    applied = run("reconcile_assignments", "--apply", "--json")
+    assert (applied.code, applied.json["mended"]) == (0, 1)
+    assert story.is_assigned()
+
+
+@pytest.mark.parametrize("arguments", [("--most-share", "half"), ("--most-share", "2"), ("--adopt-unknown", "--remove-unknown")])
+def test_a_share_is_a_share(story: Story, arguments: tuple[str, ...]) -> None:
+    assert run("reconcile_assignments", *arguments).problem.startswith("Error:")
+
+
 def test_whole_chains_verify(story: Story) -> None:
     story.carry_out(story.ask())
     story.deny(story.ask_for_prod())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,7 +49,10 @@ class Command(PortalCommand):
 
 
 def _share(text: str) -> float:
-    share = float(text)
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
     if not 0 <= share <= 1:
-        raise ValueError
+        raise ArgumentTypeError(f"“{text}” is not a share: give a number from 0 to 1")
     return share
