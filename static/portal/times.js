@@ -57,9 +57,9 @@ function tick() {
   }
 }
 
-for (const element of document.querySelectorAll("[data-zone]")) {
-  element.textContent = Intl.DateTimeFormat().resolvedOptions().timeZone || "your time zone";
-}
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "your time zone";
+for (const element of document.querySelectorAll("[data-zone]")) element.textContent = zone;
+for (const element of document.querySelectorAll("[data-not-utc]")) element.hidden = zone === "UTC";
 tick();
 setInterval(tick, 1000);
 document.addEventListener("htmx:afterSwap", tick);

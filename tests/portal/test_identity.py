@@ -29,6 +29,7 @@ def test_roles_come_from_the_groups_and_go_with_them(story: Story, signed_in: Si
     assert actor_named(email="alice@example.com").roles == frozenset()
     assert user.has_perm("auth.change_user")
     assert "Approvals" in text_of(olga.get("/fragments/approvals/", headers=HTMX))
+    assert "Administration" in text_of(olga.get("/"))
 
     directory.revoke_membership(email="olga@example.com", group_id="/portal/operators", actor=system("test"), now=story.clock.now())
 
