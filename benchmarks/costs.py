@@ -1,0 +1,133 @@
+"""What each action costs in DynamoDB, at one size of the table."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from accessportal.access_requests import operations, queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.kernel.actors import Actor, Role, person
+from accessportal.kernel.clock import SystemClock
+from benchmarks.filling import busy_person
+from benchmarks.meter import metered
+
+CLOCK = SystemClock()
+BUSY = busy_person()
+BOB = person("bob0@example.com")
+STRANGER = person("sam-who-approves-nothing@example.com")
+OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
+_TIMES = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Medians of several runs."""
+
+    round_trips: float
+    read_units: float
+    write_units: float
+    milliseconds: float
+
+
+def measure_all(*, accounts: list[str]) -> Iterator[tuple[str, Measured]]:
+    """Each action by name with its cost. It leaves a few more ended requests behind."""
+    for name, read in _pages(accounts[0]).items():
+        yield name, _measured([read] * _TIMES)
+    yield from _life(itertools.cycle(accounts))
+
+
+def _pages(account: str) -> dict[str, Callable[[], object]]:
+    history = partial(queries.history, request=queries.list_by_subject(subject_id=BUSY.name, actor=OLGA, limit=1).items[0])
+    return {
+        "my access": _my_access,
+        "queue: waiting for me": lambda: queries.list_waiting_for(actor=BOB, now=CLOCK.now()),
+        "queue of one with nothing": lambda: queries.list_waiting_for(actor=STRANGER, now=CLOCK.now()),
+        "all pending": lambda: queries.list_pending(actor=OLGA),
+        "active": lambda: queries.list_active(actor=OLGA),
+        "ending soon": lambda: queries.list_ending_soon(actor=OLGA, now=CLOCK.now(), within_seconds=86_400 * 40),
+        "stuck": lambda: queries.list_stuck(actor=OLGA, now=CLOCK.now()),
+        "by subject": lambda: queries.list_by_subject(subject_id=BUSY.name, actor=OLGA),
+        "by account": lambda: queries.list_by_account(account_id=account, actor=OLGA),
+        "history of a request": history,
+        "tick with nothing due": _idle_tick,
+    }
+
+
+def _my_access() -> None:
+    queries.list_open(subject_id=BUSY.name)
+    queries.list_mine(actor=BUSY)
+
+
+def _idle_tick() -> None:
+    report = operations.tick(clock=CLOCK)
+    assert (report.lapsed, report.expired, report.granted, report.revoked, report.failures) == (0, 0, 0, 0, ()), report
+
+
+def _life(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
+    """The verbs, each on requests of its own."""
+    waiting: list[AccessRequest] = []
+    granted: list[AccessRequest] = []
+    yield "submit, waits for approval", _measured([lambda: waiting.append(submit("AdministratorAccess", next(accounts)))] * (2 * _TIMES))
+    yield "submit, approved by rule", _measured([lambda: granted.append(submit("PowerUserAccess", next(accounts)))] * _TIMES)
+    yield "deny", _measured([partial(_deny, request) for request in waiting[_TIMES:]])
+    yield "approve", _measured([partial(_approve, request) for request in waiting[:_TIMES]])
+    yield "grant", _measured([partial(_carry_out, request) for request in granted])
+    yield "end", _measured([partial(_end, request) for request in granted])
+    yield "revoke", _measured([partial(_carry_out, request) for request in granted])
+    for request in waiting[:_TIMES]:
+        _end(request)
+        assert _carry_out(request).status is Status.REVOKED
+
+
+def submit(permission_set: str, account: str) -> AccessRequest:
+    return operations.submit(
+        kind="aws_account",
+        subject_id=None,
+        target={"account": account, "permission_set": permission_set},
+        duration_seconds=3600,
+        reason="Look into the failed settlement run of last night, incident 4711",
+        ticket_id="CHG-20817",
+        submission_id=str(uuid.uuid4()),
+        actor=BUSY,
+        now=CLOCK.now(),
+    )
+
+
+def _approve(request: AccessRequest) -> AccessRequest:
+    return operations.approve(request_id=request.request_id, actor=BOB, now=CLOCK.now())
+
+
+def _deny(request: AccessRequest) -> AccessRequest:
+    return operations.deny(request_id=request.request_id, reason="Use staging", actor=BOB, now=CLOCK.now())
+
+
+def _end(request: AccessRequest, *, actor: Actor = BUSY) -> AccessRequest:
+    return operations.end(request_id=request.request_id, actor=actor, now=CLOCK.now())
+
+
+def _carry_out(request: AccessRequest) -> AccessRequest:
+    done = operations.carry_out(request_id=request.request_id, clock=CLOCK)
+    assert done.work is None, done.work_error
+    return done
+
+
+def _measured(actions: list[Callable[[], object]]) -> Measured:
+    costs, spans = [], []
+    for action in actions:
+        began = time.perf_counter()
+        with metered() as cost:
+            action()
+        spans.append(time.perf_counter() - began)
+        costs.append(cost)
+    return Measured(
+        round_trips=statistics.median(cost.round_trips for cost in costs),
+        read_units=statistics.median(cost.read_units for cost in costs),
+        write_units=statistics.median(cost.write_units for cost in costs),
+        milliseconds=1000 * statistics.median(spans),
+    )
