@@ -155,9 +155,7 @@ def _report(requests: list[str], within_seconds: float) -> int:
     left = [one for one in found if one.revoked_at is None]
     late = sorted(_lateness(one) for one in found if one.revoked_at is not None)
     delayed = sum(event == "request.work_delayed" for one in found for event in _events(one))
-    print(
     print(f"{len(late)} of {len(found)} taken back with proof, ended within {within_seconds / 60:g} min; delayed by errors: {delayed}")
-    )
     if not late:
         return 1
     cuts = statistics.quantiles(late, n=100, method="inclusive")
