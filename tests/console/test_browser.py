@@ -1,0 +1,134 @@
+"""The admin pages in a real browser: the strict policy blocks nothing, scripts help, and an error is never hidden."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import Status
+from accessportal.catalog import queries as catalog
+from accessportal.kernel.errors import Unavailable
+from tests.console.test_lists import EVERY_PAGE
+from tests.fixtures_story import Story
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SignIn = Callable[[str], Client]
+OpenAs = Callable[[str], Page]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def chromium() -> Iterator[Browser]:
+    with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
+        # Playwright's own loop runs in this thread; Django's guard against it does not mean us.
+        environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"),
+            args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console said."""
+    return []
+
+
+@pytest.fixture
+def open_as(chromium: Browser, live_server: LiveServer, as_person: SignIn, story: Story, complaints: list[str]) -> Iterator[OpenAs]:
+    """A page in which the named person is signed in, at the story's time."""
+    contexts = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            complaints.append(f"{message.location.get('url')}: {message.text}")
+
+    def open_page(name: str) -> Page:
+        context = chromium.new_context(base_url=live_server.url)
+        contexts.append(context)
+        cookie = as_person(name).cookies["sessionid"]
+        context.add_cookies([{"name": "sessionid", "value": cookie.value, "url": live_server.url}])
+        page = context.new_page()
+        page.clock.set_fixed_time(story.clock.now())
+        page.on("console", hear)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def test_the_strict_policy_blocks_nothing_on_any_page(story: Story, open_as: OpenAs, complaints: list[str]) -> None:
+    request = story.ask_for_prod()
+    olga = open_as("olga")
+
+    for url in (*EVERY_PAGE, f"/admin/requests/{request.request_id}/", "/admin/auth/user/1/change/"):
+        olga.goto(url)
+        expect(olga.locator("h1").first).to_be_visible()
+
+    assert complaints == []
+
+
+def test_two_are_chosen_by_keyboard_and_approved(story: Story, open_as: OpenAs) -> None:
+    first, second = story.ask_for_prod(), story.ask_for_prod()
+    bob = open_as("bob")
+    bob.goto("/admin/requests/")
+    expect(bob.get_by_role("button", name="Approve selected…")).to_be_disabled()
+
+    bob.get_by_label("Select all on this page").focus()
+    bob.keyboard.press("Space")
+    expect(bob.get_by_text("2 selected")).to_be_visible()
+    bob.get_by_role("button", name="Approve 2…").press("Enter")
+    expect(bob.get_by_role("heading", name="Approve 2 requests")).to_be_visible()
+    bob.get_by_role("button", name="Approve 2", exact=True).press("Enter")
+
+    expect(bob.get_by_role("heading", name="Approve: 2 of 2 done")).to_be_visible()
+    assert {story.now_of(request).status for request in (first, second)} == {Status.ACTIVE}
+
+
+def test_searching_as_one_types_keeps_the_page(open_as: OpenAs) -> None:
+    olga = open_as("olga")
+    olga.goto("/admin/accounts/")
+
+    olga.get_by_label("Search accounts").press_sequentially("payments-d")
+
+    expect(olga.get_by_text("payments-prod", exact=True)).to_be_hidden()
+    expect(olga.get_by_text("payments-dev", exact=True)).to_be_visible()
+    expect(olga).to_have_url(re.compile("q=payments-d"))
+
+
+def test_a_fragment_that_fails_shows_the_error_page(open_as: OpenAs, monkeypatch: pytest.MonkeyPatch) -> None:
+    olga = open_as("olga")
+    olga.goto("/admin/accounts/")
+
+    def fail(**_: object) -> None:
+        raise Unavailable("The database did not answer.", code="store_unavailable")
+
+    monkeypatch.setattr(catalog, "list_accounts", fail)
+    olga.get_by_label("Search accounts").press_sequentially("x")
+
+    expect(olga.locator("table.list")).to_have_count(0)
+    expect(olga.locator("main")).not_to_contain_text("No account is called that")
+
+
+def test_paging_goes_on_with_the_same_list(story: Story, open_as: OpenAs) -> None:
+    for _ in range(26):
+        story.ask_for_prod()
+    assert queries.list_pending(actor=story.olga, limit=25).next_cursor
+    olga = open_as("olga")
+    olga.goto("/admin/requests/?pattern=pending")
+    expect(olga.locator("tbody tr")).to_have_count(25)
+
+    olga.get_by_role("link", name="Next page").click()
+
+    expect(olga.locator("tbody tr")).to_have_count(1)
+    expect(olga).to_have_url(re.compile("pattern=pending.*cursor="))
