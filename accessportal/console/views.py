@@ -157,7 +157,7 @@ def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResp
     if request.GET.get("check"):
         head = resource.head(record)
         breaks = audit.check_head(entity, version=head[0], audit_head=head[1]) if head else audit.find_breaks(entity)
-        context |= {"is_checked": True, "breaks": breaks}
+        context |= {"is_checked": True, "breaks": breaks, "is_headless": head is None}
     return render_page(request, "console/history.html", context)
 
 

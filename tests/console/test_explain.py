@@ -32,7 +32,8 @@ def test_the_answers_of_the_rules(as_person: SignIn) -> None:
     assert "Bob Ito" in waits
     assert "Sam Osei" in waits
     assert "security-accounts" in denied
-    assert "Why the other rules did not decide" in stranger
+    assert "Why no rule admits it" in stranger
+    assert "Why the other rules did not decide" in denied
     assert "Yes, at once" in group
 
 
