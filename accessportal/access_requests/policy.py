@@ -16,6 +16,7 @@ SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
 LONGEST_REASON = 2_000
 LONGEST_TICKET = 200
+EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # Access that ends sooner than the next tick surely looks (a minute, and the scheduler's half) is watched from its start.
 WATCH_WITHIN_SECONDS = 150
 
@@ -128,6 +129,11 @@ def may_extend(request: AccessRequest, standing: Standing, now: datetime) -> Dec
     if not (standing.is_requester or standing.is_holder):
         return refuse("Only the holder may extend access.", code="not_a_holder")
     return allow("May extend")
+
+
+def ends_no_later(held: AccessRequest, duration_seconds: int, now: datetime) -> bool:
+    """Whether an extension of this length, approved now, would end no later than what is held."""
+    return now + timedelta(seconds=duration_seconds) <= held.expires_at
 
 
 def may_retry(request: AccessRequest, actor: Actor) -> Decision:

@@ -14,7 +14,7 @@ from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
 from accessportal.rules.matching import DURATION, TICKET, Finding, Part, judge
-from accessportal.rules.states import Effect, Miss, Question, Rule, RuleDecision, Verdict
+from accessportal.rules.states import Effect, Miss, Question, Rule, RuleDecision
 
 _LIMITS = DURATION | TICKET
 _MOST_REMEDIES = 5
@@ -64,15 +64,6 @@ def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:
     denies = [one for one in judged if one.rule.effect is Effect.DENY]
     allows = [one for one in judged if one.rule.effect is Effect.ALLOW]
     return _by_deny(denies, judged, question) or _by_allow(allows, denies, question) or _refused(allows, judged, question)
-
-
-def verdicts(rules: Iterable[Rule], question: Question) -> tuple[Verdict, ...]:
-    """What every rule says by itself, in file order, whichever of them decides.
-
-    Groups or an OU path that could not be read count as none here: it explains, it does not decide.
-    """
-    judged = (_Judged(rule, judge(rule, question)) for rule in rules)
-    return tuple(Verdict(one.rule, one.fits, one.miss.reasons, one.miss.remedies) for one in judged)
 
 
 def may_apply(actor: Actor) -> Decision:

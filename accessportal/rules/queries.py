@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accessportal.directory import queries as directory
-from accessportal.directory.states import Crowd
 from accessportal.rules import policy, store
-from accessportal.rules.states import Explanation, Question, Rule, RuleDecision, RuleHead, RuleSet
+from accessportal.rules.states import Question, Rule, RuleDecision, RuleHead, RuleSet
 
 
 def current_rules() -> tuple[Rule, ...]:
@@ -55,32 +53,3 @@ def decide(*, question: Question) -> RuleDecision:
     :raises Unavailable: when the rules can't be read; that is not a refusal.
     """
     return policy.decide(current_rules(), question)
-
-
-def explain(*, question: Question) -> Explanation:
-    """The decision, what every single rule says, and who could approve it right now."""
-    rule_set = store.current_set()
-    decision = policy.decide(rule_set.rules, question)
-    explanation = Explanation(decision, policy.verdicts(rule_set.rules, question), rule_set.version)
-    rule = decision.rule
-    if not decision.allowed or rule is None or not rule.approval.required:
-        return explanation
-    crowd = _crowd(rule, question)
-    return Explanation(
-        decision=decision,
-        verdicts=explanation.verdicts,
-        rule_set_version=rule_set.version,
-        approvers=crowd.people,
-        missing_groups=crowd.missing_groups,
-        is_decidable=len(crowd.people) >= rule.approval.quorum,
-    )
-
-
-def _crowd(rule: Rule, question: Question) -> Crowd:
-    """The rule's approvers without the subject, nor anybody whom a group as subject would serve."""
-    approvers = rule.approval.approvers
-    crowd = directory.people_in(groups=approvers.groups, users=approvers.users)
-    served = {question.subject}
-    if question.subject.startswith("/"):
-        served = {person.key for person in directory.people_in(groups=[question.subject]).people}
-    return Crowd(tuple(person for person in crowd.people if person.key not in served), crowd.missing_groups)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from accessportal.directory.states import Person
 from accessportal.kernel.errors import InvalidRequest
 
 EVERYBODY = "/"
@@ -161,32 +160,6 @@ class RuleHead:
     name: str
     version: int
     audit_head: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What one rule says to a question. ``reasons`` is empty when it matches, else every reason why it does not."""
-
-    rule: Rule
-    matches: bool
-    reasons: tuple[str, ...]
-    remedies: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """A decision with what every single rule says, and who could approve right now (enabled people, never the subject).
-
-    ``missing_groups`` are approver groups of the deciding rule that do not exist. ``is_decidable`` is false when fewer
-    people could approve than the rule asks for.
-    """
-
-    decision: RuleDecision
-    verdicts: tuple[Verdict, ...]
-    rule_set_version: int
-    approvers: tuple[Person, ...] = ()
-    missing_groups: tuple[str, ...] = ()
-    is_decidable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

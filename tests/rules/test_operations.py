@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import Account, PermissionSet
-from accessportal.directory import operations as directory
-from accessportal.directory.states import State
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.errors import Conflict, NotAllowed
 from accessportal.kernel.pages import Page
 from accessportal.rules import operations, queries
 from accessportal.rules.states import InvalidRules, RulePlan
-from tests.rules.stories import MALLORY, NOW, OLGA, PROD, RULES, SECURITY, ask
+from tests.rules.stories import NOW, OLGA, RULES, SECURITY, ask
 
 pytestmark = pytest.mark.usefixtures("people", "cloud")
 
@@ -262,39 +258,3 @@ def test_alice_is_told_by_the_rules_in_force() -> None:
     load(RULES)
     assert queries.decide(question=ask()).allowed
     assert queries.decide(question=ask(**SECURITY)).code == "denied_by_rule"
-
-
-def test_an_explanation_names_who_can_approve_now() -> None:
-    load(RULES)
-    told = queries.explain(question=ask(**PROD))
-    assert [approver.key for approver in told.approvers] == ["bob@example.com", "sam@example.com"]
-    assert (told.is_decidable, told.missing_groups, told.rule_set_version) == (True, (), 1)
-    assert [verdict.matches for verdict in told.verdicts] == [False, False, False, False, True, False]
-
-    directory.set_person_state(email="bob@example.com", state=State.DISABLED, actor=OLGA, now=NOW)
-    told = queries.explain(question=ask(**PROD))
-    assert [approver.key for approver in told.approvers] == ["sam@example.com"]
-    assert not told.is_decidable
-
-
-def test_nobody_approves_for_themselves_or_for_a_group_that_serves_them() -> None:
-    load(RULES.replace("subjects: {groups: [/engineering]}", "subjects: {groups: [/engineering, /security]}"))
-    own = ask(**PROD, subject="sam@example.com", subject_groups=frozenset({"/security"}))
-    assert [approver.key for approver in queries.explain(question=own).approvers] == ["bob@example.com"]
-    theirs = dataclasses.replace(own, subject="/security", subject_groups=frozenset())
-    assert queries.explain(question=theirs).approvers == ()
-    assert not queries.explain(question=theirs).is_decidable
-
-
-def test_a_refusal_and_a_yes_without_approval_need_no_approvers() -> None:
-    load(RULES)
-    for question in (ask(), ask(**MALLORY)):
-        told = queries.explain(question=question)
-        assert (told.approvers, told.is_decidable) == ((), True)
-    assert told.decision.code == "subject_not_covered"
-
-
-def test_a_missing_approver_group_is_named() -> None:
-    load(RULES.replace("{groups: [/security], users: [sam@example.com]}", "{groups: [/gone]}"))
-    told = queries.explain(question=ask(**PROD))
-    assert (told.missing_groups, told.approvers, told.is_decidable) == (("/gone",), (), False)

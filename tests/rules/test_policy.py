@@ -10,7 +10,7 @@ import pytest
 
 from accessportal.kernel.actors import Role, person, system
 from accessportal.rules.matching import pattern_fault, ticket_matches
-from accessportal.rules.policy import decide, may_apply, verdicts
+from accessportal.rules.policy import decide, may_apply
 from accessportal.rules.states import Question, RuleDecision
 from tests.rules.stories import HOUR, MALLORY, PROD, SECURITY, ask, rules
 
@@ -195,11 +195,6 @@ def test_misses_of_a_yes_are_the_rules_before_it() -> None:
 
 def test_no_rules_admit_nothing() -> None:
     assert decide((), ask()).code == "no_rule"
-
-
-def test_verdicts_tell_each_rule_by_itself() -> None:
-    told = {verdict.rule.name: verdict.matches for verdict in verdicts(rules(), ask(duration_seconds=None, ticket_id=None))}
-    assert [name for name, matches in told.items() if matches] == ["payments-dev", "payments-dev-long"]
 
 
 def test_a_decision_asks_nothing_of_its_input_but_reading() -> None:

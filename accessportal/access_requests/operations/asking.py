@@ -101,9 +101,8 @@ def extend(
     """
     first, standing = load_for(request_id, actor)
     require(policy.may_extend(first, standing, now), first)
-    if now + timedelta(seconds=duration_seconds) <= first.expires_at:
-        text = "That would end no later than what you already hold. Ask for longer than the time that is left."
-        raise InvalidRequest(text, code="extension_too_short", field="duration")
+    if policy.ends_no_later(first, duration_seconds, now):
+        raise InvalidRequest(policy.EXTENSION_TOO_SHORT, code="extension_too_short", field="duration")
     return submit(
         kind=first.kind,
         subject_id=first.subject_id if first.subject_id.startswith("/") else None,

@@ -124,15 +124,16 @@ def _require_still_allowed(request: AccessRequest) -> None:
     a disabled subject refuses."""
     subject = request.subject_id
     is_group = subject.startswith("/")
+    groups = groups_above(subject)
     if not is_group:
-        person = directory.find_person(email=subject)
+        person, groups = directory.find_person_with_groups(email=subject)
         if person is None or not person.is_enabled:
             raise Conflict(f"{subject} is disabled or gone from the directory; deny the request.", code="subject_disabled", present=request)
     try:
         resolved = kind_named(request.kind).resolve(
             target={"account": request.account_id, "permission_set": request.permission_set},
             subject=subject,
-            subject_groups=groups_above(subject) if is_group else directory.groups_of(email=subject),
+            subject_groups=groups,
             duration_seconds=request.duration_seconds,
             ticket_id=request.ticket_id,
         )

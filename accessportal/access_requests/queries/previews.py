@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from accessportal.access_requests import policy
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.kinds.base import Resolved
 from accessportal.access_requests.queries.lists import list_open
@@ -25,10 +26,11 @@ def preview(
     target: Mapping[str, str],
     duration_seconds: int | None,
     ticket_id: str | None,
+    extends: AccessRequest | None = None,
     actor: Actor,
     now: datetime,
 ) -> Preview:
-    """The outcome for ``actor`` asking now. Inputs still empty (``None``) are not judged.
+    """The outcome for ``actor`` asking now. Inputs still empty (``None``) are not judged. ``extends`` is the request to extend.
 
     Nothing is raised for a request that is not possible: the preview says so.
 
@@ -41,6 +43,8 @@ def preview(
         return _impossible(error.message, field=error.field)
     except NotAllowed as error:
         return _impossible(error.message)
+    if extends is not None and duration_seconds is not None and policy.ends_no_later(extends, duration_seconds, now):
+        return _impossible(policy.EXTENSION_TOO_SHORT, field="duration")
     decision = rules.decide(question=resolved.question)
     return _with_held(_preview_of(decision, resolved, actor, subject), kind, resolved, subject, now)
 

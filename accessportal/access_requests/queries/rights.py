@@ -15,11 +15,12 @@ _NOBODY = Approvers(people=(), quorum=0, is_fallback=False, missing_groups=())
 
 
 class ApproverBook:
-    """Approvers of many requests, each crowd looked up once. Made for one page or one decision, never kept."""
+    """Approvers and holders of many requests, each fact looked up once. Made for one page or one decision, never kept."""
 
     def __init__(self) -> None:
         self._crowds: dict[tuple[tuple[str, ...], tuple[str, ...]], Crowd] = {}
-        self._demands: dict[str, ApprovalDemand | None] = {}
+        self._groups: dict[str, frozenset[str]] = {}
+        self._rules: dict[str, Rule] | None = None
 
     def of_request(self, request: AccessRequest) -> Approvers:
         """By the rule as it is now; by the request's own copy when the rule is gone or asks for no approval any more."""
@@ -43,6 +44,14 @@ class ApproverBook:
         operators = _without(self._crowd((current().operator_group,), ()), excluded | own)
         return Approvers(people=people + operators, quorum=quorum, is_fallback=True, missing_groups=crowd.missing_groups)
 
+    def is_holder(self, request: AccessRequest, actor: Actor) -> bool:
+        """The subject, or somebody in the subject group."""
+        if not request.subject_id.startswith("/"):
+            return request.subject_id == actor.name
+        if actor.name not in self._groups:
+            self._groups[actor.name] = directory.groups_of(email=actor.name)
+        return request.subject_id in self._groups[actor.name]
+
     def _served(self, subject_id: str) -> set[str]:
         return {person.key for person in self._crowd((subject_id,), ()).people} if subject_id.startswith("/") else set()
 
@@ -53,11 +62,11 @@ class ApproverBook:
         return self._crowds[key]
 
     def _demand_now(self, rule_name: str) -> ApprovalDemand | None:
-        if rule_name not in self._demands:
-            rule = rules.find_rule(name=rule_name)
-            demands = rule is not None and rule.effect is Effect.ALLOW and rule.approval.required
-            self._demands[rule_name] = demand_of(rule) if rule is not None and demands else None
-        return self._demands[rule_name]
+        if self._rules is None:
+            self._rules = {rule.name: rule for rule in rules.current_rules()}
+        rule = self._rules.get(rule_name)
+        demands = rule is not None and rule.effect is Effect.ALLOW and rule.approval.required
+        return demand_of(rule) if rule is not None and demands else None
 
 
 def demand_of(rule: Rule) -> ApprovalDemand:
@@ -68,19 +77,13 @@ def demand_of(rule: Rule) -> ApprovalDemand:
     )
 
 
-def is_holder(request: AccessRequest, actor: Actor) -> bool:
-    """The subject, or somebody in the subject group."""
-    if request.subject_id.startswith("/"):
-        return request.subject_id in directory.groups_of(email=actor.name)
-    return request.subject_id == actor.name
-
-
 def standing_of(request: AccessRequest, actor: Actor, *, book: ApproverBook | None = None) -> Standing:
     """What ``actor`` is to ``request`` now."""
-    approvers = (book or ApproverBook()).of_request(request)
+    book = book or ApproverBook()
+    approvers = book.of_request(request)
     return Standing(
         is_requester=request.requested_by == actor.name,
-        is_holder=not actor.is_system and is_holder(request, actor),
+        is_holder=not actor.is_system and book.is_holder(request, actor),
         approvers=approvers,
         is_approver=any(person.email == actor.name for person in approvers.people),
     )

@@ -30,12 +30,12 @@ def subject_facts(subject_id: str | None, actor: Actor, *, is_member_needed: boo
         return _group_facts(wanted, actor, is_member_needed=is_member_needed)
     if fold_email(wanted) != actor.name:
         raise NotAllowed("You can ask for yourself, or for a group that you are in.", code="subject_not_you")
-    person = directory.find_person(email=actor.name)
+    person, groups = directory.find_person_with_groups(email=actor.name)
     if person is None:
         raise NotAllowed(f"The directory does not know {actor.name}.", code="person_unknown")
     if not person.is_enabled:
         raise NotAllowed(f"{person.email} is disabled in the directory.", code="person_disabled")
-    return Subject(subject_id=person.key, name=person.name, groups=directory.groups_of(email=person.key), requester_name=person.name)
+    return Subject(subject_id=person.key, name=person.name, groups=groups, requester_name=person.name)
 
 
 def _group_facts(group_id: str, actor: Actor, *, is_member_needed: bool) -> Subject:
@@ -44,8 +44,8 @@ def _group_facts(group_id: str, actor: Actor, *, is_member_needed: bool) -> Subj
         raise InvalidRequest(f"There is no group {group_id[:80]}. Choose one that you are in.", code="group_unknown", field="subject")
     name = ""
     if is_member_needed:
-        person = directory.find_person(email=actor.name)
-        if person is None or group_id not in directory.groups_of(email=actor.name):
+        person, groups = directory.find_person_with_groups(email=actor.name)
+        if person is None or group_id not in groups:
             raise NotAllowed(f"You are not in {group_id}; ask somebody who is.", code="subject_not_yours")
         name = person.name
     return Subject(subject_id=group_id, name=group.name or group_id, groups=groups_above(group_id), requester_name=name)

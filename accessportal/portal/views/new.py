@@ -34,6 +34,7 @@ _PREFILLED = {
     "duration": MAX_DURATION,
     "ticket_id": MAX_TICKET,
     "reason": MAX_REASON,
+    "extends": MAX_NAME,
 }
 _STATUS = {InvalidRequest: 422, NotAllowed: 403, Conflict: 409}
 
@@ -161,7 +162,7 @@ def _new_page(request: HttpRequest, form: AwsAccountForm, given: Mapping[str, An
 def _extend_page(
     request: HttpRequest, form: PlainForm, held: AccessRequest, given: Mapping[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    target = {"account": held.account_id, "permission_set": held.permission_set, "subject": _group(held)}
+    target = {"account": held.account_id, "permission_set": held.permission_set, "subject": _group(held), "extends": held.request_id}
     context = {
         "form": form,
         "chips": _CHIPS,
@@ -214,6 +215,7 @@ def _ask_preview(text: Mapping[str, str], seconds: int | None, actor: Actor, now
         target={"account": text["account"], "permission_set": text["permission_set"]},
         duration_seconds=seconds,
         ticket_id=text.get("ticket_id") or None,
+        extends=queries.get(request_id=text["extends"], actor=actor) if text.get("extends") else None,
         actor=actor,
         now=now,
     )
