@@ -22,19 +22,26 @@ def find_person(*, email: str) -> Person | None:
 def groups_of(*, email: str) -> frozenset[str]:
     """The paths of the groups that a person is in, every group above included; empty for unknown or disabled people.
 
-    Only groups that exist and are enabled count, and a membership counts only while its own group does. Two strong
-    requests (three above 100 groups).
+    Only groups that exist and are enabled count, and a membership counts only while its own group does.
 
     :raises Unavailable: when the store did not answer; never an empty set for that.
     """
+    return find_person_with_groups(email=email)[1]
+
+
+def find_person_with_groups(*, email: str) -> tuple[Person | None, frozenset[str]]:
+    """What :func:`find_person` and :func:`groups_of` say, of one moment. Two strong requests (three above 100 groups).
+
+    :raises Unavailable: when the store did not answer.
+    """
     key = policy.key_of(email)
     if key is None:
-        return frozenset()
+        return None, frozenset()
     person, memberships = store.get_person_with_memberships(key)
     if person is None or not person.is_enabled:
-        return frozenset()
+        return person, frozenset()
     wanted = {above for membership in memberships for above in policy.with_ancestors(membership.group_id)}
-    return policy.counted_groups(memberships, store.get_groups(wanted))
+    return person, policy.counted_groups(memberships, store.get_groups(wanted))
 
 
 def find_group(*, group_id: str) -> Group | None:

@@ -31,11 +31,10 @@ def actor_named(*, email: str) -> Actor:
 
     :raises NotAllowed: the directory does not know the person, or has them disabled.
     """
-    known = directory.find_person(email=email)
+    known, groups = directory.find_person_with_groups(email=email)
     if known is None:
         raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")
     if not known.is_enabled:
         raise NotAllowed(f"{known.email} is disabled in the directory. Ask your operator if that is a mistake.", code="person_disabled")
-    groups = directory.groups_of(email=known.key)
     by_group = {settings.OPERATOR_GROUP: Role.OPERATOR, settings.AUDITOR_GROUP: Role.AUDITOR}
     return person(known.key, roles=frozenset(role for group, role in by_group.items() if group in groups))
