@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,7 +177,7 @@ class _Prepared:
     """The world as it was built once in this process: moto's tables, and the catalog's rows."""
 
     tables: Any
-    rows: list[Model]
+    rows: dict[type[Model], list[Model]]
 
 
 _prepared: list[_Prepared] = []
@@ -189,12 +188,12 @@ def _prepare(clock: FakeClock) -> None:
     backend = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
     if not _prepared:
         _build(clock)
-        rows = [row for model in apps.get_app_config("catalog").get_models() for row in model._default_manager.all()]
+        rows = {model: list(model._default_manager.all()) for model in apps.get_app_config("catalog").get_models()}
         _prepared.append(_Prepared(copy.deepcopy(backend.tables), rows))
         return
     backend.tables = copy.deepcopy(_prepared[0].tables)
-    for model, rows in itertools.groupby(_prepared[0].rows, key=type):
-        model._default_manager.bulk_create(rows)
+    for model, kept in _prepared[0].rows.items():
+        model._default_manager.bulk_create(kept)
 
 
 def _build(clock: FakeClock) -> None:

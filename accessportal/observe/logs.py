@@ -45,6 +45,9 @@ _SHARED: tuple[Processor, ...] = (
     structlog.stdlib.PositionalArgumentsFormatter(),
 )
 
+# Where it happened, without the frames' local variables: they hold passwords in plain text.
+_TRACEBACKS = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+
 
 def configure_structlog() -> None:
     """structlog's own loggers hand over to the standard library's, so that everything leaves by the same handler."""
@@ -62,7 +65,7 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
     ``level`` is for our own and the job queue's events; libraries speak from WARNING on.
     """
     ending: list[Processor] = (
-        [structlog.processors.dict_tracebacks, hide_secrets, structlog.processors.JSONRenderer()]
+        [_TRACEBACKS, hide_secrets, structlog.processors.JSONRenderer()]
         if as_json
         else [structlog.processors.format_exc_info, hide_secrets, structlog.dev.ConsoleRenderer(colors=False)]
     )

@@ -59,6 +59,19 @@ def test_no_secret_is_written_whatever_carries_it(written: io.StringIO) -> None:
     assert "page=2" in written.getvalue()
 
 
+def test_a_trace_tells_no_local_variables(written: io.StringIO) -> None:
+    def fail(typed: str) -> None:
+        raise ValueError(f"{len(typed)} characters")
+
+    try:
+        fail("correct horse")
+    except ValueError:
+        logging.getLogger("accessportal.test").exception("failed")
+
+    assert "13 characters" in written.getvalue()
+    assert "correct horse" not in written.getvalue().replace('fail("correct horse")', "")
+
+
 @pytest.mark.parametrize("name", ["password", "PORTAL_SECRET_KEY", "csrftoken", "X-Api-Key", "Set-Cookie", "aws_access_key_id"])
 def test_names_of_secrets(name: str) -> None:
     assert hide_secrets(None, "info", {name: "hunter2"}) == {name: "[hidden]"}

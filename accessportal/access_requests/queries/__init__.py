@@ -16,6 +16,7 @@ from accessportal.access_requests.queries.lists import (
     list_stuck,
     list_undecidable,
     list_waiting_for,
+    recent_of,
 )
 from accessportal.access_requests.queries.one import approvers_of, can, describe, get, verbs_for
 from accessportal.access_requests.queries.previews import explain, preview
@@ -42,5 +43,6 @@ __all__ = [
     "list_undecidable",
     "list_waiting_for",
     "preview",
+    "recent_of",
     "verbs_for",
 ]

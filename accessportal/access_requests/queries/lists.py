@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
@@ -34,6 +34,12 @@ def list_by_subject(*, subject_id: str, actor: Actor, cursor: str | None = None,
     """Requests for a person or group, newest first."""
     _may_list(actor)
     return store.page_by_subject(subject_id, cursor=cursor, limit=limit)
+
+
+def recent_of(*, subject_ids: Collection[str], actor: Actor, limit: int) -> Mapping[str, Page[AccessRequest]]:
+    """The newest requests of each subject, one query a subject: the context of a page of other people's requests."""
+    _may_list(actor)
+    return {subject_id: store.page_by_subject(subject_id, cursor=None, limit=limit) for subject_id in set(subject_ids)}
 
 
 def list_by_account(*, account_id: str, actor: Actor, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:

@@ -297,8 +297,8 @@ class Requests(Resource):
         return [operation for operation in self.operations if operation.name in verbs]
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
-        seen = _Surroundings(ask)
-        return [Row(request.request_id, request, Seen(queries.describe(request=request), seen.of(request))) for request in items]
+        recent = queries.recent_of(subject_ids={request.subject_id for request in items}, actor=ask.actor, limit=_CONTEXT_DEPTH)
+        return [_row(request, recent[request.subject_id], ask) for request in items]
 
     def details(self, record: AccessRequest, ask: Ask) -> dict[str, Any]:
         others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, cursor=None, limit=_CONTEXT_DEPTH)
@@ -320,19 +320,9 @@ class Requests(Resource):
         raise InvalidRequest(_suggest(text), code="nothing_found", field="find")
 
 
-class _Surroundings:
-    """The context of each request on a page; each subject's requests are read once, however many rows they fill."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-        self._read: dict[str, Page[AccessRequest]] = {}
-
-    def of(self, request: AccessRequest) -> Context:
-        page = self._read.get(request.subject_id)
-        if page is None:
-            page = queries.list_by_subject(subject_id=request.subject_id, actor=self._ask.actor, cursor=None, limit=_CONTEXT_DEPTH)
-            self._read[request.subject_id] = page
-        return context_of(request, page.items, now=self._ask.now, is_all=page.next_cursor is None)
+def _row(request: AccessRequest, recent: Page[AccessRequest], ask: Ask) -> Row:
+    context = context_of(request, recent.items, now=ask.now, is_all=recent.next_cursor is None)
+    return Row(request.request_id, request, Seen(queries.describe(request=request), context))
 
 
 def _suggest(text: str) -> str:
