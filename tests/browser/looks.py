@@ -1,0 +1,58 @@
+"""Whether a page is fit for people: axe finds nothing, nothing sticks out on a phone, and a picture to look at."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / "screenshots"
+SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
+SCHEMES = ("light", "dark")
+# Also the frame after: a change of colours is drawn a moment after it was ordered.
+_SETTLED = """
+(scheme) => document.readyState === "complete"
+  && !document.querySelector(".htmx-request, .htmx-swapping, .htmx-settling")
+  && document.documentElement.dataset.bsTheme === scheme
+  && new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))
+"""
+
+
+def look_at(page: Page, name: str, *, full: bool = True) -> None:
+    """Check the page as it stands, at both sizes and in both colours, and leave ``screenshots/<name>-<size>-<scheme>.png``.
+
+    :raises AssertionError: with everything that is wrong with it.
+    """
+    SCREENSHOTS.mkdir(exist_ok=True)
+    before = page.viewport_size
+    faults: list[str] = []
+    for size, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_function(_SETTLED, arg=scheme)
+            page.screenshot(path=SCREENSHOTS / f"{name}-{size}-{scheme}.png", full_page=full)
+            faults += [f"{name}, {size}, {scheme}: {fault}" for fault in _faults(page, width)]
+    if before is not None:
+        page.set_viewport_size(before)
+    page.emulate_media(color_scheme="light")
+    assert not faults, "\n".join(faults)
+
+
+def _faults(page: Page, width: int) -> list[str]:
+    found = axe_violations(page)
+    needed = int(page.evaluate("document.documentElement.scrollWidth"))
+    return found if needed <= width else [*found, f"needs {needed} pixels of {width}"]
+
+
+def axe_violations(page: Page) -> list[str]:
+    """One line for each violation, with the elements and what axe says about the first."""
+    lines = []
+    for violation in Axe().run(page).response["violations"]:
+        nodes = violation["nodes"]
+        where = ", ".join(" ".join(node["target"]) for node in nodes[:4])
+        why = re.sub(r"\s+", " ", nodes[0]["failureSummary"])
+        lines.append(f"axe {violation['id']} ({violation['impact']}) at {where}: {why}")
+    return lines

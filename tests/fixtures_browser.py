@@ -1,0 +1,91 @@
+"""A real Chromium, people at it, and an ear for everything that it complains about."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+_HOW_TO_INSTALL = (
+    "The browser tests drive a real Chromium, and none was found on the PATH. Install it (Debian: apt-get install chromium), "
+    "or leave these tests out knowingly: PORTAL_TESTS_WITHOUT_BROWSER=1"
+)
+# No sandbox: CI runs as root. The others keep Chromium from talking to anybody but the portal.
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_TELL_POLICY_VIOLATIONS = """
+addEventListener("securitypolicyviolation", (event) => {
+  console.error(`Content-Security-Policy: ${event.violatedDirective} stopped ${event.blockedURI} in ${event.sourceFile}:${event.lineNumber}`);
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One Chromium for a module's tests. Without one on this machine they fail, unless they were left out knowingly."""
+    if os.environ.get("PORTAL_TESTS_WITHOUT_BROWSER") == "1":
+        pytest.skip("left out by PORTAL_TESTS_WITHOUT_BROWSER=1")
+    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    if path is None:
+        pytest.fail(_HOW_TO_INSTALL, pytrace=False)
+    with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
+        # Playwright's own loop runs in this thread; Django's guard against it does not mean us.
+        environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Desk:
+    """Opens browsers of different people beside each other, and notes what any of their pages complains about."""
+
+    browser: Browser
+    complaints: list[str] = field(default_factory=list)
+    _contexts: list[BrowserContext] = field(default_factory=list)
+
+    def sit_down(self, **options: Any) -> BrowserContext:
+        """A browser of one's own: no cookie of anybody else. ``options`` are Playwright's."""
+        context = self.browser.new_context(**{"locale": "en-GB", "timezone_id": "Europe/Berlin", "reduced_motion": "reduce"} | options)
+        context.set_default_timeout(15_000)
+        context.add_init_script(_TELL_POLICY_VIOLATIONS)
+        context.on("page", self._listen)
+        self._contexts.append(context)
+        return context
+
+    def leave(self) -> None:
+        for context in self._contexts:
+            context.close()
+
+    def _listen(self, page: Page) -> None:
+        def hear(message: ConsoleMessage) -> None:
+            where = message.location.get("url", "")
+            # The status of a page that was asked for is judged by the test; Chromium tells of every 4xx.
+            is_the_page_itself = message.text.startswith("Failed to load resource") and where == page.url
+            if message.type in {"error", "warning"} and not is_the_page_itself:
+                self.complaints.append(f"{page.url}: {message.text} ({where})")
+
+        page.on("console", hear)
+        page.on("pageerror", lambda error: self.complaints.append(f"{page.url}: {error}"))
+
+
+@pytest.fixture
+def desk(chromium: Browser) -> Iterator[Desk]:
+    """At the end nobody's page may have complained: no error or warning in the console, nothing stopped by the policy."""
+    desk = Desk(chromium)
+    yield desk
+    desk.leave()
+    assert desk.complaints == []
