@@ -14,7 +14,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import AccessRequest, TickReport
+from accessportal.access_requests.states import AccessRequest, Status, TickReport
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
@@ -149,6 +149,9 @@ class Story:
 
     def now_of(self, request: AccessRequest) -> AccessRequest:
         return queries.get(request_id=request.request_id, actor=system("test"))
+
+    def pending_of(self, email: str) -> list[AccessRequest]:
+        return [request for request in queries.list_open(subject_id=email) if request.status is Status.PENDING]
 
     def start_over(self) -> None:
         """Forget every request, assignment and event; for tests that tell many short stories."""

@@ -1,0 +1,290 @@
+"""Every route of the portal in one table with its rights, tried as everybody. A route that is missing from the table fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.assignments import queries as assignments
+from accessportal.assignments.states import AssignmentState
+from accessportal.console.keys import KeyConverter
+from tests.fixtures_story import Story
+
+PEOPLE = ("anonymous", "mallory", "alice", "bob", "ana", "olga")
+"""Nobody, a stranger, the holder, an approver, an auditor, an operator."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """``answers`` are the statuses for PEOPLE, in that order. Names in braces become the keys of things in the story."""
+
+    path: str
+    answers: tuple[int, ...]
+    data: tuple[tuple[str, str], ...] | None = None
+    """What is posted; ``None``: a GET."""
+
+
+def get(path: str, *answers: int) -> Route:
+    return Route(path, answers)
+
+
+def post(path: str, *answers: int, **data: str) -> Route:
+    return Route(path, answers, tuple(data.items()))
+
+
+def everybody(path: str, status: int = 200) -> Route:
+    return get(path, *(status,) * 6)
+
+
+def signed_in(path: str, status: int = 200) -> Route:
+    return get(path, 302, *(status,) * 5)
+
+
+def readers(path: str, status: int = 200) -> Route:
+    """Approvers, auditors and operators, in the admin pages."""
+    return get(path, 302, 403, 403, status, status, status)
+
+
+def overseers(path: str, status: int = 200) -> Route:
+    """Auditors and operators alone."""
+    return get(path, 302, 403, 403, 403, status, status)
+
+
+REQUEST = {
+    "account": "payments-dev",
+    "permission_set": "PowerUserAccess",
+    "duration": "1h",
+    "reason": "Incident",
+    "ticket_id": "",
+    "submission_id": "form",
+}
+ABSENT = "00000000-0000-4000-8000-000000000000"
+
+ROUTES: dict[str, list[Route]] = {
+    # health
+    "healthz": [everybody("/healthz")],
+    "readyz": [everybody("/readyz", 503)],
+    "metrics": [get("/metrics", 403, 403, 403, 403, 200, 200)],
+    # identity
+    "sign_in": [get("/sign-in/", 200, 302, 302, 302, 302, 302)],
+    "sign_out": [everybody("/sign-out/", 405), post("/sign-out/", *(302,) * 6)],
+    "signed_out": [everybody("/signed-out/")],
+    # portal
+    "home": [signed_in("/")],
+    "new": [signed_in("/requests/new/")],
+    "new_aws_account": [
+        signed_in("/requests/new/aws_account/?account=payments-dev"),
+        post("/requests/new/aws_account/", 302, 403, 302, 403, 403, 403, **REQUEST),
+        post("/requests/new/aws_account/", 302, 403, 302, 403, 403, 403, **REQUEST, status="ACTIVE", requested_by="bob@example.com"),
+        post("/requests/new/aws_account/", 302, *(422,) * 5, reason=""),
+    ],
+    "preview_aws_account": [
+        signed_in("/requests/new/aws_account/preview/?account=payments-dev&permission_set=PowerUserAccess&duration=1h"),
+        post("/requests/new/aws_account/preview/", 302, *(405,) * 5),
+    ],
+    "search_accounts": [signed_in("/requests/new/aws_account/accounts/?account=pay")],
+    "search_permission_sets": [signed_in("/requests/new/aws_account/permission-sets/?permission_set=po")],
+    "request": [
+        get("/requests/{pending}/", 302, 404, 200, 200, 200, 200),
+        get("/requests/{active}/", 302, 404, 200, 404, 200, 200),
+        signed_in(f"/requests/{ABSENT}/", 404),
+    ],
+    "request_live": [get("/requests/{active}/live/", 302, 404, 200, 404, 200, 200)],
+    "extend": [
+        get("/requests/{active}/extend/", 302, 404, 200, 404, 302, 302),
+        post("/requests/{active}/extend/", 302, 404, 302, 404, 403, 403, duration="2h", submission_id="longer"),
+    ],
+    "verb": [
+        get("/requests/{pending}/approve/", 302, 404, 302, 200, 302, 302),
+        post("/requests/{pending}/approve/", 302, 404, 403, 302, 403, 403),
+        post("/requests/{pending}/approve/", 302, 404, 403, 302, 403, 403, actor="sam@example.com", status="ACTIVE"),
+        post("/requests/{pending}/deny/", 302, 404, 403, 302, 403, 403, reason="no"),
+        post("/requests/{pending}/cancel/", 302, 404, 302, 403, 403, 403),
+        post("/requests/{active}/end/", 302, 404, 302, 404, 403, 302),
+        post("/requests/{pending}/retry/", 302, 404, 409, 409, 409, 409),
+        signed_in("/requests/{mine}/nothing/", 404),
+    ],
+    "approvals_tally": [signed_in("/fragments/approvals/")],
+    # console
+    "console_explain": [readers("/admin/rules/explain/")],
+    "console_chain": [overseers("/admin/audit/chain/?entity=request%23{active}")],
+    "console_requests": [
+        readers("/admin/requests/"),
+        readers("/admin/requests/?cursor=forged", 400),
+        overseers("/admin/requests/?pattern=active"),
+        overseers("/admin/requests/?pattern=stuck"),
+    ],
+    "console_requests_detail": [
+        readers("/admin/requests/{pending}/"),
+        get("/admin/requests/{active}/", 302, 403, 403, 404, 200, 200),
+        readers("/admin/requests/nothing/", 404),
+    ],
+    "console_requests_history": [readers("/admin/requests/{pending}/history/")],
+    "console_requests_operate": [
+        readers("/admin/requests/{pending}/do/approve/", 405),
+        post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 200, 403, 403),
+        post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 302, 403, 403, confirmed="yes"),
+        post("/admin/requests/{pending}/do/deny/", 302, 403, 403, 302, 403, 403, confirmed="yes", reason="no"),
+        post("/admin/requests/{active}/do/end/", 302, 403, 403, 404, 403, 302, confirmed="yes"),
+        post("/admin/requests/{active}/do/retry/", 302, 403, 403, 404, 409, 409, confirmed="yes"),
+    ],
+    "console_requests_bulk": [
+        post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}"),
+        post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}", confirmed="yes"),
+    ],
+}
+for resource, key in (("assignments", "{assignment}"), ("rules", "{rule}")):
+    ROUTES[f"console_{resource}_detail"] = [overseers(f"/admin/{resource}/{key}/")]
+    ROUTES[f"console_{resource}_history"] = [overseers(f"/admin/{resource}/{key}/history/")]
+    ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 403, 404, 404)]
+# Lists without pages of their own for a row.
+for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permission-sets", "{permission_set}")):
+    ROUTES[f"console_{resource}_detail"] = [readers(f"/admin/{resource}/{key}/", 404)]
+    ROUTES[f"console_{resource}_history"] = [readers(f"/admin/{resource}/{key}/history/", 404)]
+    ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 404, 404, 404)]
+for resource in ("assignments", "rules", "audit", "accounts", "permission-sets"):
+    ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/")]
+    ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]
+# The framework's own pages inside the admin site.
+ROUTES |= {
+    "admin:index": [readers("/admin/")],
+    "admin:login": [everybody("/admin/login/", 302)],
+    "admin:logout": [post("/admin/logout/", 302, 403, 403, 302, 302, 302)],
+    "admin:password_change": [readers("/admin/password_change/")],
+    "admin:password_change_done": [readers("/admin/password_change/done/")],
+    "admin:autocomplete": [readers("/admin/autocomplete/", 403)],
+    "admin:jsi18n": [readers("/admin/jsi18n/")],
+    "admin:view_on_site": [readers("/admin/r/1/1/", 404)],
+    "admin:app_list": [get("/admin/auth/", 302, 403, 403, 404, 200, 200)],
+    "admin:": [readers("/admin/nothing/", 404)],
+}
+for model in ("auth/user", "sessions/session", "django_q/schedule", "django_q/success", "django_q/failure", "django_q/ormq"):
+    name = f"admin:{model.replace('/', '_')}"
+    found = 200 if model == "auth/user" else 302
+    ROUTES[f"{name}_changelist"] = [overseers(f"/admin/{model}/")]
+    ROUTES[f"{name}_add"] = [readers(f"/admin/{model}/add/", 403)]
+    ROUTES[f"{name}_delete"] = [readers(f"/admin/{model}/{{user}}/delete/", 403)]
+    ROUTES[f"{name}_change"] = [overseers(f"/admin/{model}/{{user}}/change/", found)]
+    # Without a record of that key the framework leads back to the index.
+    ROUTES[f"{name}_history"] = [
+        overseers(f"/admin/{model}/{{user}}/history/") if found == 200 else readers(f"/admin/{model}/1/history/", 302)
+    ]
+    ROUTES[f"admin:{model}/"] = [readers(f"/admin/{model}/{{user}}/", 302)]
+
+
+def names_of(resolver: URLResolver, namespace: str = "", prefix: str = "") -> Iterator[str]:
+    """The name of every route; the admin's unnamed redirects by their path."""
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            space = f"{namespace}{entry.namespace}:" if entry.namespace else namespace
+            yield from names_of(entry, space, prefix + str(entry.pattern))
+        elif isinstance(entry, URLPattern):
+            is_ours = entry.name is not None and (entry.name.startswith("console_") or not namespace)
+            path = prefix.removeprefix("admin/") if entry.pattern.regex.pattern.startswith("^(?P<object_id>") else ""
+            yield entry.name or "" if is_ours else f"{namespace}{entry.name or path}"
+
+
+def test_every_route_is_in_the_table() -> None:
+    assert sorted(set(names_of(get_resolver()))) == sorted(ROUTES)
+
+
+@dataclass
+class Scene:
+    """A pending and an active request of Alice, made anew after every route that changes something."""
+
+    story: Story
+    pending: AccessRequest
+    active: AccessRequest
+
+    def keys(self) -> dict[str, str]:
+        (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
+        user, _ = get_user_model().objects.get_or_create(username="sam@example.com")
+        return {
+            "pending": self.pending.request_id,
+            "mine": self.pending.request_id,
+            "active": self.active.request_id,
+            "assignment": KeyConverter().to_url(assignment.assignment_id),
+            "rule": "prod-readonly",
+            "event": KeyConverter().to_url(f"request#{self.active.request_id}"),
+            "account": self.story.twin.accounts["payments-dev"],
+            "permission_set": KeyConverter().to_url(self.story.twin.permission_sets["PowerUserAccess"]),
+            "user": str(user.pk),
+        }
+
+
+def prepare(story: Story) -> Scene:
+    story.start_over()
+    return Scene(story, story.ask_for_prod(), story.carry_out(story.ask(seconds=3600)))
+
+
+def sign_in(name: str) -> Client:
+    client = Client()
+    if name != "anonymous":
+        email = f"{name}@example.com"
+        client.force_login(get_user_model().objects.get_or_create(username=email, defaults={"email": email})[0])
+    return client
+
+
+def send(client: Client, route: Route, keys: dict[str, str]) -> int:
+    path = route.path.format(**keys)
+    if route.data is None:
+        return client.get(path).status_code
+    return client.post(path, {name: value.format(**keys) for name, value in route.data}).status_code
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_everybody_may_what_the_table_says_and_no_more(story: Story, who: str) -> None:
+    wrong: list[str] = []
+    scene = prepare(story)
+    for name, routes in ROUTES.items():
+        for route in routes:
+            status = send(sign_in(who), route, scene.keys())
+            expected = route.answers[PEOPLE.index(who)]
+            if status != expected:
+                wrong.append(f"{name}: {'GET' if route.data is None else 'POST'} {route.path} gave {status}, not {expected}")
+            if route.data is not None:
+                scene = prepare(story)
+    assert wrong == [], json.dumps(wrong, indent=1)
+
+
+def test_status_and_actor_fields_of_a_form_count_for_nothing(story: Story) -> None:
+    alice = sign_in("alice")
+    forged = {**REQUEST, "account": "payments-prod", "permission_set": "ReadOnlyAccess", "ticket_id": "CHG-1"}
+    alice.post("/requests/new/aws_account/", {**forged, "status": "ACTIVE", "approval_required": "false", "decided_by": "bob@example.com"})
+
+    (asked,) = story.pending_of("alice@example.com")
+    assert (asked.status, asked.decided_by, asked.requested_by) == (Status.PENDING, "", "alice@example.com")
+    sign_in("bob").post(f"/requests/{asked.request_id}/approve/", {"actor": "sam@example.com", "decided_by": "sam@example.com"})
+    assert story.now_of(asked).decided_by == "bob@example.com"
+
+
+@pytest.mark.parametrize("path", ["/requests/{pending}/approve/", "/admin/requests/{pending}/do/approve/", "/sign-out/"])
+def test_a_post_without_its_token_is_refused(story: Story, path: str) -> None:
+    scene = prepare(story)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(get_user_model().objects.get_or_create(username="bob@example.com", defaults={"email": "bob@example.com"})[0])
+
+    response = client.post(path.format(**scene.keys()), {"confirmed": "yes"})
+
+    assert response.status_code == 403
+    assert story.now_of(scene.pending).status is Status.PENDING
+
+
+def test_a_cursor_of_another_list_is_refused(story: Story) -> None:
+    for number in range(30):
+        story.ask_for_prod(seconds=3600 + number)
+    olga = sign_in("olga")
+    page = olga.get("/admin/requests/?pattern=pending")
+    (cursor,) = parse_qs(urlsplit(page.context["next_url"]).query)["cursor"]
+
+    assert olga.get("/admin/requests/", {"pattern": "pending", "cursor": cursor}).status_code == 200
+    assert olga.get("/admin/requests/", {"pattern": "active", "cursor": cursor}).status_code == 400
+    assert olga.get("/admin/requests/", {"pattern": "pending", "cursor": cursor[:-4] + "AAAA"}).status_code == 400
