@@ -52,8 +52,6 @@ INSTALLED_APPS = [
     "django_q",
     "django_htmx",
     "django_structlog",
-    "crispy_forms",
-    "crispy_bootstrap5",
     "lucide",
     "csp",
 ]
@@ -126,9 +124,6 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-
-CRISPY_ALLOWED_TEMPLATE_PACKS = "bootstrap5"
-CRISPY_TEMPLATE_PACK = "bootstrap5"
 
 # Strict: nothing inline, nothing from elsewhere.
 CONTENT_SECURITY_POLICY = {
