@@ -28,7 +28,8 @@ _FLAGS = [
 ]
 _TELL_POLICY_VIOLATIONS = """
 addEventListener("securitypolicyviolation", (event) => {
-  console.error(`Content-Security-Policy: ${event.violatedDirective} stopped ${event.blockedURI} in ${event.sourceFile}:${event.lineNumber}`);
+  const { violatedDirective, blockedURI, sourceFile, lineNumber } = event;
+  console.error(`Content-Security-Policy: ${violatedDirective} stopped ${blockedURI} in ${sourceFile}:${lineNumber}`);
 });
 """
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / "screenshots"
 SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
-SCHEMES = ("light", "dark")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # Also the frame after: a change of colours is drawn a moment after it was ordered.
 _SETTLED = """
 (scheme) => document.readyState === "complete"

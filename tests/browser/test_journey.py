@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looks import look_at
+from tests.browser.keyboard import press, tab_to, write
+from tests.browser.looks import SCREENSHOTS, look_at
 from tests.browser.people import A_REQUEST, at_the_portal, fill_in, is_same_page, mark, preview, send, state
 from tests.browser.running import RunningPortal, portal_in
 from tests.fixtures_browser import Desk
@@ -101,3 +101,101 @@ def lateness_on(page: Page) -> float:
     told = re.search(r"Lateness\s*([\d.]+) s after the end", receipts.inner_text())
     assert told is not None, receipts.inner_text()
     return float(told.group(1))
+
+
+def test_the_journey_by_keyboard_alone(portal: RunningPortal, desk: Desk) -> None:
+    alice, bob = (sign_in_by_keyboard(desk, portal, name) for name in ("alice", "bob"))
+
+    tab_to(alice, "Request access")
+    press(alice, "Enter")
+    expect(alice.get_by_role("heading", name="Request access")).to_be_visible()
+    tab_to(alice, "AWS account .*")
+    press(alice, "Enter")
+    expect(alice.get_by_role("heading", name="Request access to an AWS account")).to_be_visible()
+    choose_by_keyboard(alice, "Account", "payments-p", "payments-prod")
+    choose_by_keyboard(alice, "Permission set", "reado", "ReadOnlyAccess")
+    tab_to(alice, "30 min")
+    press(alice, "Enter")
+    expect(alice.get_by_label("For how long")).to_have_value("30m")
+    tab_to(alice, "Ticket .*")
+    write(alice, "CHG-4712")
+    expect(preview(alice)).to_contain_text("Needs one approval")
+    tab_to(alice, "Why")
+    write(alice, "Asked without a mouse")
+    tab_to(alice, "Send request")
+    press(alice, "Enter")
+    alice.wait_for_url(A_REQUEST)
+
+    approve_by_keyboard(bob, "Asked without a mouse")
+    expect(state(alice)).to_have_text("Active", timeout=_GRANT_MS)
+
+    tab_to(alice, "End now")
+    press(alice, "Enter")
+    expect(alice.get_by_role("dialog")).to_be_visible()
+    press(alice, "Escape")
+    expect(alice.get_by_role("dialog")).to_be_hidden()
+    expect(alice.get_by_role("link", name="End now")).to_be_focused()
+    press(alice, "Enter")
+    expect(alice.get_by_role("dialog")).to_be_visible()
+    tab_to(alice, "End now")
+    press(alice, "Enter")
+    expect(state(alice)).to_have_text("Ended", timeout=_GRANT_MS)
+
+
+def sign_in_by_keyboard(desk: Desk, portal: RunningPortal, name: str) -> Page:
+    page = desk.sit_down(base_url=portal.url).new_page()
+    page.goto("/")
+    expect(page.get_by_label("E-mail address")).to_be_focused()
+    write(page, f"{name}@example.com")
+    tab_to(page, "Password")
+    write(page, portal.password)
+    press(page, "Enter")
+    expect(page.get_by_role("heading", name="My access")).to_be_visible()
+    return page
+
+
+def choose_by_keyboard(page: Page, label: str, typed: str, wanted: str) -> None:
+    tab_to(page, label)
+    write(page, typed)
+    options = page.get_by_role("listbox", name=re.compile(label)).get_by_role("option")
+    # The part that fits is marked: the list is the answer to all that was typed.
+    expect(options.locator("mark").first).to_have_text(re.compile(typed, re.IGNORECASE))
+    place = [words.split()[0] for words in options.all_inner_texts()].index(wanted)
+    press(page, *["ArrowDown"] * (place + 1))
+    expect(options.nth(place)).to_have_attribute("aria-selected", "true")
+    press(page, "Enter")
+    expect(page.get_by_role("combobox", name=label)).to_have_value(wanted)
+
+
+def approve_by_keyboard(page: Page, reason: str) -> None:
+    page.reload()
+    expect(page.get_by_role("link", name=re.compile(r"Approvals \d"))).to_be_visible()
+    tab_to(page, r"Approvals \d")
+    press(page, "Enter")
+    row = page.get_by_role("row").filter(has_text=reason)
+    expect(row).to_be_visible()
+    tab_to(page, "Approve")
+    expect(row.get_by_role("button", name="Approve")).to_be_focused()
+    press(page, "Enter")
+    expect(row).to_have_count(0)
+
+
+def test_without_javascript_a_request_is_sent_seen_and_ended(portal: RunningPortal, desk: Desk) -> None:
+    alice = at_the_portal(desk, portal, "alice", javascript=False)
+    fill_in(alice, account="payments-dev", permission_set="ReadOnlyAccess", duration="5m", reason="Scripts are off here")
+    alice.get_by_role("button", name="Show what will happen").click()
+    expect(preview(alice)).to_contain_text("Approved at once")
+    alice.screenshot(path=SCREENSHOTS / "no-javascript-form.png", full_page=True)
+
+    send(alice)
+    expect(alice.get_by_role("heading", name="payments-dev · ReadOnlyAccess")).to_be_visible()
+    expect(state(alice)).to_have_text(re.compile("Being granted|Active"))
+    address = alice.url
+    alice.goto("/")
+    alice.get_by_role("link", name="payments-dev · ReadOnlyAccess").first.click()
+    expect(alice).to_have_url(address)
+
+    alice.get_by_role("link", name="End now").click()
+    alice.get_by_role("button", name="End now").click()
+    expect(alice.get_by_text("It is being ended.")).to_be_visible()
+    alice.screenshot(path=SCREENSHOTS / "no-javascript-request.png", full_page=True)
