@@ -32,7 +32,7 @@ class Row:
     held_by: int
 
 
-def open_row(request: AccessRequest, *, actor: Actor, names: Names, siblings: int, now: datetime) -> Row:
+def open_row(request: AccessRequest, *, actor: Actor, names: Names, book: queries.ApproverBook, siblings: int, now: datetime) -> Row:
     """A request that is waiting or active. ``siblings``: how many active requests hold the same thing, itself included."""
     is_pending = request.status is Status.PENDING
     return Row(
@@ -41,8 +41,8 @@ def open_row(request: AccessRequest, *, actor: Actor, names: Names, siblings: in
         title=queries.describe(request=request).title,
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
-        approvers=queries.approvers_of(request=request) if is_pending else None,
-        verbs=queries.verbs_for(request=request, actor=actor, now=now),
+        approvers=queries.approvers_of(request=request, book=book) if is_pending else None,
+        verbs=queries.verbs_for(request=request, actor=actor, now=now, book=book),
         aws_url=aws_url(request, now),
         again_url="",
         held_by=siblings,

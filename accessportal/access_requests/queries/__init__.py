@@ -20,9 +20,10 @@ from accessportal.access_requests.queries.lists import (
 )
 from accessportal.access_requests.queries.one import approvers_of, can, describe, get, verbs_for
 from accessportal.access_requests.queries.previews import explain, preview
-from accessportal.access_requests.queries.rights import is_approver_anywhere
+from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere
 
 __all__ = [
+    "ApproverBook",
     "approvers_of",
     "can",
     "count_waiting_for",

@@ -41,9 +41,9 @@ def get(*, request_id: str, actor: Actor) -> AccessRequest:
     return request
 
 
-def approvers_of(*, request: AccessRequest) -> Approvers:
-    """Who may decide the request now, without those who may not because it is their own."""
-    return ApproverBook().of_request(request)
+def approvers_of(*, request: AccessRequest, book: ApproverBook | None = None) -> Approvers:
+    """Who may decide the request now, without those who may not because it is their own. One ``book`` serves a whole page."""
+    return (book or ApproverBook()).of_request(request)
 
 
 def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
@@ -51,9 +51,9 @@ def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime) -> De
     return _CHECKS[verb](request, actor, standing_of(request, actor), now)
 
 
-def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime) -> frozenset[str]:
-    """Every verb that ``actor`` may do to ``request`` now."""
-    standing = standing_of(request, actor)
+def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: ApproverBook | None = None) -> frozenset[str]:
+    """Every verb that ``actor`` may do to ``request`` now. One ``book`` serves a whole page."""
+    standing = standing_of(request, actor, book=book)
     return frozenset(verb for verb, check in _CHECKS.items() if check(request, actor, standing, now).allowed)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import AccessRequest, Described
+from accessportal.access_requests.states import AccessRequest, Described, Status
 from accessportal.audit import queries as audit
 from accessportal.catalog import queries as catalog
 from accessportal.console.context import Context, context_of
@@ -297,8 +297,9 @@ class Requests(Resource):
         return [operation for operation in self.operations if operation.name in verbs]
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
-        recent = queries.recent_of(subject_ids={request.subject_id for request in items}, actor=ask.actor, limit=_CONTEXT_DEPTH)
-        return [_row(request, recent[request.subject_id], ask) for request in items]
+        deciding = {request.subject_id for request in items if request.status is Status.PENDING}
+        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, limit=_CONTEXT_DEPTH) if deciding else {}
+        return [_row(request, recent.get(request.subject_id), ask) for request in items]
 
     def details(self, record: AccessRequest, ask: Ask) -> dict[str, Any]:
         others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, cursor=None, limit=_CONTEXT_DEPTH)
@@ -320,8 +321,8 @@ class Requests(Resource):
         raise InvalidRequest(_suggest(text), code="nothing_found", field="find")
 
 
-def _row(request: AccessRequest, recent: Page[AccessRequest], ask: Ask) -> Row:
-    context = context_of(request, recent.items, now=ask.now, is_all=recent.next_cursor is None)
+def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask) -> Row:
+    context = context_of(request, recent.items, now=ask.now, is_all=recent.next_cursor is None) if recent else None
     return Row(request.request_id, request, Seen(queries.describe(request=request), context))
 
 

@@ -51,9 +51,11 @@ def _current(actor: Actor) -> tuple[AccessRequest, ...]:
 
 
 def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
-    names = Names()
+    names, book = Names(), queries.ApproverBook()
     holders = Counter((one.account_id, one.permission_set) for one in current if one.status is Status.ACTIVE)
-    rows = [open_row(one, actor=actor, names=names, siblings=holders[one.account_id, one.permission_set], now=now) for one in current]
+    rows = [
+        open_row(one, actor=actor, names=names, book=book, siblings=holders[one.account_id, one.permission_set], now=now) for one in current
+    ]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
         "active": [row for row in rows if row.request.status is Status.ACTIVE],

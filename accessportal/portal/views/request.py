@@ -42,8 +42,8 @@ def live(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
 
 def _context(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any]:
     described = queries.describe(request=found)
-    names = Names()
-    verbs = queries.verbs_for(request=found, actor=actor, now=now)
+    names, book = Names(), queries.ApproverBook()
+    verbs = queries.verbs_for(request=found, actor=actor, now=now, book=book)
     is_pending = found.status is Status.PENDING
     return {
         "access_request": found,
@@ -53,7 +53,7 @@ def _context(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
         "buttons": allowed(verbs),
-        "approvers": queries.approvers_of(request=found) if is_pending else None,
+        "approvers": queries.approvers_of(request=found, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
         "story": tell(queries.history(request=found), names),
