@@ -1,4 +1,4 @@
-"""What each action costs in DynamoDB, at one size of the table."""
+"""What each action and each page costs in DynamoDB, at one size of the table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import reverse
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
@@ -40,6 +44,7 @@ def measure_all(*, accounts: list[str]) -> Iterator[tuple[str, Measured]]:
     for name, read in _pages(accounts[0]).items():
         yield name, _measured([read] * _TIMES)
     yield from _life(itertools.cycle(accounts))
+    yield from _whole_pages(itertools.cycle(accounts))
 
 
 def _pages(account: str) -> dict[str, Callable[[], object]]:
@@ -83,6 +88,43 @@ def _life(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
     for request in waiting[:_TIMES]:
         _end(request)
         assert _carry_out(request).status is Status.REVOKED
+
+
+def _whole_pages(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
+    """Addresses through the whole of Django, for somebody who holds five accesses and waits for five."""
+    held = [submit("PowerUserAccess", next(accounts)) for _ in range(5)]
+    waiting = [submit("AdministratorAccess", next(accounts)) for _ in range(5)]
+    requests = reverse("admin:console_requests")
+    pages = {
+        "GET / (5 held, 5 waiting)": (BUSY, reverse("home")),
+        "GET request, waiting": (BUSY, reverse("request", args=[waiting[0].request_id])),
+        "GET approvals tally": (BOB, reverse("approvals_tally")),
+        "GET admin queue": (BOB, f"{requests}?pattern=waiting"),
+        "GET admin pending": (OLGA, f"{requests}?pattern=pending"),
+        "GET admin active": (OLGA, f"{requests}?pattern=active"),
+        "GET admin stuck": (OLGA, f"{requests}?pattern=stuck"),
+        "GET admin by person": (OLGA, f"{requests}?pattern=person&q={BUSY.name}"),
+        "GET admin request": (BOB, reverse("admin:console_requests_detail", args=[waiting[0].request_id])),
+    }
+    for name, (actor, address) in pages.items():
+        yield name, _measured([partial(_get, _client_of(actor), address)] * _TIMES)
+    for request in [*held, *waiting]:
+        verb = operations.end if request.status is Status.ACTIVE else operations.cancel
+        verb(request_id=request.request_id, actor=BUSY, now=CLOCK.now())
+    for request in held:
+        _carry_out(request)
+
+
+def _client_of(actor: Actor) -> Client:
+    user, _ = get_user_model().objects.get_or_create(username=actor.name, defaults={"email": actor.name})
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _get(client: Client, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 200, (address, answer.status_code)
 
 
 def submit(permission_set: str, account: str) -> AccessRequest:

@@ -1,6 +1,6 @@
 """How late access is taken back: many accesses end within some minutes, with default settings, worked on as in production.
 
-    make bench-lateness MINUTES=10
+    python tools/dynamodb_local.py python -m benchmarks.lateness --minutes 10
 
 Worker processes take tasks from one queue, as django-q2's do; a tick is queued every minute, up to 30 s late, as its scheduler
 does. The twin answers as IAM Identity Center: jobs of two seconds, at most 20 calls a second, 10 open creations.
