@@ -17,6 +17,6 @@ os.environ.update(
 )
 os.environ.pop("AWS_ENDPOINT_URL", None)
 
-from accessportal.settings import *  # noqa: F403, E402
+from accessportal.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
