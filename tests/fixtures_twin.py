@@ -134,11 +134,7 @@ def small_world(front: IdentityCenterTwin, clock: FakeClock) -> Twin:
     units = {"/": root}
     accounts = {"management": MANAGEMENT_ACCOUNT}
     for name, (path, tags) in ACCOUNTS.items():
-        unit = _unit(organizations, units, path)
-        pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
-        made = organizations.create_account(AccountName=name, Email=f"{name}@example.com", Tags=pairs)
-        accounts[name] = made["CreateAccountStatus"]["AccountId"]
-        organizations.move_account(AccountId=accounts[name], SourceParentId=root, DestinationParentId=unit)
+        accounts[name] = create_account(organizations, units, name, path, tags)
     instance = sso.list_instances()["Instances"][0]
     sets = {}
     for name, session in PERMISSION_SETS.items():
@@ -147,13 +143,22 @@ def small_world(front: IdentityCenterTwin, clock: FakeClock) -> Twin:
         )
         sets[name] = made["PermissionSet"]["PermissionSetArn"]
     store = instance["IdentityStoreId"]
-    users = {email: _user(identity_store, store, email, name) for email, name in PEOPLE.items()}
+    users = {email: create_user(identity_store, store, email, name) for email, name in PEOPLE.items()}
     groups = {}
     for path, members in GROUPS.items():
         groups[path] = identity_store.create_group(IdentityStoreId=store, DisplayName=path, Description=f"Group {path}")["GroupId"]
         for email in members:
             identity_store.create_group_membership(IdentityStoreId=store, GroupId=groups[path], MemberId={"UserId": users[email]})
     return Twin(front, clock, sso, organizations, identity_store, instance["InstanceArn"], store, accounts, sets, users, groups, units)
+
+
+def create_account(organizations: OrganizationsClient, units: dict[str, str], name: str, path: str, tags: dict[str, str]) -> str:
+    """Its id. Organizational units on the way that are not in ``units`` yet are made and added."""
+    pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+    made = organizations.create_account(AccountName=name, Email=f"{name}@example.com", Tags=pairs)
+    account_id = made["CreateAccountStatus"]["AccountId"]
+    organizations.move_account(AccountId=account_id, SourceParentId=units["/"], DestinationParentId=_unit(organizations, units, path))
+    return account_id
 
 
 def _unit(organizations: OrganizationsClient, units: dict[str, str], path: str) -> str:
@@ -164,7 +169,7 @@ def _unit(organizations: OrganizationsClient, units: dict[str, str], path: str) 
     return units[path]
 
 
-def _user(identity_store: IdentityStoreClient, store: str, email: str, name: str) -> str:
+def create_user(identity_store: IdentityStoreClient, store: str, email: str, name: str) -> str:
     given, _, family = name.partition(" ")
     return identity_store.create_user(
         IdentityStoreId=store,

@@ -1,0 +1,134 @@
+"""A busy day at the portal, served from this process at the story's own time, and people signed in at their desks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from playwright.sync_api import Page
+from pytest_django.live_server_helper import LiveServer
+
+from accessportal.access_requests import store
+from accessportal.access_requests.states import AccessRequest
+from accessportal.audit.states import Draft
+from accessportal.catalog.operations import sync_catalog
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole
+from accessportal.kernel.actors import person, system
+from tests.fixtures_browser import Desk
+from tests.fixtures_story import Story
+from tests.fixtures_twin import create_account, create_user
+
+OpenAs = Callable[[str], Page]
+
+_SETUP = system("setup")
+_MAXIMILIANA = "maximiliana.featherstonehaugh-cholmondeley@platform-engineering.example.com"
+_LONG_ACCOUNT = "a-very-long-account-name-that-somebody-thought-was"
+_LONG_PATH = "/Workloads/Prod/Payments/Europe/Central/Legacy/Systems"
+_LONG_REASON = "Averyveryverylongreasonwithoutanyblankswhatsoever" * 5 + " and then words that explain why. " * 6
+_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class BusyDay:
+    """One request of Alice's in every state that a page shows differently."""
+
+    story: Story
+    lapsed: AccessRequest
+    ended: AccessRequest
+    denied: AccessRequest
+    cancelled: AccessRequest
+    active: AccessRequest
+    shared: AccessRequest
+    granting: AccessRequest
+    stuck: AccessRequest
+    waiting: AccessRequest
+    half_approved: AccessRequest
+
+
+@pytest.fixture
+def busy_day(story: Story) -> BusyDay:
+    """Long names, long words and more rows than a page holds among them."""
+    _newcomers(story)
+    lapsed = story.ask_for_prod()
+    story.clock.advance(25 * _HOUR)
+    ended = story.approve(story.ask_for_prod(seconds=600))
+    story.carry_out(ended)
+    story.clock.advance(900)
+    story.tick()
+    story.tick()
+    denied, cancelled = story.deny(story.ask_for_prod()), story.cancel(story.ask_for_prod())
+    active = story.approve(story.ask_for_prod(seconds=8 * _HOUR))
+    first = story.ask(seconds=4 * _HOUR)
+    for request in (active, first):
+        story.carry_out(request)
+    story.clock.advance(2 * _HOUR)
+    shared = story.ask(seconds=600)
+    story.carry_out(shared)
+    for number in range(26):
+        story.ask(
+            account=_LONG_ACCOUNT, permission_set="ReadOnlyAccess", reason=f"Look {number}", ticket="CHG-1", actor=person(_MAXIMILIANA)
+        )
+    story.ask(
+        account=_LONG_ACCOUNT,
+        permission_set="PowerUserAccess",
+        reason=_LONG_REASON,
+        ticket="CHG-99887766554433221100",
+        actor=person(_MAXIMILIANA),
+    )
+    waiting = story.ask_for_prod(seconds=2 * _HOUR)
+    half_approved = story.approve(
+        story.ask(account="payments-prod", seconds=4 * _HOUR, reason="Reconcile the failed payouts"), actor=story.sam
+    )
+    stuck, granting = story.ask(reason="Stuck for a while"), story.ask(permission_set="ReadOnlyAccess", reason="Read the logs")
+    story.clock.advance(60)
+    _delay(story, stuck)
+    return BusyDay(story, lapsed, ended, denied, cancelled, active, shared, granting, stuck, waiting, half_approved)
+
+
+def _newcomers(story: Story) -> None:
+    now = story.clock.now()
+    directory.create_person(
+        email=_MAXIMILIANA, name="Maximiliana Featherstonehaugh-Cholmondeley von und zu Wolfenstein", actor=_SETUP, now=now
+    )
+    directory.grant_membership(email=_MAXIMILIANA, group_id="/engineering/payments", role=GroupRole.CONTRIBUTOR, actor=_SETUP, now=now)
+    twin = story.twin
+    create_user(twin.identity_store, twin.identity_store_id, _MAXIMILIANA, "Maximiliana Featherstonehaugh-Cholmondeley")
+    tags = {"env": "prod", "owner": "payments-platform-team", "cost-centre": "4711-0815-EMEA"}
+    create_account(twin.organizations, twin.organizational_units, _LONG_ACCOUNT, _LONG_PATH, tags)
+    sync_catalog(now=now, clock=story.clock)
+
+
+def _delay(story: Story, request: AccessRequest) -> None:
+    """As after some attempts that met a busy Identity Center."""
+    error = "ConflictException: another operation on this account and permission set is under way; IAM Identity Center asks to try later"
+    store.change(
+        story.now_of(request),
+        store.set_work_due(story.clock.now() + timedelta(seconds=90), attempts=4, error=error),
+        draft=Draft("request.work_delayed", request.subject_id, {"work": "GRANT", "error": "conflict", "attempts": 4}),
+        actor=system("tick"),
+        now=story.clock.now(),
+    )
+
+
+@pytest.fixture
+def open_as(desk: Desk, live_server: LiveServer, story: Story) -> OpenAs:
+    """``open_as("bob")`` is an empty page of a browser in which Bob is signed in; ``open_as("")`` of one in which nobody is."""
+
+    def open_page(name: str) -> Page:
+        context = desk.sit_down(base_url=live_server.url)
+        context.clock.set_fixed_time(story.clock.now())
+        if name:
+            email = f"{name}@example.com"
+            user, _ = get_user_model().objects.get_or_create(username=email, defaults={"email": email})
+            client = Client()
+            client.force_login(user)
+            # Without an end of its own: the browser lives in the real time, the story does not.
+            context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
+        return context.new_page()
+
+    return open_page

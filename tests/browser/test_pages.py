@@ -1,0 +1,203 @@
+"""Every page, at two sizes and in both colours: axe finds nothing, nothing sticks out, and nothing complains in the console."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.auth import get_user_model
+from playwright.sync_api import Page, expect
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest
+from accessportal.kernel.errors import Unavailable
+from tests.browser.conftest import BusyDay, OpenAs
+from tests.browser.looks import look_at
+from tests.browser.people import fill_in, preview
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+
+def visit(page: Page, address: str, name: str, *, status: int = 200) -> None:
+    response = page.goto(address)
+    assert response is not None
+    assert response.status == status, address
+    expect(page.locator("h1").first).to_be_attached()
+    look_at(page, name)
+
+
+def page_of(request: AccessRequest) -> str:
+    return f"/requests/{request.request_id}/"
+
+
+def test_home_and_form(busy_day: BusyDay, open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    visit(alice, "/", "home")
+    visit(alice, "/requests/new/", "kinds")
+    visit(alice, "/requests/new/aws_account/", "form-empty")
+
+    alice.get_by_role("combobox", name="Account").press_sequentially("pay")
+    expect(alice.get_by_role("option", name=re.compile("payments-prod"))).to_be_visible()
+    alice.keyboard.press("ArrowDown")
+    look_at(alice, "form-choices")
+
+    fill_in(alice, account="payments-dev", permission_set="PowerUserAccess", duration="1h", reason="Incident 4711")
+    expect(preview(alice)).to_contain_text("You already hold this")
+    look_at(alice, "form-at-once")
+
+    alice.get_by_role("combobox", name="Account").fill("security-audit")
+    expect(preview(alice)).to_contain_text("security-accounts")
+    look_at(alice, "form-refused")
+
+    fill_in(alice, account="payments-prod", permission_set="ReadOnlyAccess", duration="forever", reason="")
+    alice.get_by_role("button", name="Send request").click()
+    expect(alice.get_by_text("Say why you need it.")).to_be_visible()
+    look_at(alice, "form-errors")
+
+
+def test_requests_in_every_state(busy_day: BusyDay, open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    for name in ("active", "shared", "granting", "stuck", "half_approved", "ended", "denied", "lapsed"):
+        visit(alice, page_of(getattr(busy_day, name)), f"request-{name.replace('_', '-')}")
+
+    visit(alice, f"{page_of(busy_day.active)}extend/", "extend")
+    visit(alice, f"{page_of(busy_day.waiting)}cancel/", "cancel-page")
+
+    alice.goto(page_of(busy_day.waiting))
+    alice.get_by_role("link", name="Cancel").click()
+    expect(alice.get_by_role("dialog")).to_contain_text("Cancel this request?")
+    look_at(alice, "cancel-sheet", full=False)
+
+
+def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
+    bob = open_as("bob")
+    visit(bob, page_of(busy_day.half_approved), "decide")
+    bob.get_by_role("link", name="Approve", exact=True).click()
+    expect(bob.get_by_role("dialog")).to_contain_text("Approve this request?")
+    look_at(bob, "approve-sheet", full=False)
+
+    visit(bob, "/admin/", "admin-of-an-approver")
+    visit(bob, "/admin/requests/", "queue")
+    boxes = bob.get_by_role("row").get_by_role("checkbox")
+    for number in (1, 2):
+        boxes.nth(number).check()
+    expect(bob.get_by_text("2 selected")).to_be_visible()
+    bob.get_by_role("button", name="Deny 2…").click()
+    expect(bob.get_by_role("heading", name="Deny 2 requests")).to_be_visible()
+    look_at(bob, "deny-many")
+    bob.get_by_role("button", name="Deny 2", exact=True).click()
+    expect(bob.get_by_role("alert")).to_be_visible()
+    look_at(bob, "deny-many-without-reason")
+    bob.get_by_label("Reason").fill("Ask the team that owns it first.")
+    bob.get_by_role("button", name="Deny 2", exact=True).click()
+    expect(bob.get_by_role("heading", name="Deny: 2 of 2 done")).to_be_visible()
+    look_at(bob, "deny-many-done")
+
+    bob.goto("/admin/requests/")
+    bob.get_by_role("row").filter(has_text="Maximiliana").first.get_by_role("button", name="Deny…").click()
+    expect(bob.get_by_role("button", name="Deny", exact=True)).to_be_visible()
+    look_at(bob, "deny-one")
+
+
+LISTS = {
+    "admin": "/admin/",
+    "requests-pending": "/admin/requests/?pattern=pending",
+    "requests-active": "/admin/requests/?pattern=active",
+    "requests-ending": "/admin/requests/?pattern=ending",
+    "requests-stuck": "/admin/requests/?pattern=stuck",
+    "requests-of-nobody": "/admin/requests/?find=nobody@example.com",
+    "requests-by-person": "/admin/requests/?pattern=person&q=alice@example.com",
+    "assignments": "/admin/assignments/",
+    "rules": "/admin/rules/",
+    "audit": "/admin/audit/",
+    "accounts": "/admin/accounts/",
+    "permission-sets": "/admin/permission-sets/",
+}
+
+
+def test_lists_of_the_administration(busy_day: BusyDay, open_as: OpenAs) -> None:
+    olga = open_as("olga")
+    for name, address in LISTS.items():
+        visit(olga, address, f"list-{name}")
+
+
+def test_details_of_the_administration(busy_day: BusyDay, open_as: OpenAs) -> None:
+    olga = open_as("olga")
+    for name in ("stuck", "half_approved", "ended"):
+        visit(olga, f"/admin{page_of(getattr(busy_day, name))}", f"detail-request-{name.replace('_', '-')}")
+    visit(olga, f"/admin{page_of(busy_day.ended)}history/?check=1", "detail-request-history")
+    visit(olga, "/admin/rules/prod-power/", "detail-rule")
+    visit(olga, f"/admin/audit/?pattern=entity&q=request%23{busy_day.ended.request_id}", "audit-of-a-request")
+
+    olga.goto("/admin/assignments/")
+    olga.get_by_role("row").nth(1).get_by_role("link").first.click()
+    expect(olga.get_by_role("heading", level=1)).to_be_visible()
+    look_at(olga, "detail-assignment")
+
+
+def test_why_and_who_can(busy_day: BusyDay, open_as: OpenAs) -> None:
+    olga = open_as("olga")
+    question = "/admin/rules/explain/?account=payments-prod&permission_set=ReadOnlyAccess"
+    visit(olga, "/admin/rules/explain/", "why-empty")
+    visit(olga, f"{question}&subject=alice@example.com&duration=2h&ticket_id=CHG-1", "why-allowed")
+    visit(olga, f"{question}&subject=mallory@example.com&duration=20h&ticket_id=", "why-refused")
+
+
+def test_pages_of_the_framework(busy_day: BusyDay, open_as: OpenAs) -> None:
+    olga = open_as("olga")
+    for name in ("auth/user", "sessions/session", "django_q/schedule"):
+        visit(olga, f"/admin/{name}/", f"framework-{name.replace('/', '-')}")
+    visit(olga, f"/admin/auth/user/{get_user_model().objects.get().pk}/change/", "framework-user")
+
+
+def test_somebody_whom_no_rule_serves(busy_day: BusyDay, open_as: OpenAs) -> None:
+    mallory = open_as("mallory")
+    visit(mallory, "/", "home-empty")
+    fill_in(mallory, account="payments-prod", permission_set="ReadOnlyAccess", duration="1h", reason="I would like to")
+    expect(preview(mallory)).to_contain_text("Not possible like this")
+    mallory.get_by_text("Why each rule says no").click()
+    look_at(mallory, "form-for-nobody")
+    mallory.get_by_role("button", name="Send request").click()
+    expect(mallory.get_by_role("alert")).to_be_visible()
+    look_at(mallory, "form-refused-when-sent")
+
+
+def test_signing_in_and_out(open_as: OpenAs) -> None:
+    nobody = open_as("")
+    visit(nobody, "/sign-in/", "sign-in")
+    nobody.get_by_label("E-mail address").fill("alice@example.com")
+    nobody.get_by_label("Password").fill("wrong")
+    nobody.get_by_role("button", name="Sign in", exact=True).click()
+    expect(nobody.get_by_role("alert")).to_be_visible()
+    look_at(nobody, "sign-in-wrong")
+
+    alice = open_as("alice")
+    alice.goto("/")
+    alice.get_by_role("button", name="Sign out").click()
+    expect(alice.get_by_role("heading", level=1)).not_to_have_text("My access")
+    look_at(alice, "signed-out")
+
+
+def test_pages_for_what_went_wrong(busy_day: BusyDay, open_as: OpenAs, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, bob = open_as("alice"), open_as("bob")
+    visit(alice, "/nothing/here/", "error-404", status=404)
+    visit(alice, "/admin/", "error-403", status=403)
+
+    bob.goto(f"{page_of(busy_day.waiting)}approve/")
+    busy_day.story.approve(busy_day.waiting, actor=busy_day.story.sam)
+    bob.get_by_role("button", name="Approve").click()
+    expect(bob.get_by_role("heading", level=1)).to_be_visible()
+    look_at(bob, "error-409")
+
+    alice.goto(f"{page_of(busy_day.half_approved)}cancel/")
+    alice.context.clear_cookies(name="csrftoken")
+    alice.get_by_role("button", name="Cancel request").click()
+    expect(alice.get_by_role("heading", level=1)).to_be_visible()
+    look_at(alice, "error-403-form-too-old")
+
+    monkeypatch.setattr(queries, "list_open", _fail)
+    visit(alice, "/", "error-503", status=503)
+
+
+def _fail(**_: object) -> None:
+    raise Unavailable("The database did not answer.", code="store_unavailable")
