@@ -20,8 +20,9 @@ from accessportal.kernel.pages import Page, every
 from accessportal.store.coordination import claim_watch
 
 TICK = system("tick")
-# Ticks come every minute, up to half a minute late; what a tick looks ahead must reach past the next one's start.
-LOOKAHEAD_SECONDS = 75.0
+# Ticks come every minute, each up to half a minute late, so the next one may start 90 s after this one; what a tick looks ahead
+# must reach past that. And the work that it begins at its last moment must end before the job is killed (150 s, jobs.schedules).
+LOOKAHEAD_SECONDS = 95.0
 _LOOK_AGAIN_SECONDS = 5.0
 _PAGE = 100
 _WATCH = "access-ends"
