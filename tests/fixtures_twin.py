@@ -24,6 +24,7 @@ from accessportal.twin.settings import TwinSettings
 if TYPE_CHECKING:
     from mypy_boto3_identitystore import IdentityStoreClient
     from mypy_boto3_organizations import OrganizationsClient
+    from mypy_boto3_organizations.type_defs import TagTypeDef
     from mypy_boto3_sso_admin import SSOAdminClient
 
     from tests.conftest import FakeClock
@@ -154,7 +155,7 @@ def small_world(front: IdentityCenterTwin, clock: FakeClock) -> Twin:
 
 def create_account(organizations: OrganizationsClient, units: dict[str, str], name: str, path: str, tags: dict[str, str]) -> str:
     """Its id. Organizational units on the way that are not in ``units`` yet are made and added."""
-    pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+    pairs: list[TagTypeDef] = [{"Key": key, "Value": value} for key, value in tags.items()]
     made = organizations.create_account(AccountName=name, Email=f"{name}@example.com", Tags=pairs)
     account_id = made["CreateAccountStatus"]["AccountId"]
     organizations.move_account(AccountId=account_id, SourceParentId=units["/"], DestinationParentId=_unit(organizations, units, path))

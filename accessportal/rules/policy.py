@@ -44,7 +44,9 @@ class _Judged:
 
     @property
     def miss(self) -> Miss:
-        return Miss(self.rule.name, tuple(finding.reason for finding in self.findings), _remedies([self]))
+        # Nobody wants to know how to be refused as well.
+        remedies = () if self.rule.effect is Effect.DENY else _remedies([self])
+        return Miss(self.rule.name, tuple(finding.reason for finding in self.findings), remedies)
 
 
 def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:

@@ -10,7 +10,11 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 document.addEventListener("htmx:afterSwap", (event) => {
   const told = event.target.querySelector?.("[data-said]") ?? event.target.closest?.("[data-said]");
   const live = document.querySelector("#live[data-title]");
-  if (live && event.target.contains(live)) document.title = live.dataset.title;
+  if (live && event.target.contains(live)) {
+    // What was said at the top told of the state before.
+    if (document.title !== live.dataset.title) document.querySelector(".messages")?.remove();
+    document.title = live.dataset.title;
+  }
   if (told) say(told.dataset.said);
 });
 

@@ -41,6 +41,7 @@ def test_from_the_form_to_the_proved_end(portal: RunningPortal, desk: Desk) -> N
     expect(state(alice)).to_have_text("Active", timeout=_GRANT_MS)
     assert is_same_page(alice)
     expect(alice).to_have_title(re.compile("^Active: payments-prod"))
+    expect(alice.get_by_text("Sent. It waits for approval.")).to_be_hidden()
     assert portal.permission_sets_held("alice@example.com", "payments-prod") == {"ReadOnlyAccess"}
     look_at(alice, "journey-granted")
 

@@ -179,6 +179,12 @@ def test_every_rule_that_did_not_decide_says_every_reason() -> None:
     assert reasons["no-security"] == ("payments-dev is in /Workloads/Dev, not below /Security",)
 
 
+def test_nobody_is_told_how_to_be_denied_as_well() -> None:
+    remedies = {miss.rule_name: miss.remedies for miss in answer(**MALLORY).misses}
+    assert remedies["no-security"] == ()
+    assert remedies["prod-readonly"]
+
+
 def test_a_stranger_learns_which_group_would_help() -> None:
     decision = answer(**MALLORY)
     assert decision.reason == "mallory@example.com is in none of the groups that may ask for PowerUserAccess on payments-dev."
