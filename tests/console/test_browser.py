@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
 from django.test import Client
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accessportal.access_requests import queries
@@ -22,19 +21,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 SignIn = Callable[[str], Client]
 OpenAs = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def chromium() -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
-        # Playwright's own loop runs in this thread; Django's guard against it does not mean us.
-        environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"),
-            args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"],
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
