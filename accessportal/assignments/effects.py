@@ -11,11 +11,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accessportal.assignments import store
-from accessportal.assignments.policy import CALL_MARGIN_SECONDS, HOLD_SECONDS, PATIENCE_SECONDS, Step, next_step, poll_gap_seconds
-from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Proof, Waiting
+from accessportal.assignments.policy import (
+    CALL_MARGIN_SECONDS,
+    HOLD_SECONDS,
+    LISTED_WITHIN_SECONDS,
+    PATIENCE_SECONDS,
+    Step,
+    next_step,
+    poll_gap_seconds,
+)
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift, Proof, Waiting
 from accessportal.audit.states import Draft
-from accessportal.aws.errors import Busy, Gone, OutsideError, Refused, Throttled
-from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, JobStatus
+from accessportal.aws.errors import Busy, Gone, OutsideError, Refused, Throttled, Transient
+from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, Job, JobStatus
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.store.coordination import reserve_slot
@@ -57,12 +65,32 @@ class SharedPace:
         return True
 
 
+class _PaceWhileHeld:
+    """The shared pace, for as long as the assignment is ours: the wait for a turn may be what uses the time up."""
+
+    def __init__(self, clock: Clock, *, held_until: datetime) -> None:
+        self._clock = clock
+        self._pace = SharedPace(clock)
+        self._last_call_at = held_until - timedelta(seconds=CALL_MARGIN_SECONDS)
+
+    def wait_for_turn(self) -> bool:
+        is_our_turn = self._pace.wait_for_turn()
+        if self._clock.now() > self._last_call_at:
+            raise _HandBack(_out_of_time(self._clock.now()))
+        return is_our_turn
+
+
 class _HandBack(Exception):
     """Stop driving for now."""
 
     def __init__(self, waiting: Waiting) -> None:
         super().__init__(waiting.reason)
         self.waiting = waiting
+
+
+class _LateCall(Exception):
+    """A call was sent by a worker that no longer held the assignment: the process, or the whole machine, had stood still
+    between its look at the clock and the call. Whoever took over may have proved the opposite before that call."""
 
 
 def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
@@ -81,8 +109,41 @@ def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) ->
         return _Driver(assignment, subject=subject, actor=actor, clock=clock, until=until).run()
     except _HandBack as stop:
         return stop.waiting
+    except _LateCall:
+        return _take_charge_again(assignment_id, subject=subject, actor=actor, clock=clock)
     finally:
         store.let_go(assignment_id, until=until)
+
+
+def _take_charge_again(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
+    """After a late call: what is proved in our records may be so no more, and nobody else would look again."""
+    _doubt(assignment_id, subject=subject, actor=actor, clock=clock)
+    give_up_at = clock.now() + timedelta(seconds=HOLD_SECONDS)
+    while True:
+        outcome = converge(assignment_id, subject=subject, actor=actor, clock=clock)
+        if isinstance(outcome, Proof) or clock.now() >= give_up_at:
+            return outcome
+        clock.sleep(max(1.0, (outcome.retry_at - clock.now()).total_seconds()))
+
+
+def _doubt(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> None:
+    """Record a settled assignment as what it may have become: absent and unclaimed as present, present as being deleted."""
+    while True:
+        assignment = store.get(assignment_id)
+        assert assignment is not None, "assignments are never deleted"
+        if assignment.state is AssignmentState.ABSENT and not assignment.is_wanted:
+            to = AssignmentState.PRESENT
+            draft = Draft("assignment.adopted", subject, {"state": to.value, "claims": [], "drift": Drift.LEFT_OVER.value})
+        elif assignment.state is AssignmentState.PRESENT:
+            to = AssignmentState.DELETING
+            draft = Draft("assignment.deleting", subject, {"state": to.value, "fence": assignment.fence + 1})
+        else:
+            return
+        try:
+            store.move(assignment, to, draft=draft, actor=actor, now=clock.now(), seats=1)
+        except store.Overtaken:
+            continue
+        return
 
 
 class _Driver:
@@ -91,8 +152,10 @@ class _Driver:
         self._subject = subject
         self._actor = actor
         self._clock = clock
-        self._give_up_at = min(until - timedelta(seconds=CALL_MARGIN_SECONDS), clock.now() + timedelta(seconds=PATIENCE_SECONDS))
-        self._center = IdentityCenter(pace=SharedPace(clock))
+        self._held_until = until
+        self._give_up_at = clock.now() + timedelta(seconds=PATIENCE_SECONDS)
+        self._center = IdentityCenter(pace=_PaceWhileHeld(clock, held_until=until))
+        self._may_have_been_sent = True
         self._polls = 0
         self._job_status = ""
         self._steps: dict[Step, Callable[[], Proof | None]] = {
@@ -129,31 +192,50 @@ class _Driver:
         except store.NoSeat:
             reason = f"{_limits.open_creations} creations are open, as many as IAM Identity Center allows"
             raise _HandBack(_wait("creations_full", reason, self._clock.now(), seconds=2)) from None
+        self._may_have_been_sent = False
 
     def _start_deleting(self) -> None:
         self._move(AssignmentState.DELETING, "assignment.deleting")
 
     def _send_create(self) -> None:
-        self._check_time()
-        called_at = self._clock.now()
         try:
-            job = self._center.create_assignment(self._target)
+            self._start_job(self._center.create_assignment)
         except Refused:
-            # Nothing was started: don't keep a place among the open creations while waiting for somebody to mend the cause.
-            self._move(AssignmentState.ABSENT, "assignment.absent", job_status="REFUSED")
+            self._give_place_back()
             raise
-        self._note_job(job.job_id, called_at)
+
+    def _give_place_back(self) -> None:
+        """A refused creation keeps no place among the open ones while it waits for somebody to mend the cause.
+
+        Nothing was started, unless an earlier call of the same intent had no answer: then only a deletion settles it.
+        """
+        if self._may_have_been_sent:
+            self._start_deleting()
+        else:
+            self._move(AssignmentState.ABSENT, "assignment.absent", job_status="REFUSED")
 
     def _send_delete(self) -> None:
-        self._check_time()
-        called_at = self._clock.now()
         try:
-            job = self._center.delete_assignment(self._target)
+            self._start_job(self._center.delete_assignment)
         except Gone:
             self._job_status = "NOT_FOUND"
             self._expect_absent()
-            return
-        self._note_job(job.job_id, called_at)
+
+    def _start_job(self, send: Callable[[AssignmentTarget], Job]) -> None:
+        self._check_time()
+        called_at = self._clock.now()
+        try:
+            job = send(self._target)
+        except Throttled:
+            raise
+        except Transient as error:
+            if self._clock.now() > self._held_until:
+                raise _LateCall from error
+            raise
+        try:
+            self._note_job(job.job_id, called_at)
+        except store.Overtaken as error:
+            raise _LateCall from error
 
     def _poll_creation(self) -> None:
         try:
@@ -170,7 +252,7 @@ class _Driver:
             self._move(AssignmentState.ABSENT, "assignment.absent", job_status="FAILED", proved=True)
             raise _HandBack(_wait("job_failed", f"IAM Identity Center could not create it: {job.reason}", self._clock.now(), is_error=True))
         else:
-            self._wait_for_job("creation")
+            self._wait_for_list("creation")
 
     def _poll_deletion(self) -> None:
         try:
@@ -196,8 +278,7 @@ class _Driver:
 
     def _expect_absent(self) -> None:
         if self._center.is_present(self._target):
-            # The list lags behind the job; only the list is proof.
-            self._wait_for_job("deletion")
+            self._wait_for_list("deletion")
             return
         self._move(AssignmentState.ABSENT, "assignment.absent", job_status=self._job_status, proved=True)
 
@@ -258,9 +339,17 @@ class _Driver:
             raise _HandBack(_wait("job_running", f"The {what} job at IAM Identity Center is still running", now, seconds=3))
         self._clock.sleep(gap)
 
+    def _wait_for_list(self, what: str) -> None:
+        """The list lags behind the job, and only the list is proof. After a minute that is no lag any more: somebody undid
+        outside what the job had done, and only a new call helps."""
+        called_at = self._assignment.called_at
+        if called_at is not None and self._clock.now() - called_at > timedelta(seconds=LISTED_WITHIN_SECONDS):
+            self._forget_job()
+        self._wait_for_job(what)
+
     def _check_time(self) -> None:
         if self._clock.now() > self._give_up_at:
-            raise _HandBack(_wait("out_of_time", "This attempt used up its time; the next one goes on", self._clock.now(), seconds=1))
+            raise _HandBack(_out_of_time(self._clock.now()))
 
     @property
     def _target(self) -> AssignmentTarget:
@@ -273,6 +362,10 @@ def target_of(key: AssignmentKey) -> AssignmentTarget:
 
 def _wait(code: str, reason: str, now: datetime, *, seconds: float = 0, is_error: bool = False) -> Waiting:
     return Waiting(code=code, reason=reason, retry_at=now + timedelta(seconds=seconds), is_error=is_error)
+
+
+def _out_of_time(now: datetime) -> Waiting:
+    return _wait("out_of_time", "This attempt used up its time; the next one goes on", now, seconds=1)
 
 
 def _sorted_wait(error: OutsideError, now: datetime) -> Waiting:
