@@ -137,3 +137,61 @@ def test_a_list_that_can_not_be_read_is_no_empty_list(story: Story) -> None:
 
     with pytest.raises(Unavailable):
         reconcile(story, Remedy.REPAIR)
+
+
+@pytest.mark.parametrize("origin", ["never ours", "came back"])
+def test_a_removal_that_had_to_wait_is_found_again(story: Story, origin: str) -> None:
+    if origin == "came back":
+        story.carry_out(story.ask(permission_set="ReadOnlyAccess", seconds=60))
+        story.clock.advance(61)
+        story.tick()
+    make_outside(story, "alice@example.com")
+    remedies = (Remedy.REPAIR, Remedy.REMOVE_UNKNOWN)
+    story.twin.settings.change({"conflict": 1.0})
+    assert len(reconcile(story, *remedies).waiting) == 1
+    story.twin.settings.change({"conflict": 0.0})
+    story.clock.advance(900)
+
+    assert counts(reconcile(story)) == (0, 0, 1, 0)
+    assert reconcile(story, *remedies).mended == 1
+    assert story.twin.assignments() == set()
+    assert counts(reconcile(story)) == (0, 0, 0, 0)
+
+
+def test_what_is_missing_is_made_again_even_if_that_has_to_wait(story: Story) -> None:
+    granted = story.carry_out(story.ask())
+    story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
+    story.clock.advance(3)
+    story.twin.settings.change({"fail_job": 1.0})
+
+    assert len(reconcile(story, Remedy.REPAIR).waiting) == 1
+    assert not story.now_of(granted).is_granted
+    assert counts(reconcile(story)) == (0, 0, 0, 0)
+    story.twin.settings.change({"fail_job": 0.0})
+    story.clock.advance(30)
+    story.tick()
+
+    assert story.now_of(granted).is_granted
+    assert story.is_assigned()
+
+
+def test_lost_requests_do_not_take_everybody_s_access_away(story: Story) -> None:
+    """The table of requests is empty (a restore, a wrong prefix): every claim looks dead, and the brake must hold."""
+    for email in list(story.twin.users)[:4]:
+        make_outside(story, email)
+        make_outside(story, email, permission_set="PowerUserAccess")
+    reconcile(story, Remedy.ADOPT)
+    for assignment in assignments.list_by_state(state=AssignmentState.PRESENT).items:
+        draft = Draft("assignment.claimed", "alice@example.com", {"claim": "lost", "claims": []})
+        assignment_store.add_claim(assignment, "lost", draft=draft, guards=(), actor=system("test"), now=story.clock.now())
+    for assignment in assignments.list_by_state(state=AssignmentState.PRESENT).items:
+        draft = Draft("assignment.released", "alice@example.com", {"claim": "outside", "claims": []})
+        assignment_store.remove_claim(assignment, "outside", draft=draft, actor=system("test"), now=story.clock.now())
+    story.clock.advance(600)
+    before = story.twin.assignments()
+
+    report = reconcile(story, Remedy.REPAIR, most_share=0.2)
+
+    assert len(report.dead_claims) == len(before) == 8
+    assert "Nothing was removed" in report.stopped
+    assert story.twin.assignments() == before

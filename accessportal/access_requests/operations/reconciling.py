@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from accessportal.access_requests import store
 from accessportal.access_requests.kinds.aws_account import AwsAccount
-from accessportal.access_requests.states import DeadClaim, ReconcileReport, Status
+from accessportal.access_requests.operations.working import carry_out
+from accessportal.access_requests.states import AccessRequest, DeadClaim, ReconcileReport, Status, Work
 from accessportal.assignments import operations as assignments
 from accessportal.assignments import queries as assignment_queries
-from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Comparison, Drift, Finding, Remedy, Waiting
+from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Comparison, Drift, Finding, Proof, Remedy, Waiting
+from accessportal.audit.states import Draft
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
@@ -36,23 +39,25 @@ def reconcile_assignments(
     :raises Unavailable: when IAM Identity Center or our store can't be read to the end.
     """
     comparison = assignments.compare(permission_set_arns=_permission_set_arns(), clock=clock)
+    findings = [finding for finding in comparison.findings if not _is_in_hand(finding)]
     dead = _dead_claims(clock)
-    doomed = [finding for finding in comparison.findings if _removes(finding, remedies)]
-    stopped = _brake(len(doomed), comparison, most_share)
+    doomed = [finding for finding in findings if _removes(finding, remedies)]
+    going = len(doomed) + (len({claim.key for claim in dead}) if Remedy.REPAIR in remedies else 0)
+    stopped = _brake(going, comparison, most_share)
     mended: list[Finding] = []
     waiting: list[str] = []
-    for finding in comparison.findings:
+    for finding in findings:
         if stopped and finding in doomed:
             continue
         for remedy in remedies:
-            outcome = assignments.repair(finding=finding, remedy=remedy, actor=actor, clock=clock)
+            outcome = _mend(finding, remedy, actor, clock)
             if isinstance(outcome, Waiting):
                 waiting.append(outcome.reason)
             elif outcome is not None:
                 mended.append(finding)
     if Remedy.REPAIR in remedies and not stopped:
         waiting += _release_dead(dead, actor, clock)
-    by_drift = {drift: tuple(finding for finding in comparison.findings if finding.drift is drift) for drift in Drift}
+    by_drift = {drift: tuple(finding for finding in findings if finding.drift is drift) for drift in Drift}
     return ReconcileReport(
         listed=comparison.listed,
         missing=by_drift[Drift.MISSING],
@@ -63,6 +68,36 @@ def reconcile_assignments(
         waiting=tuple(waiting),
         stopped=stopped,
     )
+
+
+def _is_in_hand(finding: Finding) -> bool:
+    """Missing because its grant or its revocation is still under way: the request's own work brings it right."""
+    return finding.drift is Drift.MISSING and any(request.work is not None for request in _holders(finding))
+
+
+def _holders(finding: Finding) -> list[AccessRequest]:
+    found = (store.get(claim) for claim in finding.claims if claim != OUTSIDE_CLAIM)
+    return [request for request in found if request is not None and request.status is Status.ACTIVE]
+
+
+def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof | Waiting | None:
+    holders = _holders(finding)
+    if finding.drift is not Drift.MISSING or remedy is not Remedy.REPAIR or not holders:
+        return assignments.repair(finding=finding, remedy=remedy, actor=actor, clock=clock)
+    # As work of a request it is tried again until it is proved; a bare repair that has to wait would be forgotten.
+    try:
+        request = carry_out(request_id=_grant_again(holders[0], actor, clock.now()).request_id, clock=clock)
+    except (store.Overtaken, Conflict):
+        return Waiting("overtaken", "The request changed while it was mended", clock.now(), is_error=False)
+    if request.work is not None:
+        return Waiting("in_hand", request.work_error, request.work_due_at or clock.now(), is_error=False)
+    receipt = request.receipts[-1]
+    return Proof(AssignmentState.PRESENT, receipt.job_id, receipt.job_status, receipt.called_at, receipt.proved_at)
+
+
+def _grant_again(request: AccessRequest, actor: Actor, now: datetime) -> AccessRequest:
+    draft = Draft("request.retry_asked", request.subject_id, {"work": Work.GRANT.value}, scope=store.scope_of(request))
+    return store.change(request, store.set_work(Work.GRANT, now), draft=draft, actor=actor, now=now)
 
 
 def _permission_set_arns() -> list[str]:

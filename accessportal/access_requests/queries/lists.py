@@ -72,11 +72,11 @@ def list_ending_soon(
     """Active access that ends within ``within_seconds``, nearest end first."""
     _may_list(actor)
     until = now + timedelta(seconds=within_seconds)
-    return store.page_by_status(Status.ACTIVE, cursor=cursor, limit=limit, since=now, until=until)
+    return store.page_by_status(Status.ACTIVE, cursor=cursor, limit=limit, between=(now, until))
 
 
 def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
-    """Work that is overdue by a minute or has failed at least twice, revocations first (they are the dangerous ones)."""
+    """Work that is late by a minute or has failed at least twice, revocations first (they are the dangerous ones)."""
     _may_list(actor)
     work, inner = (Work.REVOKE, cursor) if cursor is None or not cursor.startswith("g.") else (Work.GRANT, cursor[2:] or None)
     page = _filtered(lambda at: store.page_work(work, cursor=at, limit=limit), lambda request: is_stuck(request, now), inner, limit)
@@ -94,7 +94,10 @@ def is_stuck(request: AccessRequest, now: datetime) -> bool:
     """Overdue, or failing again and again."""
     if request.work is None or request.work_due_at is None:
         return False
-    return request.work_attempts >= STUCK_ATTEMPTS or now - request.work_due_at > timedelta(seconds=STUCK_AFTER_SECONDS)
+    # Waiting for a job or a conflict pushes the due time on and on without counting as a failure: what is late is late.
+    wanted_at = request.expires_at if request.work is Work.REVOKE else request.decided_at or request.work_due_at
+    overdue_since = min(request.work_due_at, wanted_at)
+    return request.work_attempts >= STUCK_ATTEMPTS or now - overdue_since > timedelta(seconds=STUCK_AFTER_SECONDS)
 
 
 def list_waiting_for(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
+from functools import partial
 
 from accessportal.assignments import effects, store
 from accessportal.assignments.states import (
@@ -24,7 +26,10 @@ from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Page, every
+
+# What changed less than this ago is being driven by somebody.
+_SETTLING = timedelta(minutes=5)
 
 
 def compare(*, permission_set_arns: Collection[str], clock: Clock) -> Comparison:
@@ -38,8 +43,9 @@ def compare(*, permission_set_arns: Collection[str], clock: Clock) -> Comparison
     center = IdentityCenter(pace=effects.SharedPace(clock))
     try:
         listed = {_key_of(target) for arn in permission_set_arns for target in _list_all(center, arn)}
-        found = [*_present_but_unclaimed(listed), *_claimed_but_absent(listed, permission_set_arns)]
-        confirmed = tuple(finding for finding in found if _is_still_so(center, finding))
+        now = clock.now()
+        found = [*_present_but_unclaimed(listed, now), *_claimed_but_absent(listed, permission_set_arns, now)]
+        confirmed = tuple(finding for finding in found if _is_still_so(center, finding, now))
     except OutsideError as error:
         raise Unavailable(f"IAM Identity Center could not be read: {error}", code="identity_center_unavailable") from error
     return Comparison(listed=len(listed), findings=confirmed)
@@ -88,35 +94,46 @@ def _list_all(center: IdentityCenter, permission_set_arn: str) -> Iterator[Assig
         return
 
 
-def _present_but_unclaimed(listed: Collection[AssignmentKey]) -> Iterator[Finding]:
+def _present_but_unclaimed(listed: Collection[AssignmentKey], now: datetime) -> Iterator[Finding]:
     for key in sorted(listed, key=store.id_for):
         assignment = store.find(key)
         if assignment is None:
             yield Finding(Drift.UNKNOWN, key, claims=())
-        elif assignment.state is AssignmentState.ABSENT and not assignment.claims:
+        elif _is_left_to_itself(assignment, now):
             yield Finding(Drift.LEFT_OVER, key, claims=())
 
 
-def _claimed_but_absent(listed: Collection[AssignmentKey], permission_set_arns: Collection[str]) -> Iterator[Finding]:
-    for assignment in every(lambda cursor: store.page_by_state(AssignmentState.PRESENT, cursor=cursor, limit=100)):
-        if assignment.key.permission_set_arn in permission_set_arns and assignment.key not in listed and _is_settled(assignment):
-            yield Finding(Drift.MISSING, assignment.key, claims=tuple(sorted(assignment.claims)))
+def _claimed_but_absent(listed: Collection[AssignmentKey], permission_set_arns: Collection[str], now: datetime) -> Iterator[Finding]:
+    for state in (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELETING):
+        for assignment in every(partial(_by_state, state)):
+            key = assignment.key
+            if key.permission_set_arn in permission_set_arns and key not in listed and _is_held(assignment, now):
+                yield Finding(Drift.MISSING, key, claims=tuple(sorted(assignment.claims)))
 
 
-def _is_settled(assignment: Assignment) -> bool:
-    return assignment.state is AssignmentState.PRESENT and assignment.is_wanted
+def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
+    return store.page_by_state(state, cursor=cursor, limit=100)
 
 
-def _is_still_so(center: IdentityCenter, finding: Finding) -> bool:
+def _is_held(assignment: Assignment, now: datetime) -> bool:
+    return assignment.is_wanted and (assignment.state is AssignmentState.PRESENT or now - assignment.changed_at > _SETTLING)
+
+
+def _is_left_to_itself(assignment: Assignment, now: datetime) -> bool:
+    """Nobody claims it. What is recorded as present, or as being made or deleted, may have somebody at it for a while."""
+    return not assignment.is_wanted and (assignment.state is AssignmentState.ABSENT or now - assignment.changed_at > _SETTLING)
+
+
+def _is_still_so(center: IdentityCenter, finding: Finding, now: datetime) -> bool:
     present = center.is_present(effects.target_of(finding.key))
     assignment = store.find(finding.key)
     match finding.drift:
         case Drift.MISSING:
-            return not present and assignment is not None and _is_settled(assignment)
+            return not present and assignment is not None and _is_held(assignment, now)
         case Drift.UNKNOWN:
             return present and assignment is None
         case Drift.LEFT_OVER:
-            return present and assignment is not None and assignment.state is AssignmentState.ABSENT and not assignment.claims
+            return present and assignment is not None and _is_left_to_itself(assignment, now)
 
 
 def _key_of(target: AssignmentTarget) -> AssignmentKey:
