@@ -6,6 +6,7 @@ repeated, so a worker that dies anywhere is continued by the next one.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,9 @@ from accessportal.kernel.clock import Clock
 from accessportal.store.coordination import reserve_slot
 
 _LONGEST_QUEUE_SECONDS = 8.0
+# Calls that take nothing away queue up no further than this, so that a deletion finds at most so much before it.
+_LONGEST_QUEUE_OF_OTHERS_SECONDS = 0.5
+_ASK_AGAIN_SECONDS = (0.3, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +53,26 @@ def configure(limits: Limits) -> None:
 
 
 class SharedPace:
-    """One queue of call slots for all workers, in the Coordination table."""
+    """One queue of call slots for all workers, in the Coordination table. Deletions go before everything else: whose time is
+    up must not wait until others have looked how their jobs are doing."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def wait_for_turn(self) -> bool:
+    def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
+        if is_urgent:
+            return self._take_slot(_LONGEST_QUEUE_SECONDS)
+        give_up_at = self._clock.now() + timedelta(seconds=_LONGEST_QUEUE_SECONDS)
+        while not self._take_slot(_LONGEST_QUEUE_OF_OTHERS_SECONDS):
+            if self._clock.now() > give_up_at:
+                return False
+            self._clock.sleep(random.uniform(*_ASK_AGAIN_SECONDS))
+        return True
+
+    def _take_slot(self, longest_wait_seconds: float) -> bool:
         now = self._clock.now()
         slot = reserve_slot(
-            "identity-center.calls", gap_seconds=1 / _limits.calls_per_second, longest_wait_seconds=_LONGEST_QUEUE_SECONDS, now=now
+            "identity-center.calls", gap_seconds=1 / _limits.calls_per_second, longest_wait_seconds=longest_wait_seconds, now=now
         )
         if slot is None:
             return False
@@ -73,8 +88,8 @@ class _PaceWhileHeld:
         self._pace = SharedPace(clock)
         self._last_call_at = held_until - timedelta(seconds=CALL_MARGIN_SECONDS)
 
-    def wait_for_turn(self) -> bool:
-        is_our_turn = self._pace.wait_for_turn()
+    def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
+        is_our_turn = self._pace.wait_for_turn(is_urgent=is_urgent)
         if self._clock.now() > self._last_call_at:
             raise _HandBack(_out_of_time(self._clock.now()))
         return is_our_turn

@@ -15,7 +15,7 @@ CALL_MARGIN_SECONDS = 20.0
 PATIENCE_SECONDS = 20.0
 # How long after its call a finished job is trusted to have done what the list does not show yet.
 LISTED_WITHIN_SECONDS = 90.0
-_POLL_GAPS_SECONDS = (0.6, 0.6, 0.9, 0.9, 1.5, 1.5, 2.5)
+_POLL_GAPS_SECONDS = (0.9, 0.6, 0.6, 0.9, 1.5, 1.5, 2.5)
 
 
 class Step(enum.Enum):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sso_admin import SSOAdminClient
 
 # One attempt: whoever calls decides about trying again, because it knows the pace and what the attempt may have done.
-_ONE_ATTEMPT = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=10, max_pool_connections=50)
+_ONE_ATTEMPT = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=10, max_pool_connections=100)
 # Reads of a background job: botocore's adaptive mode slows down by itself when the service throttles.
 _PATIENT = Config(retries={"total_max_attempts": 10, "mode": "adaptive"}, connect_timeout=3, read_timeout=20, max_pool_connections=10)
 

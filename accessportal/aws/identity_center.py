@@ -42,8 +42,8 @@ class AssignmentTarget:
 class Pace(Protocol):
     """Keeps all workers' calls together under the service's limit (20 calls a second, an AWS quota)."""
 
-    def wait_for_turn(self) -> bool:
-        """Return true when one call may be sent now; false when the queue is too long to wait."""
+    def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
+        """Return true when one call may be sent now; false when the queue is too long to wait. Urgent calls go first."""
         ...
 
 
@@ -69,7 +69,7 @@ class IdentityCenter:
 
     def delete_assignment(self, target: AssignmentTarget) -> Job:
         """Start deleting. :class:`~accessportal.aws.errors.Gone` when there is nothing to delete."""
-        self._turn()
+        self._turn(is_urgent=True)
         answer = sorted_call(
             assignment_client().delete_account_assignment,
             InstanceArn=instance_arn_of(target.permission_set_arn),
@@ -162,8 +162,8 @@ class IdentityCenter:
             if not token:
                 return
 
-    def _turn(self) -> None:
-        if not self._pace.wait_for_turn():
+    def _turn(self, *, is_urgent: bool = False) -> None:
+        if not self._pace.wait_for_turn(is_urgent=is_urgent):
             raise Throttled("PortalPace", "Too many calls to IAM Identity Center are waiting for their turn")
 
 

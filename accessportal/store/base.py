@@ -21,7 +21,7 @@ class StoreSettings:
     connect_timeout_seconds: float = 3.0
     read_timeout_seconds: float = 10.0
     max_attempts: int = 4
-    max_pool_connections: int = 50
+    max_pool_connections: int = 100
 
 
 class PortalModel(Model):

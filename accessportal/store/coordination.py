@@ -14,6 +14,8 @@ from accessportal.kernel.clock import from_epoch
 from accessportal.store.base import PortalModel, register
 from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
 
+_FURTHEST_QUEUE_SECONDS = 60.0
+
 
 @register
 class CoordinationItem(PortalModel):
@@ -31,11 +33,21 @@ class CoordinationItem(PortalModel):
     until = NumberAttribute(null=True)
 
 
+def leave_watch(name: str, *, until: datetime, now: datetime) -> None:
+    """Whoever watched until ``until`` watches no longer; nothing happens when somebody else watches by now."""
+    mark = CoordinationItem.until
+    try:
+        update_one(Change(CoordinationItem, name, [mark.set(round(now.timestamp(), 3))], mark == round(until.timestamp(), 3)))
+    except ConditionFailed:
+        return
+
+
 def reserve_slot(name: str, *, gap_seconds: float, longest_wait_seconds: float, now: datetime) -> datetime | None:
     """The moment at which the caller may make its one call, all callers together ``gap_seconds`` apart.
 
     ``None`` when the queue is longer than ``longest_wait_seconds``; then nothing is reserved. One write while others are
-    calling, two at most when idle. Callers' clocks must agree to well under the gap times the burst they can afford.
+    calling, two at most when idle. Callers' clocks must agree to well under the gap times the burst they can afford. A queue
+    that reaches further than a minute was left by a clock that was wrong, and is begun anew.
     """
     now_at = round(now.timestamp(), 3)
     queued = Change(
@@ -48,7 +60,9 @@ def reserve_slot(name: str, *, gap_seconds: float, longest_wait_seconds: float, 
         CoordinationItem,
         name,
         [CoordinationItem.next_at.set(round(now_at + gap_seconds, 3))],
-        CoordinationItem.next_at.does_not_exist() | (CoordinationItem.next_at < now_at),
+        CoordinationItem.next_at.does_not_exist()
+        | (CoordinationItem.next_at < now_at)
+        | (CoordinationItem.next_at > now_at + max(_FURTHEST_QUEUE_SECONDS, longest_wait_seconds)),
     )
     for step, is_queued in ((queued, True), (first, False), (queued, True)):
         try:

@@ -78,9 +78,9 @@ def test_a_worker_that_slept_while_it_waited_for_its_turn_sends_nothing(story: S
     stand_still_before(monkeypatch, "create_account_assignment", lambda: sent.append("create"))
     wait_for_turn = SharedPace.wait_for_turn
 
-    def wait_long(pace: SharedPace) -> bool:
+    def wait_long(pace: SharedPace, *, is_urgent: bool = False) -> bool:
         story.clock.advance(50)
-        return wait_for_turn(pace)
+        return wait_for_turn(pace, is_urgent=is_urgent)
 
     monkeypatch.setattr(SharedPace, "wait_for_turn", wait_long)
 

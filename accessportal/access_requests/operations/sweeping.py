@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -15,20 +16,25 @@ from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, Failure, Status, TickReport, Work
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Page, every
-from accessportal.store.coordination import claim_watch
+from accessportal.store.coordination import claim_watch, leave_watch
 
 TICK = system("tick")
 # Ticks come every minute, each up to half a minute late, so the next one may start 90 s after this one; what a tick looks ahead
 # must reach past that. And the work that it begins at its last moment must end before the job is killed (150 s, jobs.schedules).
 LOOKAHEAD_SECONDS = 95.0
 _LOOK_AGAIN_SECONDS = 5.0
+# Each spends most of its time waiting for a job: with fewer, the last of many that end together would wait for the first's proof.
+_WORKERS = 48
+# What is not begun by then is left to the next tick: the job must not be killed in the middle of much.
+_LAST_STARTS_SECONDS = 5.0
+_SHORTEST_SWEEP_SECONDS = 60.0
 _PAGE = 100
 _WATCH = "access-ends"
 
 
-def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers: int = 16) -> TickReport:
+def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers: int = _WORKERS) -> TickReport:
     """Lapse undecided requests past their deadline, expire access past its end, carry out due work; then stay for what comes
     due within ``lookahead_seconds``, so that access is taken back at its end and not at the next minute.
 
@@ -36,21 +42,9 @@ def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers:
     so each piece of work is done once. One failing item is counted in ``failures`` and the others go on. ``workers`` items
     are carried out at a time (1: in this thread).
 
-    :raises Unavailable: when what is due can't be read.
+    :raises Unavailable: when what is due can't be read until the end of the look-ahead.
     """
-    until = clock.now() + timedelta(seconds=lookahead_seconds)
-    run = _Run(clock)
-    with _pool(workers) as start:
-        while True:
-            now = clock.now()
-            next_at = _start_due(run, start, now=now, horizon=until)
-            if next_at is None:
-                break
-            if now >= until:
-                break
-            claim_watch(_WATCH, needed_until=until, until=until)
-            clock.sleep((min(next_at, now + timedelta(seconds=_LOOK_AGAIN_SECONDS), until) - now).total_seconds())
-    return run.report()
+    return _sweep(until=clock.now() + timedelta(seconds=lookahead_seconds), is_watcher=False, clock=clock, workers=workers)
 
 
 def watch_ends(*, until: datetime, clock: Clock) -> TickReport | None:
@@ -61,7 +55,41 @@ def watch_ends(*, until: datetime, clock: Clock) -> TickReport | None:
     stay_until = until + timedelta(seconds=60)
     if not claim_watch(_WATCH, needed_until=until, until=stay_until):
         return None
-    return tick(clock=clock, lookahead_seconds=(stay_until - clock.now()).total_seconds())
+    return _sweep(until=stay_until, is_watcher=True, clock=clock, workers=_WORKERS)
+
+
+def _sweep(*, until: datetime, is_watcher: bool, clock: Clock, workers: int) -> TickReport:
+    run = _Run(clock)
+    is_watching = is_watcher
+    seconds = max(_SHORTEST_SWEEP_SECONDS, (until - clock.now()).total_seconds() + _LAST_STARTS_SECONDS)
+    with _pool(workers, seconds=seconds) as start:
+        while True:
+            now = clock.now()
+            next_at = _look(run, start, now=now, horizon=until)
+            if now >= until:
+                break
+            if next_at is None and not run.in_hand:
+                if not is_watching:
+                    break
+                # Whoever was told that somebody watches had written its request before: one more look sees it.
+                leave_watch(_WATCH, until=until, now=now)
+                is_watching = False
+                continue
+            is_watching = True
+            claim_watch(_WATCH, needed_until=until, until=until)
+            again_at = min(next_at or until, now + timedelta(seconds=_LOOK_AGAIN_SECONDS), until)
+            clock.sleep((again_at - now).total_seconds())
+    return run.report()
+
+
+def _look(run: _Run, start: _Start, *, now: datetime, horizon: datetime) -> datetime | None:
+    """As :func:`_start_due`; while there is time left, a store that does not answer is asked again a little later."""
+    try:
+        return _start_due(run, start, now=now, horizon=horizon)
+    except Unavailable:
+        if now >= horizon:
+            raise
+        return now + timedelta(seconds=_LOOK_AGAIN_SECONDS)
 
 
 @dataclass
@@ -115,9 +143,10 @@ _Start = Callable[[_Run, str, Callable[[str], None]], None]
 
 
 class _pool:  # noqa: N801 - reads as the context manager that it is
-    """Starts units of work in threads (or, with one worker, at once) and waits for all of them at the end."""
+    """Starts units of work in threads (or, with one worker, at once) and waits at the end for all that began in ``seconds``."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
         self._executor = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="tick") if workers > 1 else None
         self._futures: list[Future[None]] = []
 
@@ -127,10 +156,11 @@ class _pool:  # noqa: N801 - reads as the context manager that it is
     def __exit__(self, *exc_info: object) -> None:
         if self._executor is None:
             return
-        wait(self._futures)
-        self._executor.shutdown()
+        wait(self._futures, timeout=max(0.0, self._deadline - time.monotonic()))
+        self._executor.shutdown(cancel_futures=True)
         for future in self._futures:
-            future.result()
+            if not future.cancelled():
+                future.result()
 
     def _start(self, run: _Run, request_id: str, action: Callable[[str], None]) -> None:
         if request_id in run.in_hand:
