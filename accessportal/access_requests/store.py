@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from accessportal.access_requests.models import RequestItem
@@ -17,8 +17,15 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.pages import Page
-from accessportal.store.reading import get_item, query_page
+from accessportal.store.reading import RawItem, get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, transact, update_one
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands for an item that is no request as this code knows them: somebody else wrote it."""
+
+    request_id: str
 
 
 class Overtaken(Exception):
@@ -213,18 +220,11 @@ def page_by_status(
     *,
     cursor: str | None,
     limit: int,
-    until: datetime | None = None,
-    since: datetime | None = None,
+    between: tuple[datetime, datetime] | None = None,
     newest_first: bool = False,
 ) -> Page[AccessRequest]:
-    """By end or deadline; between ``since`` and ``until``, both included, where given."""
-    condition: Condition | None = None
-    if since is not None and until is not None:
-        condition = RequestItem.expires_at.between(to_epoch(since), to_epoch(until))
-    elif until is not None:
-        condition = RequestItem.expires_at <= to_epoch(until)
-    elif since is not None:
-        condition = RequestItem.expires_at >= to_epoch(since)
+    """By end or deadline; ``between`` two moments, both included, where given."""
+    condition = RequestItem.expires_at.between(*map(to_epoch, between)) if between is not None else None
     return query_page(
         RequestItem,
         status.value,
@@ -235,6 +235,21 @@ def page_by_status(
         limit=limit,
         range_condition=condition,
         newest_first=newest_first,
+    )
+
+
+def page_due(status: Status, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
+    """Those whose end or deadline is not after ``until``. For the sweep, which one broken item must not stop."""
+    return query_page(
+        RequestItem,
+        status.value,
+        index=RequestItem.expiration_index,
+        pattern=f"requests.due:{status}",
+        convert=_record,
+        unreadable=_unreadable,
+        cursor=cursor,
+        limit=limit,
+        range_condition=RequestItem.expires_at <= to_epoch(until),
     )
 
 
@@ -276,8 +291,8 @@ def page_open(subject_id: str, *, cursor: str | None, limit: int) -> Page[Access
     )
 
 
-def page_work(work: Work, *, cursor: str | None, limit: int, until: datetime | None = None) -> Page[AccessRequest]:
-    """Work by due time, earliest first; due until ``until`` where given."""
+def page_work(work: Work, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """Work by due time, earliest first."""
     return query_page(
         RequestItem,
         work.value,
@@ -286,7 +301,21 @@ def page_work(work: Work, *, cursor: str | None, limit: int, until: datetime | N
         convert=_record,
         cursor=cursor,
         limit=limit,
-        range_condition=None if until is None else RequestItem.work_due_at <= _precise(until),
+    )
+
+
+def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
+    """Work that is due by ``until``, for the sweep."""
+    return query_page(
+        RequestItem,
+        work.value,
+        index=RequestItem.work_index,
+        pattern=f"requests.due_work:{work}",
+        convert=_record,
+        unreadable=_unreadable,
+        cursor=cursor,
+        limit=limit,
+        range_condition=RequestItem.work_due_at <= _precise(until),
     )
 
 
@@ -333,6 +362,10 @@ def _receipt(found: Mapping[str, Any]) -> Receipt:
         lateness_seconds=found.get("lateness_seconds"),
         kept_by=tuple(found["kept_by"]),
     )
+
+
+def _unreadable(raw: RawItem) -> Unreadable:
+    return Unreadable(raw["request_id"]["S"])
 
 
 def _record(item: RequestItem) -> AccessRequest:

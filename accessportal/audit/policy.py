@@ -65,7 +65,9 @@ def find_breaks(events: Iterable[AuditEvent]) -> Iterator[ChainBreak]:
             yield ChainBreak(event.entity, expected_sequence, f"event {expected_sequence} is missing; {event.sequence} follows")
         elif event.prev_hash != prev_hash:
             yield ChainBreak(event.entity, event.sequence, "does not continue the event before it")
-        if _recompute(event) != event.hash:
+        if event.flaw:
+            yield ChainBreak(event.entity, event.sequence, event.flaw)
+        elif _recompute(event) != event.hash:
             yield ChainBreak(event.entity, event.sequence, "was changed after it was written")
         expected_sequence, prev_hash = event.sequence + 1, event.hash
 

@@ -23,7 +23,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap."""
+    """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap.
+
+    ``flaw``: what is wrong with the item itself, beyond its hash; empty for every event as it was written.
+    """
 
     entity: str
     sequence: int
@@ -36,6 +39,7 @@ class AuditEvent:
     data: dict[str, Any]
     prev_hash: str
     hash: str
+    flaw: str = ""
 
 
 @dataclass(frozen=True, slots=True)

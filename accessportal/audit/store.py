@@ -14,7 +14,7 @@ from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.pages import Page
 from accessportal.store.cursors import read_cursor, sign_cursor
-from accessportal.store.reading import query_page
+from accessportal.store.reading import RawItem, query_page
 from accessportal.store.transactions import Insert
 
 _MS = 1000
@@ -64,6 +64,7 @@ def page_of_entity(entity: str, *, cursor: str | None, limit: int, newest_first:
         limit=limit,
         newest_first=newest_first,
         consistent=True,
+        unreadable=_ruin,
     )
 
 
@@ -77,6 +78,7 @@ def page_of_actor(actor: str, *, cursor: str | None, limit: int) -> Page[AuditEv
         cursor=cursor,
         limit=limit,
         newest_first=True,
+        unreadable=_ruin,
     )
 
 
@@ -103,7 +105,15 @@ def _page_of_shard(shard: str, start: dict[str, Any] | None, *, limit: int) -> P
     pattern = f"audit.shard:{shard}"
     cursor = sign_cursor(pattern, start)
     return query_page(
-        AuditItem, shard, index=AuditItem.day_index, pattern=pattern, convert=_event, limit=limit, cursor=cursor, newest_first=True
+        AuditItem,
+        shard,
+        index=AuditItem.day_index,
+        pattern=pattern,
+        convert=_event,
+        limit=limit,
+        cursor=cursor,
+        newest_first=True,
+        unreadable=_ruin,
     )
 
 
@@ -118,11 +128,14 @@ def _shard_key(shard: str, event: AuditEvent) -> dict[str, Any]:
 
 
 def _event(item: AuditItem) -> AuditEvent:
+    at = from_epoch(item.at)
+    # The hash covers what an event tells, not where it is filed; filed elsewhere, a day's list would pass over it.
+    is_filed = item.day_shard == day_shard_for(item.entity, at)
     return AuditEvent(
         entity=item.entity,
         sequence=int(item.sequence),
         event_id=item.event_id,
-        at=from_epoch(item.at),
+        at=at,
         action=item.action,
         actor=item.actor,
         subject=item.subject,
@@ -130,4 +143,27 @@ def _event(item: AuditItem) -> AuditEvent:
         data=item.data.as_dict(),
         prev_hash=item.prev_hash or "",
         hash=item.hash,
+        flaw="" if is_filed else "was filed under another day after it was written",
+    )
+
+
+def _ruin(raw: RawItem) -> AuditEvent:
+    """What stands where an event can't be read any more: its place in the chain, and that it is a break."""
+
+    def text(name: str) -> str:
+        return str(raw.get(name, {}).get("S", ""))
+
+    return AuditEvent(
+        entity=text("entity"),
+        sequence=int(float(raw["sequence"]["N"])),
+        event_id=text("event_id"),
+        at=from_epoch(0),
+        action=text("action"),
+        actor=text("actor"),
+        subject=text("subject"),
+        scope=text("scope"),
+        data={},
+        prev_hash=text("prev_hash"),
+        hash=text("hash"),
+        flaw="can't be read: it was changed after it was written",
     )

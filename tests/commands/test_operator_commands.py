@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 from django.core.management import load_command_class
 from moto import mock_aws
@@ -13,6 +15,7 @@ from accessportal.audit.models import AuditItem
 from accessportal.store.base import StoreSettings, configure, registered_models
 from tests.commands.conftest import run
 from tests.fixtures_story import RULES, Story
+from tests.fixtures_twin import REGION
 
 COMMANDS = (
     "create_tables",
@@ -236,3 +239,31 @@ def test_a_tail_that_was_cut_off_is_a_break_too(story: Story) -> None:
     AuditItem(asked.entity, 2).delete()
 
     assert {one["sequence"] for one in run("verify_audit", "--json").json["breaks"]} == {2}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"data": {"S": "nothing"}},
+        {"at": {"S": "never"}},
+        {"actor": {"N": "1"}},
+        {"hash": {"S": "0" * 64}},
+        {"day#shard": {"S": "2020-01-01#0"}},
+    ],
+    ids=lambda forged: next(iter(forged)),
+)
+def test_an_event_forged_in_whatever_way_is_reported_with_its_place(story: Story, forged: dict[str, Any]) -> None:
+    asked = story.deny(story.ask_for_prod())
+    key = {"entity": {"S": asked.entity}, "sequence": {"N": "1"}}
+    boto3.client("dynamodb", region_name=REGION).update_item(
+        TableName="AuditLog",
+        Key=key,
+        UpdateExpression="SET #name = :value",
+        ExpressionAttributeNames={"#name": next(iter(forged))},
+        ExpressionAttributeValues={":value": next(iter(forged.values()))},
+    )
+
+    told = run("verify_audit", "--json")
+
+    assert told.code == 1
+    assert (asked.entity, 1) in {(one["entity"], one["sequence"]) for one in told.json["breaks"]}

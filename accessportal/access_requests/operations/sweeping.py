@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -98,6 +98,7 @@ class _Run:
 
     clock: Clock
     in_hand: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
     lapsed: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
     results: list[AccessRequest] = field(default_factory=list)
@@ -114,6 +115,15 @@ class _Run:
             self.failures.append(Failure(request_id, f"{type(error).__name__}: {error}"))
         finally:
             self.in_hand.discard(request_id)
+
+    def readable(self, found: Iterable[AccessRequest | store.Unreadable]) -> Iterator[AccessRequest]:
+        """The requests among what was found; each of the others is a failure, told once."""
+        for one in found:
+            if isinstance(one, AccessRequest):
+                yield one
+            elif one.request_id not in self.broken:
+                self.broken.add(one.request_id)
+                self.failures.append(Failure(one.request_id, "It is not a request that can be read. Somebody else has changed it."))
 
     def lapse(self, request_id: str) -> None:
         lapse(request_id=request_id, actor=TICK, now=self.clock.now())
@@ -175,16 +185,16 @@ class _pool:  # noqa: N801 - reads as the context manager that it is
 def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) -> datetime | None:
     """Start everything due ``now`` and return the next moment until ``horizon`` at which something comes due, if any."""
     coming: list[datetime] = []
-    for request in every(partial(_by_status, Status.PENDING, now)):
+    for request in run.readable(every(partial(_by_status, Status.PENDING, now))):
         start(run, request.request_id, run.lapse)
-    for request in every(partial(_by_status, Status.ACTIVE, horizon)):
+    for request in run.readable(every(partial(_by_status, Status.ACTIVE, horizon))):
         if request.is_over(now):
             if request.work is not Work.REVOKE:
                 start(run, request.request_id, run.expire)
         else:
             coming.append(request.expires_at)
     for work in (Work.REVOKE, Work.GRANT):
-        for request in every(partial(_by_work, work, horizon)):
+        for request in run.readable(every(partial(_by_work, work, horizon))):
             assert request.work_due_at is not None
             if request.work_due_at <= now:
                 start(run, request.request_id, run.carry_out)
@@ -193,9 +203,9 @@ def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) ->
     return min(coming, default=None)
 
 
-def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest]:
-    return store.page_by_status(status, cursor=cursor, limit=_PAGE, until=until)
+def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+    return store.page_due(status, until=until, cursor=cursor, limit=_PAGE)
 
 
-def _by_work(work: Work, until: datetime, cursor: str | None) -> Page[AccessRequest]:
-    return store.page_work(work, cursor=cursor, limit=_PAGE, until=until)
+def _by_work(work: Work, until: datetime, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+    return store.page_due_work(work, until=until, cursor=cursor, limit=_PAGE)
