@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
 LONGEST_REASON = 2_000
 LONGEST_TICKET = 200
+TURNING_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # Access that ends sooner than the next tick surely looks (a minute, and the scheduler's half) is watched from its start.
 WATCH_WITHIN_SECONDS = 150
@@ -46,13 +48,27 @@ def check_input(*, duration_seconds: int, reason: str, ticket_id: str, submissio
         text = f"Access lasts at most {format_duration(LONGEST_SECONDS)}; ask for less."
         raise InvalidRequest(text, code="duration_too_long", field="duration")
     check_text(reason, field="reason", name="The reason", longest=LONGEST_REASON)
-    if not reason.strip():
+    if not is_visible(reason):
         text = "A reason is needed: say in a sentence what you will do, for those who decide and audit."
         raise InvalidRequest(text, code="reason_missing", field="reason")
-    check_text(ticket_id, field="ticket_id", name="The ticket", longest=LONGEST_TICKET, allowed="")
+    clean_ticket(ticket_id)
     if not 1 <= len(submission_id) <= 100 or not submission_id.isprintable():
         text = "The form carries no valid submission id; open it anew and send it again."
         raise InvalidRequest(text, code="submission_invalid", field="submission_id")
+
+
+def clean_ticket(ticket_id: str) -> str:
+    """The ticket as rules judge it and requests keep it.
+
+    :raises InvalidRequest: when it is too long or can't be shown faithfully.
+    """
+    check_text(ticket_id, field="ticket_id", name="The ticket", longest=LONGEST_TICKET, allowed="")
+    return ticket_id.strip()
+
+
+def is_visible(text: str) -> bool:
+    """Whether there is anything to read in it: blanks, joiners and marks without width are nothing."""
+    return any(unicodedata.category(character)[0] not in "CZ" for character in text)
 
 
 def check_text(text: str, *, field: str, name: str, longest: int, allowed: str = "\n\r\t") -> None:
@@ -66,8 +82,8 @@ def check_text(text: str, *, field: str, name: str, longest: int, allowed: str =
     for character in text:
         if character in allowed:
             continue
-        # Control characters and lone surrogates can't be stored or shown faithfully.
-        if ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 or 0xD800 <= ord(character) < 0xE000:
+        # Control characters and lone surrogates can't be stored or shown; turning marks make a text read as another one.
+        if unicodedata.category(character) in {"Cc", "Cs"} or character in TURNING_MARKS:
             message = f"{name} holds the unprintable character U+{ord(character):04X}. Remove it."
             raise InvalidRequest(message, code=f"{field}_unprintable", field=field)
 

@@ -6,9 +6,7 @@ import unicodedata
 
 from django.core.exceptions import ValidationError
 
-# They turn the order of the letters around, so that a text reads differently from what it is.
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_UNSEEN = frozenset("CZ")
+from accessportal.access_requests.policy import TURNING_MARKS, is_visible
 
 
 def clean_text(text: str, *, label: str, newlines: bool = False) -> str:
@@ -18,9 +16,9 @@ def clean_text(text: str, *, label: str, newlines: bool = False) -> str:
     """
     plain = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     for character in plain:
-        if character in _TURNING or (unicodedata.category(character) in {"Cc", "Cs"} and not (newlines and character in "\n\t")):
+        if character in TURNING_MARKS or (unicodedata.category(character) in {"Cc", "Cs"} and not (newlines and character in "\n\t")):
             raise ValidationError(_refusal(character, label=label), code="characters")
-    if all(unicodedata.category(character)[0] in _UNSEEN for character in plain):
+    if not is_visible(plain):
         return ""
     return plain.strip()
 

@@ -241,6 +241,8 @@ def test_an_extension_must_reach_further(story: Story) -> None:
         ("reason", "x" * 1_000_000, "at most 2,000"),
         ("reason", "a\x00b", r"U\+0000"),
         ("reason", "\ud800", r"U\+D800"),
+        ("reason", "pay\u202egnp.exe", r"U\+202E"),
+        ("reason", " \u200b\u3000", "A reason is needed"),
         ("ticket", "CHG-1\n", r"U\+000A"),
         ("submission_id", "x" * 101, "open it anew"),
     ],
@@ -259,6 +261,29 @@ def test_bad_input_names_field_rule_and_remedy_and_writes_nothing(story: Story, 
 def test_odd_but_honest_text_is_kept_as_it_is(story: Story) -> None:
     reason = "Ünïcødé ☃ 𝕏 عربى\nzweite Zeile 👩🏽‍🚀"
     assert story.now_of(story.ask(reason=reason)).reason == reason
+
+
+@pytest.mark.parametrize("ticket", ["CHG-1", " CHG-1 ", "CHG-1\n", "CHG-1\u202e", "", "JIRA-1", "x" * 201])
+@pytest.mark.parametrize("seconds", [59, 60, 8 * 3600, 8 * 3600 + 1])
+@pytest.mark.parametrize("account", ["payments-prod", "payments-dev", "security-audit"])
+def test_a_form_that_is_sent_ends_as_its_preview_said(story: Story, account: str, seconds: int, ticket: str) -> None:
+    foreseen = queries.preview(
+        kind="aws_account",
+        subject_id=None,
+        target={"account": account, "permission_set": "ReadOnlyAccess"},
+        duration_seconds=seconds,
+        ticket_id=ticket,
+        actor=story.alice,
+        now=story.clock.now(),
+    )
+    try:
+        asked = story.ask(account=account, permission_set="ReadOnlyAccess", seconds=seconds, ticket=ticket)
+    except PortalError:
+        outcome = "impossible"
+    else:
+        outcome = "needs_approval" if asked.status is Status.PENDING else "at_once"
+
+    assert outcome == foreseen.outcome
 
 
 def test_a_ticket_that_does_not_match_is_refused_with_its_pattern(story: Story) -> None:

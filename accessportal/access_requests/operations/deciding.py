@@ -51,7 +51,7 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
     :raises Conflict: when it was decided meanwhile or has lapsed.
     """
     policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
-    if not reason.strip():
+    if not policy.is_visible(reason):
         text = "A reason is needed: the person who asked will read it."
         raise InvalidRequest(text, code="reason_missing", field="reason")
 

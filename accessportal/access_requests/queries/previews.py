@@ -69,7 +69,7 @@ def _resolve(kind: str, target: Mapping[str, str], subject: Subject, duration_se
         subject=subject.subject_id,
         subject_groups=subject.groups,
         duration_seconds=duration_seconds,
-        ticket_id=ticket_id,
+        ticket_id=None if ticket_id is None else policy.clean_ticket(ticket_id),
     )
 
 
