@@ -184,6 +184,11 @@ def test_the_audit_of_a_day_pages_without_losing_events_of_one_moment(story: Sto
     assert len(seen) == len(set(seen)) > 20
 
 
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
+def test_the_first_and_the_last_day_there_is_are_days(as_person: SignIn, day: str) -> None:
+    assert "Nothing happened on this day" in page(as_person("olga"), f"/admin/audit/?pattern=day&q={day}")
+
+
 def test_days_are_named_when_they_cannot_be_read(as_person: SignIn) -> None:
     assert "write it like 2026-03-02" in page(as_person("olga"), "/admin/audit/?pattern=day&q=yesterday", status=400)
 

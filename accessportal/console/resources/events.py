@@ -94,6 +94,6 @@ class Events(Resource):
         return {
             "day": day,
             "day_value": day.isoformat(),
-            "day_before": day - timedelta(days=1),
+            "day_before": day - timedelta(days=1) if day > date.min else day,
             "day_after": day + timedelta(days=1) if day < ask.now.date() else None,
         }
