@@ -157,6 +157,15 @@ def test_pages_are_private_and_their_policy_is_strict(story: Story, signed_in: S
     assert answer.headers["X-Frame-Options"] == "DENY"
 
 
+@pytest.mark.parametrize("path", ["/static/portal/portal.css", "/static/portal/favicon.svg", "/static/nothing.css", "/healthz", "/metrics"])
+def test_whatever_is_answered_comes_with_the_policy(story: Story, path: str) -> None:
+    answer = Client().get(path)
+    answer.close()
+
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
 def test_no_template_has_inline_script_or_style() -> None:
     folder = Path(settings.BASE_DIR) / "templates"
     for template in folder.rglob("*.html"):
