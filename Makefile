@@ -33,7 +33,7 @@ run: $(VENV)/.run ## the whole portal on this machine, with demo data (PORT=8000
 	@exec env PORT=$(PORT) $(BIN)/python manage.py runportal
 
 test: $(VENV)/.dev ## the tests (browser tests need Chromium, see README)
-	$(BIN)/pytest -n 2 --dist loadgroup -q
+	$(BIN)/pytest -n 2 -q
 
 check: $(VENV)/.dev ## style, types, import contracts, templates, settings, migrations, tests
 	$(BIN)/ruff check .
@@ -45,7 +45,7 @@ check: $(VENV)/.dev ## style, types, import contracts, templates, settings, migr
 	$(DEMO_SETTINGS) $(BIN)/python manage.py makemigrations --check --dry-run
 	PORTAL_SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") PORTAL_DATABASE_URL=sqlite://:memory: \
 	  $(BIN)/python manage.py check --deploy --fail-level WARNING
-	$(BIN)/pytest -n 2 --dist loadgroup -q
+	$(BIN)/pytest -n 2 -q
 
 fmt: $(VENV)/.dev ## format code and templates
 	$(BIN)/ruff check --fix-only --quiet .

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.keyboard import press, tab_to, write
 from tests.browser.looks import SCREENSHOTS, look_at
@@ -14,8 +14,8 @@ from tests.browser.people import A_REQUEST, at_the_portal, fill_in, is_same_page
 from tests.browser.running import RunningPortal, portal_in
 from tests.fixtures_browser import Desk
 
-# One group: the running portal is made once, whichever process gets these tests.
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("running-portal")]
+# They stay in one process (tests/scheduling.py), which starts the portal once.
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 _GRANT_MS = 30_000
 _SHORT_ACCESS_MS = 90_000
@@ -23,7 +23,7 @@ _ALLOWED_LATENESS_SECONDS = 5.0
 
 
 @pytest.fixture(scope="module")
-def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
+def portal(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
     with portal_in(tmp_path_factory.mktemp("portal")) as running:
         yield running
 

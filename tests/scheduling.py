@@ -1,0 +1,26 @@
+"""Which process runs what when pytest-xdist spreads the tests (its own groups, ``xdist_group``, do nothing with pytest 9.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+_MUST_STAY_TOGETHER = ("tests/browser/test_journey.py",)
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Every test goes wherever there is room; those of some modules stay in one process, because what they share is costly.
+
+    What stays together comes first, so that it does not make a long tail.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if module in _MUST_STAY_TOGETHER else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    return Scheduling(config, log)
