@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 from django.db import close_old_connections
@@ -14,10 +14,13 @@ from accessportal.catalog import operations as catalog
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.ports import after_commit
 from accessportal.observe import heartbeats
 
 log = structlog.get_logger(__name__)
 _CLOCK = SystemClock()
+# Before a tick is sure to look again.
+_SOON = timedelta(seconds=100)
 
 
 class ItemsFailed(Exception):
@@ -31,6 +34,9 @@ def carry_out(*, request_id: str) -> str:
     except Conflict as error:
         # A tick was faster; that is how they meet.
         return error.message
+    if request.work_due_at is not None and request.work_due_at - _CLOCK.now() < _SOON:
+        # A second try within seconds must not wait for the next tick; a watcher that is there already says so at once.
+        after_commit("watch_ends", until=request.work_due_at.isoformat())
     return f"{request.status.value}, {'work left' if request.work else 'nothing left'}"
 
 

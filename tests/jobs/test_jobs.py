@@ -165,3 +165,18 @@ def test_the_catalog_is_synced(on_story_clock: Story) -> None:
     beat = heartbeats.last_beat("sync_catalog")
     assert beat is not None
     assert beat.detail["accounts"] == 4
+
+
+def test_work_that_has_to_be_tried_again_soon_is_watched(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "_CLOCK", story.clock)
+    asked = story.ask(seconds=3600)
+    story.asked.clear()
+    story.twin.settings.change({"fail_job": 1.0})
+
+    tasks.carry_out(request_id=asked.request_id)
+
+    (watched,) = story.asked
+    assert watched[0] == "watch_ends"
+    story.twin.settings.change({"fail_job": 0.0})
+    tasks.watch_ends(**watched[1])
+    assert story.now_of(asked).is_granted
