@@ -15,7 +15,7 @@ from accessportal.audit.states import ChainBreak
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Group, Person
 from accessportal.kernel.actors import system
-from accessportal.kernel.errors import NotFound
+from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.rules import queries as rules
 from accessportal.rules.states import RuleHead
@@ -56,6 +56,18 @@ def breaks_of(head: Head) -> list[ChainBreak]:
     if now is None or now.version == head.version:
         return breaks
     return _check(now)
+
+
+def breaks_of_rules() -> list[ChainBreak]:
+    """Whether the rules in force still say what their load wrote: their hashes stand in the audit log, their words do not."""
+    try:
+        rules.current_set()
+    except Unavailable as error:
+        head = rules.rule_set_head()
+        if error.code != "rules_incomplete" or head is None:
+            raise
+        return [ChainBreak(_RULE_SET, head.version, error.message)]
+    return []
 
 
 def _check(head: Head) -> list[ChainBreak]:
@@ -113,6 +125,6 @@ def _of_rule(rule: RuleHead) -> Head:
 
 
 def _of_rule_set() -> Iterator[Head]:
-    found = rules.current_set()
-    if found.version:
+    found = rules.rule_set_head()
+    if found is not None:
         yield Head(_RULE_SET, found.version, found.audit_head, again=lambda: next(_of_rule_set(), None))

@@ -39,6 +39,11 @@ def rule_head(*, name: str) -> RuleHead | None:
     return store.head(name)
 
 
+def rule_set_head() -> RuleHead | None:
+    """Where the chain of the rule sets must end; ``None`` before the first load. Read even when the rules can't be."""
+    return store.set_head()
+
+
 def list_rule_heads() -> Iterator[RuleHead]:
     """Where the chain of every rule that there ever was must end. Reads the whole table, so for checks by command alone.
 

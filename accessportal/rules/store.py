@@ -20,6 +20,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import every
+from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
 from accessportal.rules.states import Approval, Effect, People, Rule, RuleHead, RuleSet, Targets, Ticket
 from accessportal.store.base import unavailable
@@ -82,6 +83,12 @@ def head(name: str) -> RuleHead | None:
     return None if item is None else _head(item)
 
 
+def set_head() -> RuleHead | None:
+    """Strongly read, without the rules of the set."""
+    pointer = get_item(RuleItem, SET_KEY, CURRENT)
+    return None if pointer is None else _head(pointer)
+
+
 def every_head() -> Iterator[RuleHead]:
     """Reads the whole table: for checking the audit log, never on the way of a request."""
     try:
@@ -131,9 +138,11 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     rules = []
     for position, entry in enumerate(entries):
         item = found.get((entry["name"], int(entry["version"])))
-        if item is None or item.hash != entry["hash"]:
+        rule = None if item is None else _record(item)
+        # Recomputed: the hash beside a rule says nothing of it to somebody who can write the item.
+        if rule is None or not rule.hash == entry["hash"] == hash_of(rule):
             raise _incomplete(f"version {entry['version']} of rule {entry['name']} is missing or was changed")
-        rules.append(dataclasses.replace(_record(item), position=position))
+        rules.append(dataclasses.replace(rule, position=position))
     return RuleSet(
         version=int(manifest.version),
         rules=tuple(rules),
@@ -144,7 +153,9 @@ def _read_set(pointer: RuleItem) -> RuleSet:
 
 
 def _incomplete(what: str) -> Unavailable:
-    return Unavailable(f"The rules in force can't be read: {what}. Load the rules file again.", code="rules_incomplete")
+    return Unavailable(
+        f"The rules in force can't be read: {what}. Restore these items of the table from a backup.", code="rules_incomplete"
+    )
 
 
 def _batch_get(keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], RuleItem]:

@@ -12,6 +12,7 @@ import pytest
 from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.rules import queries, store
+from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem
 from accessportal.rules.states import Rule, RuleSet
 from accessportal.store.reading import get_item
@@ -64,7 +65,8 @@ def test_rules_come_back_as_they_were_loaded(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_changed_rule_gets_a_version_and_the_others_keep_theirs() -> None:
     load(rules())
     changed = rules()
-    changed = (*changed[:2], dataclasses.replace(changed[2], max_duration_seconds=2 * HOUR, hash="other"), *changed[3:])
+    shorter = dataclasses.replace(changed[2], max_duration_seconds=2 * HOUR)
+    changed = (*changed[:2], dataclasses.replace(shorter, hash=hash_of(shorter)), *changed[3:])
     found = load(changed)
     assert found.version == 2
     assert [rule.version for rule in found.rules] == [1, 1, 2, 1, 1, 1]
@@ -145,19 +147,20 @@ def test_another_process_sees_a_change_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert len(queries.current_rules()) == 2
 
 
-@pytest.mark.parametrize("damage", ["missing", "changed", "no list"])
+@pytest.mark.parametrize("damage", ["missing", "changed", "reworded", "no list"])
 def test_a_set_that_can_not_be_read_whole_is_an_error(monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     load(rules())
     client = boto3.client("dynamodb", region_name="eu-central-1")
     name = SET_KEY if damage == "no list" else "no-security"
     key = {"rule_name": {"S": name}, "version": {"N": "1"}}
-    if damage == "changed":
+    if damage in {"changed", "reworded"}:
+        # "reworded": another rule under the hash of the old one.
         client.update_item(
             TableName="rules-AccessRules",
             Key=key,
-            UpdateExpression="SET #h = :h",
-            ExpressionAttributeNames={"#h": "hash"},
-            ExpressionAttributeValues={":h": {"S": "x"}},
+            UpdateExpression="SET #a = :a",
+            ExpressionAttributeNames={"#a": "hash" if damage == "changed" else "permission_sets"},
+            ExpressionAttributeValues={":a": {"S": "x"} if damage == "changed" else {"L": [{"S": "ReadOnlyAccess"}]}},
         )
     else:
         client.delete_item(TableName="rules-AccessRules", Key=key)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from accessportal.audit.states import ChainBreak
-from accessportal.commands.audit_heads import breaks_of, every_head
+from accessportal.commands.audit_heads import breaks_of, breaks_of_rules, every_head
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain
 
 
@@ -26,6 +26,7 @@ class Command(PortalCommand):
                 chains += 1
                 breaks += breaks_of(head)
                 progress.advance(bar)
+        breaks += breaks_of_rules()
         document = {"chains": chains, "breaks": [plain(one) for one in breaks]}
         return Outcome(document, ok=not breaks, problem=f"{len(breaks)} breaks in the audit log.")
 
