@@ -8,11 +8,17 @@ from typing import Any
 import dj_database_url
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from pydantic import ValidationError
 
 from accessportal.conf import ROOT, conf
 from accessportal.observe.logs import configure_structlog, logging_settings
 
-_conf = conf()
+try:
+    _conf = conf()
+except ValidationError as error:
+    # Without the values: one of them may be a secret.
+    _faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_input=False)]
+    raise ImproperlyConfigured(f"The settings can't be used. {'; '.join(_faults)}.") from None
 
 BASE_DIR = ROOT
 DEBUG = _conf.debug

@@ -9,9 +9,10 @@ import dataclasses
 import enum
 import json
 import logging
+import re
 import sys
 from argparse import RawDescriptionHelpFormatter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import IO, Any, ClassVar, cast
 
@@ -72,7 +73,7 @@ class PortalCommand(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         # On a terminal only what the command says, and what went wrong, is of interest.
         logging.disable(logging.INFO)
-        super().run_from_argv(argv)
+        super().run_from_argv(joined(argv))
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object, for programs")
@@ -176,6 +177,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
+
+
+def joined(argv: Sequence[str]) -> list[str]:
+    """``--duration -1h`` as ``--duration=-1h``: no flag of ours is a number, and the command can say what is wrong with it."""
+    words: list[str] = []
+    for word in argv:
+        if re.match(r"-[0-9]", word) and words and words[-1].startswith("--") and "=" not in words[-1]:
+            words[-1] += f"={word}"
+        else:
+            words.append(word)
+    return words
 
 
 def _told(error: PortalError) -> dict[str, Any]:

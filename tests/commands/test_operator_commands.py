@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,8 @@ from django.core.management import load_command_class
 from moto import mock_aws
 
 from accessportal.audit.models import AuditItem
+from accessportal.commands.base import joined
+from accessportal.conf import ROOT
 from accessportal.store.base import StoreSettings, configure, registered_models
 from tests.commands.conftest import run
 from tests.fixtures_story import RULES, Story
@@ -267,3 +272,36 @@ def test_an_event_forged_in_whatever_way_is_reported_with_its_place(story: Story
 
     assert told.code == 1
     assert (asked.entity, 1) in {(one["entity"], one["sequence"]) for one in told.json["breaks"]}
+
+
+def test_a_rule_reworded_behind_its_hash_is_reported_with_the_other_breaks(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = story.deny(story.ask_for_prod())
+    AuditItem(asked.entity, 2).delete()
+    boto3.client("dynamodb", region_name=REGION).update_item(
+        TableName="AccessRules",
+        Key={"rule_name": {"S": "prod-readonly"}, "version": {"N": "1"}},
+        UpdateExpression="SET approval.required = :no",
+        ExpressionAttributeValues={":no": {"BOOL": False}},
+    )
+    monkeypatch.setattr("accessportal.rules.store._cached", None)
+
+    told = run("verify_audit", "--json")
+
+    assert {one["entity"] for one in told.json["breaks"]} == {asked.entity, "ruleset#current"}
+    assert "prod-readonly" in told.json["breaks"][-1]["problem"]
+
+
+def test_a_negative_number_belongs_to_the_flag_before_it() -> None:
+    given = ["manage.py", "extend_access", "id", "--duration", "-1h", "--as", "a@example.com", "-v", "2"]
+    assert joined(given) == ["manage.py", "extend_access", "id", "--duration=-1h", "--as", "a@example.com", "-v", "2"]
+
+
+def test_a_setting_that_can_not_be_used_is_named_without_its_value() -> None:
+    environment = os.environ | {"PORTAL_DATABASE_URL": "portal:secret-word@host", "DJANGO_SETTINGS_MODULE": "accessportal.settings"}
+
+    told = subprocess.run([sys.executable, "manage.py", "tick"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert told.returncode == 1
+    assert "PORTAL_DATABASE_URL must be" in told.stderr
+    assert "secret-word" not in told.stderr
+    assert "Traceback" not in told.stderr

@@ -60,6 +60,7 @@ def test_mallory_is_refused_with_a_reason(story: Story) -> None:
     [
         ((*DEV, "--duration", "soon"), 2, "--duration"),
         ((*DEV, "--duration=-5m"), 2, "--duration"),
+        ((*DEV, "--duration", "99999999999d"), 2, "--duration"),
         ((*DEV, "--duration", "0s"), 2, "--duration"),
         ((*DEV, "--duration", "9h"), 1, "duration"),
         (("--account", "nowhere", *DEV[2:], "--duration", "1h"), 1, "account"),
@@ -184,6 +185,7 @@ def test_lists_by_status_by_person_and_open_ones(story: Story, three: tuple[Acce
     assert ids(run("list_requests", "--status", "denied", "--json")) == [denied]
     assert set(ids(run("list_requests", "--subject", "Alice@Example.com", "--json"))) == {pending, active, denied}
     assert ids(run("list_requests", "--subject", "bob@example.com", "--json")) == []
+    assert ids(run("list_requests", "--subject", "", "--json")) == []
     assert active in run("list_requests").out
 
 

@@ -52,7 +52,7 @@ class Command(PortalCommand):
 def _lists(options: Mapping[str, Any]) -> list[Callable[[str | None], Page[AccessRequest]]]:
     if options["stuck"]:
         return [lambda cursor: queries.list_stuck(actor=_ACTOR, now=SystemClock().now(), cursor=cursor)]
-    if options["subject"]:
+    if options["subject"] is not None:
         subject = options["subject"] if options["subject"].startswith("/") else fold_email(options["subject"])
         return [lambda cursor: queries.list_by_subject(subject_id=subject, actor=_ACTOR, cursor=cursor)]
     wanted = [Status(options["status"])] if options["status"] else [Status.PENDING, Status.ACTIVE]
