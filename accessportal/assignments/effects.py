@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from accessportal.assignments import store
@@ -206,7 +206,7 @@ class _Driver:
             self._move(AssignmentState.CREATING, "assignment.creating")
         except store.NoSeat:
             reason = f"{_limits.open_creations} creations are open, as many as IAM Identity Center allows"
-            raise _HandBack(_wait("creations_full", reason, self._clock.now(), seconds=2)) from None
+            raise _HandBack(replace(_wait("creations_full", reason, self._clock.now(), seconds=2), is_queued=True)) from None
         self._may_have_been_sent = False
 
     def _start_deleting(self) -> None:

@@ -81,13 +81,15 @@ class Proof:
 class Waiting:
     """Not proved yet. ``retry_at`` is when to look again; ``code`` and ``reason`` say what is waited for.
 
-    ``is_error`` is false while a job is simply running.
+    ``is_error`` is false while a job is simply running. ``is_queued``: others must free a place first, so standing by for it
+    would keep a worker from work that can go on.
     """
 
     code: str
     reason: str
     retry_at: datetime
     is_error: bool
+    is_queued: bool = False
 
 
 OUTSIDE_CLAIM = "outside"

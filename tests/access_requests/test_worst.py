@@ -6,6 +6,7 @@ import pytest
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.assignments.operations import Limits
 from accessportal.catalog import operations as catalog
 from accessportal.kernel.actors import system
 from accessportal.kernel.pages import every
@@ -145,3 +146,21 @@ def test_a_revocation_whose_job_never_ends_is_stuck_though_nothing_failed(story:
 
     assert (stuck.request_id, stuck.work, stuck.work_attempts) == (granted.request_id, Work.REVOKE, 0)
     assert "still running" in stuck.work_error
+
+
+def test_a_grant_without_a_free_place_keeps_no_worker_waiting(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accessportal.assignments.effects._limits", Limits(open_creations=1))
+    story.twin.settings.change({"job_seconds": 60.0})
+    first = story.carry_out(story.ask())
+    before = story.clock.now()
+
+    queued = story.carry_out(story.ask(permission_set="ReadOnlyAccess"))
+
+    assert (story.clock.now() - before).total_seconds() < 1
+    assert "1 creations are open" in queued.work_error
+    assert queued.work_attempts == 0
+    for _ in range(4):
+        story.clock.advance(60)
+        story.tick()
+    assert story.now_of(first).is_granted
+    assert story.now_of(queued).is_granted

@@ -74,7 +74,7 @@ def _work(request: AccessRequest, clock: Clock) -> AccessRequest:
                 return _settle(request, outcome, clock.now())
             if outcome.is_error:
                 return _postpone_failed(request, outcome, clock.now())
-            if outcome.retry_at > give_up_at:
+            if outcome.is_queued or outcome.retry_at > give_up_at:
                 store.postpone_work(request, until=outcome.retry_at, note=outcome.reason)
                 return load(request.request_id)
         except store.Overtaken:
