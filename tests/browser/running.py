@@ -22,7 +22,7 @@ from accessportal.commands.demo_env import free_port
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _PARTS = ("manage.py", "accessportal", "templates", "static")
-_START_SECONDS = 90
+_START_SECONDS = 150
 _STOP_SECONDS = 30
 
 
