@@ -1,0 +1,102 @@
+"""Words everyone shares."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from accessportal.kernel.actors import Role, person, system
+from accessportal.kernel.decisions import allow, refuse
+from accessportal.kernel.durations import format_duration, parse_duration
+from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.kernel.ids import new_event_id, request_id_for
+from accessportal.kernel.pages import Page, every
+from accessportal.kernel.ports import after_commit, set_after_commit
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30m", 1800),
+        ("8h", 28_800),
+        ("PT8H", 28_800),
+        ("2d", 172_800),
+        ("2h30m", 9_000),
+        (" 2 h 30 m ", 9_000),
+        ("1D", 86_400),
+        ("P1DT2H", 93_600),
+        ("pt90s", 90),
+        ("45s", 45),
+    ],
+)
+def test_durations_as_people_write_them(text: str, seconds: int) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "0", "0m", "-1h", "8", "h", "8 hours", "1.5h", "P", "PT", "1h1h", "30m2h", "٣h", "9" * 30 + "h", "8h\0"]
+)
+def test_no_duration(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse_duration(text, field="length")
+    assert refused.value.field == "length"
+
+
+@given(st.integers(1, 10**9))
+def test_what_is_shown_reads_back_as_the_same(seconds: int) -> None:
+    assert parse_duration(format_duration(seconds).replace("min", "m")) == seconds
+
+
+def test_the_same_form_of_the_same_person_has_one_id() -> None:
+    first = request_id_for(requested_by="alice@example.com", submission_id="form")
+
+    assert uuid.UUID(first).version == 4
+    assert request_id_for(requested_by="alice@example.com", submission_id="form") == first
+    assert request_id_for(requested_by="bob@example.com", submission_id="form") != first
+    assert request_id_for(requested_by="alice@example.com:f", submission_id="orm") != first
+
+
+def test_event_ids_sort_by_their_moment() -> None:
+    ids = [new_event_id(NOW + timedelta(milliseconds=number)) for number in range(50)]
+
+    assert ids == sorted(ids)
+    assert {uuid.UUID(one).version for one in ids} == {7}
+    assert len({new_event_id(NOW) for _ in range(100)}) == 100
+
+
+def test_people_are_folded_and_the_system_is_nobody() -> None:
+    alice = person(" Alice@Example.com ", roles=frozenset({Role.AUDITOR}))
+
+    assert (alice.name, alice.is_auditor, alice.is_operator, alice.is_system) == ("alice@example.com", True, False, False)
+    assert system("tick").reads_everything
+    assert not person("mallory@example.com").reads_everything
+
+
+def test_a_decision_says_why() -> None:
+    allow("You may").require()
+    with pytest.raises(NotAllowed, match="You may not") as refused:
+        refuse("You may not", code="no").require()
+    assert refused.value.code == "no"
+
+
+def test_every_page_is_read_to_the_last() -> None:
+    pages = {None: Page((1, 2), "a"), "a": Page((), "b"), "b": Page((3,))}
+
+    assert list(every(lambda cursor: pages[cursor])) == [1, 2, 3]
+    assert pages[None].map(str) == Page(("1", "2"), "a")
+
+
+def test_nobody_needs_to_listen_after_a_commit() -> None:
+    heard: list[tuple[str, dict[str, str]]] = []
+    replaced = set_after_commit(lambda name, /, **payload: heard.append((name, payload)))
+
+    after_commit("carry_out", request_id="r")
+
+    set_after_commit(replaced)
+    assert heard == [("carry_out", {"request_id": "r"})]

@@ -1,0 +1,14 @@
+"""The tests stand by themselves."""
+
+from __future__ import annotations
+
+import os
+
+from accessportal.conf import Conf, conf
+
+
+def test_a_portal_that_runs_in_this_folder_is_not_reached() -> None:
+    """``.portal/env`` names the running twin; neither our configuration nor the AWS libraries may see it here."""
+    assert Conf.model_config.get("env_file") is None
+    assert conf().aws_endpoint_url == ""
+    assert "AWS_ENDPOINT_URL" not in os.environ

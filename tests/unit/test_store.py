@@ -1,0 +1,136 @@
+"""Keys and cursors, and conditional writes against moto."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import timedelta
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from accessportal.access_requests.models import RequestItem
+from accessportal.audit.models import AuditItem
+from accessportal.kernel.errors import InvalidRequest, Unavailable
+from accessportal.store.coordination import CoordinationItem, claim_watch, leave_seat, reserve_slot, take_seat
+from accessportal.store.cursors import configure_cursors, read_cursor, sign_cursor
+from accessportal.store.keys import join_key, split_key
+from accessportal.store.reading import get_item
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
+from tests.conftest import START, FakeClock
+
+
+@given(st.lists(st.text(), min_size=1, max_size=4), st.lists(st.text(), min_size=1, max_size=4))
+def test_no_two_inputs_build_the_same_key(one: list[str], other: list[str]) -> None:
+    storable = [part.encode("utf-8", "ignore").decode() for part in one]
+    rest = [part.encode("utf-8", "ignore").decode() for part in other]
+
+    assert split_key(join_key(*storable)) == tuple(storable)
+    assert (join_key(*storable) == join_key(*rest)) == (storable == rest)
+
+
+def test_a_cursor_serves_its_own_list_alone() -> None:
+    configure_cursors("a-secret-for-tests-alone")
+    cursor = sign_cursor("requests.pending", {"request_id": {"S": "r-1"}})
+
+    assert cursor is not None
+    assert read_cursor("requests.pending", cursor) == {"request_id": {"S": "r-1"}}
+    for pattern, forged in (
+        ("requests.active", cursor),
+        ("requests.pending", cursor[:-2]),
+        ("requests.pending", "x"),
+        ("requests.pending", "é"),
+    ):
+        with pytest.raises(InvalidRequest):
+            read_cursor(pattern, forged)
+    assert sign_cursor("requests.pending", None) is None
+    assert read_cursor("requests.pending", None) is None
+
+
+@pytest.mark.usefixtures("tables")
+def test_all_steps_or_none_and_the_first_that_failed_is_named() -> None:
+    one, two = CoordinationItem("one", until=1), CoordinationItem("two", until=1)
+    transact([Insert(one), Insert(two)])
+
+    with pytest.raises(ConditionFailed) as failed:
+        transact(
+            [
+                Change(CoordinationItem, "one", [CoordinationItem.until.set(2)], CoordinationItem.until == 1),
+                Change(CoordinationItem, "two", [CoordinationItem.until.set(2)], CoordinationItem.until == 7),
+                Guard(CoordinationItem, "three", CoordinationItem.until == 1),
+            ]
+        )
+
+    assert failed.value.position == 1
+    assert isinstance(failed.value.item, CoordinationItem)
+    assert failed.value.item.until == 1
+    kept = get_item(CoordinationItem, "one")
+    assert kept is not None
+    assert kept.until == 1
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_change_never_creates_a_torso() -> None:
+    change = Change(CoordinationItem, "nobody", [CoordinationItem.until.set(2)], CoordinationItem.until.does_not_exist())
+
+    for write in (lambda: transact([change]), lambda: update_one(change)):
+        with pytest.raises(ConditionFailed):
+            write()
+    assert get_item(CoordinationItem, "nobody") is None
+    update_one(Upsert(CoordinationItem, "somebody", [CoordinationItem.until.set(2)], CoordinationItem.until.does_not_exist()))
+    transact([Remove(CoordinationItem, "somebody", CoordinationItem.until == 2)])
+    assert get_item(CoordinationItem, "somebody") is None
+
+
+@pytest.mark.usefixtures("tables")
+def test_an_insert_never_overwrites() -> None:
+    transact([Insert(CoordinationItem("one", until=1))])
+
+    with pytest.raises(ConditionFailed) as failed:
+        transact([Insert(CoordinationItem("one", until=2))])
+
+    assert isinstance(failed.value.item, CoordinationItem)
+    assert failed.value.item.until == 1
+
+
+@pytest.mark.usefixtures("twin")
+def test_a_table_that_is_not_there_is_an_error_and_no_empty_answer() -> None:
+    for model in (RequestItem, AuditItem):
+        with pytest.raises(Unavailable):
+            get_item(model, "x", 1 if model is AuditItem else None)
+
+
+@pytest.mark.usefixtures("tables")
+def test_call_slots_keep_their_distance_and_the_queue_its_length() -> None:
+    slots = [reserve_slot("calls", gap_seconds=0.1, longest_wait_seconds=0.35, now=START) for _ in range(8)]
+
+    given_out = [slot for slot in slots if slot is not None]
+    assert slots[len(given_out) :] == [None] * (8 - len(given_out))
+    distances = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(given_out)]
+    assert len(given_out) >= 4
+    assert all(0.099 <= distance <= 0.101 for distance in distances)
+
+
+@pytest.mark.usefixtures("tables")
+def test_seats_are_limited_and_taking_one_twice_is_harmless() -> None:
+    for holder in ("a", "b", "a"):
+        transact([take_seat("seats", holder=holder, seats=2)])
+    with pytest.raises(ConditionFailed):
+        transact([take_seat("seats", holder="c", seats=2)])
+
+    transact([leave_seat("seats", holder="b")])
+    transact([leave_seat("seats", holder="nobody")])
+
+    transact([take_seat("seats", holder="c", seats=2)])
+    item = get_item(CoordinationItem, "seats")
+    assert item is not None
+    assert item.holders == {"a", "c"}
+
+
+@pytest.mark.usefixtures("tables")
+def test_one_watches_and_the_others_rely_on_it(clock: FakeClock) -> None:
+    soon, later = clock.now() + timedelta(seconds=60), clock.now() + timedelta(seconds=120)
+
+    assert claim_watch("ends", needed_until=soon, until=later)
+    assert not claim_watch("ends", needed_until=soon, until=later)
+    assert claim_watch("ends", needed_until=later + timedelta(seconds=1), until=later + timedelta(seconds=60))
