@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -27,6 +28,7 @@ OpenAs = Callable[[str], Page]
 
 _SETUP = system("setup")
 _MAXIMILIANA = "maximiliana.featherstonehaugh-cholmondeley@platform-engineering.example.com"
+_DANA = "dana@example.com"
 _LONG_ACCOUNT = "a-very-long-account-name-that-somebody-thought-was"
 _LONG_PATH = "/Workloads/Prod/Payments/Europe/Central/Legacy/Systems"
 _LONG_REASON = "Averyveryverylongreasonwithoutanyblankswhatsoever" * 5 + " and then words that explain why. " * 6
@@ -66,20 +68,14 @@ def busy_day(story: Story) -> BusyDay:
     first = story.ask(seconds=4 * _HOUR)
     for request in (active, first):
         story.carry_out(request)
+    long_ones: Any = {"account": _LONG_ACCOUNT, "reason": _LONG_REASON, "ticket": "CHG-99887766554433221100", "actor": person(_MAXIMILIANA)}
+    for permission_set in ("ReadOnlyAccess", "PowerUserAccess"):
+        story.ask(permission_set=permission_set, **long_ones)
     story.clock.advance(2 * _HOUR)
     shared = story.ask(seconds=600)
     story.carry_out(shared)
-    for number in range(26):
-        story.ask(
-            account=_LONG_ACCOUNT, permission_set="ReadOnlyAccess", reason=f"Look {number}", ticket="CHG-1", actor=person(_MAXIMILIANA)
-        )
-    story.ask(
-        account=_LONG_ACCOUNT,
-        permission_set="PowerUserAccess",
-        reason=_LONG_REASON,
-        ticket="CHG-99887766554433221100",
-        actor=person(_MAXIMILIANA),
-    )
+    for _ in range(26):
+        story.ask_for_prod(actor=person(_DANA))
     waiting = story.ask_for_prod(seconds=2 * _HOUR)
     half_approved = story.approve(
         story.ask(account="payments-prod", seconds=4 * _HOUR, reason="Reconcile the failed payouts"), actor=story.sam
@@ -92,12 +88,11 @@ def busy_day(story: Story) -> BusyDay:
 
 def _newcomers(story: Story) -> None:
     now = story.clock.now()
-    directory.create_person(
-        email=_MAXIMILIANA, name="Maximiliana Featherstonehaugh-Cholmondeley von und zu Wolfenstein", actor=_SETUP, now=now
-    )
-    directory.grant_membership(email=_MAXIMILIANA, group_id="/engineering/payments", role=GroupRole.CONTRIBUTOR, actor=_SETUP, now=now)
     twin = story.twin
-    create_user(twin.identity_store, twin.identity_store_id, _MAXIMILIANA, "Maximiliana Featherstonehaugh-Cholmondeley")
+    for email, name in ((_DANA, "Dana Osei"), (_MAXIMILIANA, "Maximiliana Featherstonehaugh-Cholmondeley von und zu Wolfenstein")):
+        directory.create_person(email=email, name=name, actor=_SETUP, now=now)
+        directory.grant_membership(email=email, group_id="/engineering/payments", role=GroupRole.CONTRIBUTOR, actor=_SETUP, now=now)
+        create_user(twin.identity_store, twin.identity_store_id, email, name)
     tags = {"env": "prod", "owner": "payments-platform-team", "cost-centre": "4711-0815-EMEA"}
     create_account(twin.organizations, twin.organizational_units, _LONG_ACCOUNT, _LONG_PATH, tags)
     sync_catalog(now=now, clock=story.clock)

@@ -37,17 +37,18 @@ def look_at(page: Page, name: str, *, full: bool = True) -> None:
             page.emulate_media(color_scheme=scheme)
             page.wait_for_function(_SETTLED, arg=scheme)
             page.screenshot(path=SCREENSHOTS / f"{name}-{size}-{scheme}.png", full_page=full)
-            faults += [f"{name}, {size}, {scheme}: {fault}" for fault in _faults(page, width)]
+            # The dark colours were judged at the other size, and the narrow layout in the other colours.
+            found = [] if (size, scheme) == ("phone", "dark") else axe_violations(page)
+            faults += [f"{name}, {size}, {scheme}: {fault}" for fault in [*found, *_overflow(page, width)]]
     if before is not None:
         page.set_viewport_size(before)
     page.emulate_media(color_scheme="light")
     assert not faults, "\n".join(faults)
 
 
-def _faults(page: Page, width: int) -> list[str]:
-    found = axe_violations(page)
+def _overflow(page: Page, width: int) -> list[str]:
     needed = int(page.evaluate("document.documentElement.scrollWidth"))
-    return found if needed <= width else [*found, f"needs {needed} pixels of {width}"]
+    return [f"needs {needed} pixels of {width}"] if needed > width else []
 
 
 def axe_violations(page: Page) -> list[str]:
