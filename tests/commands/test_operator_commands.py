@@ -17,6 +17,7 @@ from moto import mock_aws
 from accessportal.audit.models import AuditItem
 from accessportal.commands.base import joined
 from accessportal.conf import ROOT
+from accessportal.rules import queries as rules
 from accessportal.store.base import StoreSettings, configure, registered_models
 from tests.commands.conftest import run
 from tests.fixtures_story import RULES, Story
@@ -118,6 +119,19 @@ def test_a_wrong_file_is_refused_with_its_line(story: Story, tmp_path: Path) -> 
     assert told.json["error"]["code"] == "rules_invalid"
     assert "line " in told.problem
     assert run("load_rules", str(tmp_path / "missing.yaml")).code == 2
+
+
+def test_the_history_names_the_operator_who_loaded_the_rules(story: Story, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES.replace("max: 8h", "max: 6h"))
+
+    assert run("load_rules", str(file), "--as", "alice@example.com").code == 1
+    assert rules.find_rule(name="prod-readonly").max_duration_seconds == 8 * 3600  # type: ignore[union-attr]
+    assert run("load_rules", str(file), "--as", "olga@example.com").code == 0
+
+    changed = rules.find_rule(name="prod-readonly")
+    assert changed is not None
+    assert (changed.max_duration_seconds, changed.applied_by) == (6 * 3600, "olga@example.com")
 
 
 def test_a_rule_is_explained(story: Story) -> None:

@@ -22,13 +22,20 @@ class Command(PortalCommand):
         super().add_arguments(parser)
         parser.add_argument("file", metavar="FILE", help="YAML (docs/rules.md)")
         parser.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
+        parser.add_argument(
+            "--as",
+            dest="as_email",
+            metavar="EMAIL",
+            help="the operator who loads them, for the history; without it: whoever runs this machine",
+        )
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         text = _read(options["file"])
         if options["dry_run"]:
             plan = operations.plan_rules(text=text)
         else:
-            plan = operations.apply_rules(text=text, actor=system("load_rules"), now=SystemClock().now())
+            actor = self.actor(options) if options["as_email"] else system("load_rules")
+            plan = operations.apply_rules(text=text, actor=actor, now=SystemClock().now())
         return Outcome(_document(plan) | {"applied": not options["dry_run"] and not plan.is_empty})
 
     def show(self, document: Document, console: Console) -> None:
