@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -32,6 +33,16 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def wait_for_end(pid: int) -> None:
+    """A killed process that is not our child ends a moment after the signal; the kernel tells when."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    select.select([handle], [], [], 20)
+    os.close(handle)
 
 
 class Said:
@@ -70,9 +81,12 @@ def test_stop_ends_all_parts_and_their_children(supervisor: Supervisor) -> None:
     first, second = started(supervisor, "first", PATIENT), started(supervisor, "second", WITH_CHILD)
     child = int(second.log.read_text())
 
+    pids = (pid_of(first), pid_of(second), child)
+
     supervisor.stop()
 
-    assert not any(is_alive(pid) for pid in (pid_of(first), pid_of(second), child))
+    wait_for_end(child)
+    assert not any(is_alive(pid) for pid in pids)
 
 
 def test_the_lock_file_names_everything_that_runs(supervisor: Supervisor, tmp_path: Path) -> None:
