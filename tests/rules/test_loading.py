@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -237,9 +236,8 @@ def test_tabs_get_their_own_advice() -> None:
 
 def test_an_alias_bomb_is_refused_before_it_is_built() -> None:
     bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-    started = time.perf_counter()
+    # Built, it would have 2**60 items: this test would not end.
     assert "aliases" in problems(bomb)[0].message
-    assert time.perf_counter() - started < 2
 
 
 def test_a_huge_file_is_refused_by_its_size() -> None:

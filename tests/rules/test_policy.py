@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import Any
 
 import pytest
@@ -211,9 +210,8 @@ def test_a_decision_asks_nothing_of_its_input_but_reading() -> None:
 @pytest.mark.parametrize("pattern", ["(a+)+", "(a|a)*b", "(.*)*(.*)*(.*)*x", "([a-z]+)*[0-9]", "(?:a?){50}a{50}"])
 def test_no_pattern_can_make_a_ticket_slow(pattern: str) -> None:
     assert pattern_fault(pattern) == ""
-    started = time.perf_counter()
-    ticket_matches(pattern, "a" * 199 + "!")
-    assert time.perf_counter() - started < 0.5
+    # An engine that goes back and tries again would not come to an end with these.
+    assert not ticket_matches(pattern, "a" * 199 + "!")
 
 
 @pytest.mark.parametrize(
