@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from typing import Any
+
+from pynamodb.attributes import BooleanAttribute, ListAttribute, MapAttribute, NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.store.base import PortalModel, register
@@ -10,11 +12,13 @@ from accessportal.store.base import PortalModel, register
 PEOPLE = "U"
 GROUPS = "G"
 HIERARCHY = "GH"
+MIRROR_WORK = "W"
 _MEMBERS = "M"
 
 
 class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
-    """The seed's only index: every person, every group, every branch of the tree, and (our addition) a group's members."""
+    """The seed's only index: every person, every group, every branch of the tree, and (our additions) a group's members and
+    what Cognito must still follow."""
 
     class Meta:
         index_name = "siKey1-pk-index"
@@ -26,9 +30,10 @@ class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
 
 @register
 class DirectoryItem(PortalModel):
-    """A person, a membership, a group or a branch of the tree: the keys tell which. Times are ISO, as in the seed.
+    """A person, a membership, a group, a branch of the tree, mirror work or the counter: the keys tell which. Times are ISO,
+    as in the seed.
 
-    One class for all four kinds: a subclass for each would hide items of a kind whose module was not imported.
+    One class for all kinds: a subclass for each would hide items of a kind whose module was not imported.
     """
 
     base_table_name = "AccessManagement"
@@ -48,8 +53,11 @@ class DirectoryItem(PortalModel):
     # a person
     email = UnicodeAttribute(null=True)
     display_name = UnicodeAttribute(null=True, attr_name="displayName")
-    # a membership
+    deleting = BooleanAttribute(null=True)
+    signed_in_at = UnicodeAttribute(null=True, attr_name="signedInAt")
+    # a membership: ``role`` is the highest at the last write; ``claims`` (claim id to role and end) says why and until when
     role = UnicodeAttribute(null=True)
+    claims: Any = MapAttribute(null=True)
     # a group
     id = UnicodeAttribute(null=True)
     name = UnicodeAttribute(null=True)
@@ -57,6 +65,19 @@ class DirectoryItem(PortalModel):
     # How many memberships and groups directly below: the only strong answer to "is it empty" (an index lags).
     member_count = NumberAttribute(null=True, attr_name="memberCount")
     child_count = NumberAttribute(null=True, attr_name="childCount")
+    ancestors: Any = ListAttribute(null=True)
+    tree_version = NumberAttribute(null=True, attr_name="treeVersion")
+    admins = UnicodeSetAttribute(null=True)
+    # the root alone: enabled people with a permanent admin claim; never empty once it was filled
+    standing_admins = UnicodeSetAttribute(null=True, attr_name="standingAdmins")
+    # the counter
+    group_count = NumberAttribute(null=True, attr_name="groupCount")
+    # mirror work
+    token = UnicodeAttribute(null=True)
+    due_at = NumberAttribute(null=True, attr_name="dueAt")
+    lease_until = NumberAttribute(null=True, attr_name="leaseUntil")
+    attempts = NumberAttribute(null=True)
+    error = UnicodeAttribute(null=True)
     # a person or a group
     version = NumberAttribute(null=True)
     audit_head = UnicodeAttribute(null=True)
@@ -93,6 +114,16 @@ def group_key(group_id: str) -> Key:
 
 def branch_key(parent_id: str, group_id: str) -> Key:
     return group_pk(parent_id), group_pk(group_id)
+
+
+def counter_key() -> Key:
+    """How many groups there are: the only strong answer (an index lags)."""
+    return "C:groups", "C:groups"
+
+
+def work_key(item_pk: str) -> Key:
+    """The mirror work of the person or group whose own partition is ``item_pk``."""
+    return f"{MIRROR_WORK}:{item_pk}", f"{MIRROR_WORK}:{item_pk}"
 
 
 def members_of(group_id: str) -> str:
