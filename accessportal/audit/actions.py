@@ -7,15 +7,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored."""
+    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored.
+
+    ``is_former``: only events of earlier versions carry the name; they are shown, verified and published as they are.
+    """
 
     title: str
     fields: frozenset[str]
+    is_former: bool = False
 
 
 def _spec(title: str, *fields: str) -> ActionSpec:
     return ActionSpec(title=title, fields=frozenset(fields))
 
+
+def _former(title: str, *fields: str) -> ActionSpec:
+    return ActionSpec(title=title, fields=frozenset(fields), is_former=True)
+
+
+# ``role`` is the role that the claim gives (or gave), ``effective_role`` the membership's highest after the change.
+_MEMBERSHIP = ("email", "group_id", "role", "claim", "ends_at", "effective_role")
 
 ACTIONS: dict[str, ActionSpec] = {
     # access_requests
@@ -61,11 +72,27 @@ ACTIONS: dict[str, ActionSpec] = {
     "rule.removed": _spec("Rule removed", "version", "old_hash"),
     "rules.applied": _spec("Rules put in force", "version", "order", "added", "changed", "removed"),
     # directory
-    "person.created": _spec("Person created", "email", "name", "state"),
-    "person.enabled": _spec("Person enabled", "state"),
-    "person.disabled": _spec("Person disabled", "state"),
-    "group.created": _spec("Group created", "group_id", "parent_id", "name"),
-    "group.deleted": _spec("Group deleted", "group_id", "name"),
-    "membership.granted": _spec("Membership granted", "email", "group_id", "role"),
-    "membership.revoked": _spec("Membership revoked", "email", "group_id", "role"),
+    "user.created": _spec("Person created", "email", "name", "state"),
+    "user.enabled": _spec("Person enabled", "state"),
+    "user.disabled": _spec("Person disabled", "state"),
+    "user.renamed": _spec("Person renamed", "name", "old_name"),
+    "user.deleted": _spec("Person deleted", "email", "name", "reason"),
+    "user.granted": _spec("Membership granted", *_MEMBERSHIP),
+    "user.revoked": _spec("Membership revoked", *_MEMBERSHIP, "reason"),
+    "user.role_changed": _spec("Role changed", *_MEMBERSHIP, "old_role"),
+    "user.signed_in": _spec("Signed in", "issuer", "method"),
+    "user.signed_out": _spec("Signed out", "reason"),
+    "sign_in.refused": _spec("Sign-in refused", "email", "reason", "issuer", "method"),
+    "group.created": _spec("Group created", "group_id", "parent_id", "name", "description", "state"),
+    "group.renamed": _spec("Group renamed", "group_id", "name", "old_name", "description", "old_description"),
+    "group.moved": _spec("Group moved", "group_id", "old_parent_id", "parent_id", "groups_moved"),
+    "group.enabled": _spec("Group enabled", "group_id", "state"),
+    "group.disabled": _spec("Group disabled", "group_id", "state"),
+    "group.deleted": _spec("Group deleted", "group_id", "parent_id", "name"),
+    # written by former versions; nothing new gets these names
+    "person.created": _former("Person created", "email", "name", "state"),
+    "person.enabled": _former("Person enabled", "state"),
+    "person.disabled": _former("Person disabled", "state"),
+    "membership.granted": _former("Membership granted", "email", "group_id", "role"),
+    "membership.revoked": _former("Membership revoked", "email", "group_id", "role"),
 }
