@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from accessportal.directory.states import Group, Membership, State
 from accessportal.kernel.actors import Actor, fold_email
@@ -105,7 +106,7 @@ def is_below(group_id: str, ancestor: str) -> bool:
     return group_id.startswith(ancestor + "/")
 
 
-def counted_groups(memberships: Iterable[Membership], groups: Mapping[str, Group]) -> frozenset[str]:
+def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> frozenset[str]:
     """The groups that these memberships put a person into, ancestors included.
 
     ``groups`` are those that exist. A membership counts only while its own group exists and is enabled; of the groups
@@ -115,7 +116,7 @@ def counted_groups(memberships: Iterable[Membership], groups: Mapping[str, Group
     return frozenset(
         above
         for membership in memberships
-        if membership.group_id in enabled
+        if membership.group_id in enabled and membership.role_at(now)
         for above in with_ancestors(membership.group_id)
         if above in enabled
     )

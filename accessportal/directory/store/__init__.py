@@ -10,7 +10,8 @@ from pynamodb.expressions.update import Action
 
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem, Key
-from accessportal.directory.states import Group, GroupRole, Membership, Person, State
+from accessportal.directory.states import PERMANENT, Claim, Group, GroupRole, Membership, Person, State
+from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.pages import Page, every
 from accessportal.store.base import unavailable
 from accessportal.store.reading import get_item, query_page
@@ -212,7 +213,7 @@ def insert_membership(membership: Membership, person: Person, *, by: str, at: da
     """Put the person (already at the new version) into the group, which must exist and be enabled."""
     pk, sk = models.membership_key(membership.person, membership.group_id)
     item = DirectoryItem(
-        pk, sk, si_key1=models.members_of(membership.group_id), role=membership.role.value, created_at=_iso(at), created_by=by
+        pk, sk, si_key1=models.members_of(membership.group_id), role=membership.claims[0].role.value, created_at=_iso(at), created_by=by
     )
     count = _count(membership.group_id, DirectoryItem.member_count.add(1), only_enabled=True)
     transact([_next_version(person), count, Insert(item), event])
@@ -221,7 +222,7 @@ def insert_membership(membership: Membership, person: Person, *, by: str, at: da
 def remove_membership(membership: Membership, person: Person, *, group_exists: bool, event: Insert) -> None:
     """Take the person (already at the new version) out of the group."""
     pk, sk = models.membership_key(membership.person, membership.group_id)
-    steps: list[Step] = [_next_version(person), Remove(DirectoryItem, pk, DirectoryItem.role == membership.role.value, sk), event]
+    steps: list[Step] = [_next_version(person), Remove(DirectoryItem, pk, DirectoryItem.role == membership.claims[0].role.value, sk), event]
     if group_exists:
         steps.append(_count(membership.group_id, DirectoryItem.member_count.add(-1), only_enabled=False))
     transact(steps)
@@ -281,7 +282,13 @@ def _group(item: DirectoryItem) -> Group:
 
 
 def _membership(item: DirectoryItem) -> Membership:
-    return Membership(person=models.person_in(item), group_id=models.group_in(item), role=GroupRole(item.role))
+    return Membership(
+        person=models.person_in(item),
+        group_id=models.group_in(item),
+        claims=(Claim(PERMANENT, GroupRole(item.role)),),
+        created_at=_moment(item.created_at) if item.created_at else from_epoch(0),
+        created_by=item.created_by or "",
+    )
 
 
 def _iso(moment: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 
 from accessportal.directory import policy, store
 from accessportal.directory.states import Crowd, Group, Membership, Person
@@ -19,17 +20,17 @@ def find_person(*, email: str) -> Person | None:
     return store.get_person(key) if key else None
 
 
-def groups_of(*, email: str) -> frozenset[str]:
+def groups_of(*, email: str, now: datetime) -> frozenset[str]:
     """The paths of the groups that a person is in, every group above included; empty for unknown or disabled people.
 
     Only groups that exist and are enabled count, and a membership counts only while its own group does.
 
     :raises Unavailable: when the store did not answer; never an empty set for that.
     """
-    return find_person_with_groups(email=email)[1]
+    return find_person_with_groups(email=email, now=now)[1]
 
 
-def find_person_with_groups(*, email: str) -> tuple[Person | None, frozenset[str]]:
+def find_person_with_groups(*, email: str, now: datetime) -> tuple[Person | None, frozenset[str]]:
     """What :func:`find_person` and :func:`groups_of` say, of one moment. Two strong requests (three above 100 groups).
 
     :raises Unavailable: when the store did not answer.
@@ -41,7 +42,7 @@ def find_person_with_groups(*, email: str) -> tuple[Person | None, frozenset[str
     if person is None or not person.is_enabled:
         return person, frozenset()
     wanted = {above for membership in memberships for above in policy.with_ancestors(membership.group_id)}
-    return person, policy.counted_groups(memberships, store.get_groups(wanted))
+    return person, policy.counted_groups(memberships, now=now, groups=store.get_groups(wanted))
 
 
 def find_group(*, group_id: str) -> Group | None:
@@ -49,7 +50,7 @@ def find_group(*, group_id: str) -> Group | None:
     return store.get_group(group_id) if policy.is_group_id(group_id) else None
 
 
-def people_in(*, groups: Collection[str], users: Collection[str] = ()) -> Crowd:
+def people_in(*, groups: Collection[str], users: Collection[str] = (), now: datetime) -> Crowd:
     """The enabled people in these groups and in every group below, and these users if they are enabled.
 
     It agrees with :func:`groups_of`: somebody is here through ``groups`` exactly if one of them is among theirs. Index
@@ -60,7 +61,7 @@ def people_in(*, groups: Collection[str], users: Collection[str] = ()) -> Crowd:
     """
     asked = store.get_groups(filter(policy.is_group_id, groups))
     live = {group_id for group_id, group in asked.items() if group.is_enabled}
-    keys = {membership.person for membership in _memberships_in(live)}
+    keys = {membership.person for membership in _memberships_in(live) if membership.role_at(now)}
     keys.update(key for key in map(policy.key_of, users) if key)
     people = tuple(person for person in store.get_people(keys) if person.is_enabled)
     return Crowd(people=people, missing_groups=tuple(sorted(set(groups) - live)))

@@ -11,7 +11,7 @@ from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.directory import policy, store
-from accessportal.directory.states import Group, GroupRole, Membership, Person, State, group_entity, person_entity
+from accessportal.directory.states import PERMANENT, Claim, Group, GroupRole, Membership, Person, State, group_entity, person_entity
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotFound
 from accessportal.store.transactions import ConditionFailed, Insert
@@ -30,7 +30,7 @@ def create_person(*, email: str, name: str, actor: Actor, now: datetime) -> Pers
     policy.may_manage(actor).require()
     address, clean_name = policy.clean_email(email), policy.clean_name(name)
     key = fold_email(address)
-    draft = Draft("person.created", key, {"email": address, "name": clean_name, "state": State.ENABLED.value})
+    draft = Draft("user.created", key, {"email": address, "name": clean_name, "state": State.ENABLED.value})
     event = prepare_event(draft, entity=person_entity(key), sequence=1, prev_hash="", actor=actor, now=now)
     person = Person(key=key, email=address, name=clean_name, state=State.ENABLED, created_at=now, version=1, audit_head=event.head)
     try:
@@ -54,7 +54,7 @@ def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -
         if person.state is state:
             raise Conflict(f"{person.email} is {state.value} already.", code="person_state_unchanged", present=person)
         changed, step = _told(
-            replace(person, state=state), Draft(f"person.{state.value}", person.key, {"state": state.value}), actor=actor, now=now
+            replace(person, state=state), Draft(f"user.{state.value}", person.key, {"state": state.value}), actor=actor, now=now
         )
         store.change_state(changed, by=actor.name, at=now, event=step)
         return changed
@@ -130,12 +130,12 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
         present = store.get_membership(person.key, group_id)
         if present is not None:
             raise Conflict(
-                f"{person.email} is in {group_id} already, as {present.role.value}. Revoke that first to change the role.",
+                f"{person.email} is in {group_id} already, as {present.claims[0].role.value}. Revoke that first to change the role.",
                 code="membership_exists",
                 present=present,
             )
-        membership = Membership(person=person.key, group_id=group_id, role=role)
-        changed, step = _told(person, _about("membership.granted", membership), actor=actor, now=now)
+        membership = Membership(person.key, group_id, (Claim(PERMANENT, role),), created_at=now, created_by=actor.name)
+        changed, step = _told(person, _about("user.granted", membership), actor=actor, now=now)
         store.insert_membership(membership, changed, by=actor.name, at=now, event=step)
         return membership
 
@@ -155,7 +155,7 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
         membership = store.get_membership(person.key, policy.clean_group_id(group_id))
         if membership is None:
             raise NotFound(f"{person.email} is not directly in {group_id}.", code="membership_not_found")
-        changed, step = _told(person, _about("membership.revoked", membership), actor=actor, now=now)
+        changed, step = _told(person, _about("user.revoked", membership), actor=actor, now=now)
         store.remove_membership(membership, changed, group_exists=store.get_group(group_id) is not None, event=step)
 
     _settled(attempt)
@@ -178,7 +178,7 @@ def _told(person: Person, draft: Draft, *, actor: Actor, now: datetime) -> tuple
 
 
 def _about(action: str, membership: Membership) -> Draft:
-    data = {"email": membership.person, "group_id": membership.group_id, "role": membership.role.value}
+    data = {"email": membership.person, "group_id": membership.group_id, "role": membership.claims[0].role.value}
     return Draft(action, membership.person, data, scope=membership.group_id)
 
 
