@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,6 +43,16 @@ class Conf(BaseSettings):
     auditor_group: str = "/portal/auditors"
     aws_start_url: str = ""
 
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    oidc_name: str = "your company account"
+    oidc_create_people: bool = False
+    oidc_sign_out_url: str = ""
+    help_contact: str = "your operator"
+    session_idle_minutes: int = Field(default=60, ge=1)
+    session_hours: int = Field(default=12, ge=1, le=24 * 7)
+
     decide_within_seconds: int = Field(default=86_400, ge=60)
     purge_after_days: int = Field(default=90, ge=1)
     identity_center_calls_per_second: float = Field(default=18.0, gt=0, le=20)
@@ -65,6 +77,38 @@ class Conf(BaseSettings):
         if "://" not in value:
             raise ValueError("PORTAL_DATABASE_URL must be an address like postgres://user:secret@host/name or sqlite:////path/file")
         return value
+
+    @field_validator("oidc_issuer", "oidc_sign_out_url")
+    @classmethod
+    def _address_is_safe(cls, value: str) -> str:
+        if value and not is_safe_address(value):
+            raise ValueError("must be an address that begins with https:// (http:// only for this machine itself)")
+        return value
+
+    @model_validator(mode="after")
+    def _issuer_is_set_up_whole(self) -> Self:
+        given = {
+            "PORTAL_OIDC_ISSUER": self.oidc_issuer,
+            "PORTAL_OIDC_CLIENT_ID": self.oidc_client_id,
+            "PORTAL_OIDC_CLIENT_SECRET": self.oidc_client_secret.get_secret_value(),
+        }
+        missing = [name for name, value in given.items() if not value]
+        if missing and len(missing) < len(given):
+            raise ValueError(f"{', '.join(given)} belong together: set {' and '.join(missing)} too, or none of them")
+        if missing and self.oidc_create_people:
+            raise ValueError(f"PORTAL_OIDC_CREATE_PEOPLE needs an issuer to sign in with: set {', '.join(given)} too")
+        return self
+
+
+def is_safe_address(value: str) -> bool:
+    """Whether secrets may be sent there: HTTPS, or this machine itself, where the tests and a developer's issuer are."""
+    try:
+        address = urlsplit(value)
+        return bool(address.hostname) and (
+            address.scheme == "https" or (address.scheme == "http" and address.hostname in {"localhost", "127.0.0.1", "::1"})
+        )
+    except ValueError:
+        return False
 
 
 @functools.cache

@@ -48,17 +48,17 @@ def measure_all(*, accounts: list[str]) -> Iterator[tuple[str, Measured]]:
 
 
 def _pages(account: str) -> dict[str, Callable[[], object]]:
-    history = partial(queries.history, request=queries.list_by_subject(subject_id=BUSY.name, actor=OLGA, limit=1).items[0])
+    history = partial(queries.history, request=queries.list_by_subject(subject_id=BUSY.name, actor=OLGA, now=CLOCK.now(), limit=1).items[0])
     return {
         "my access": _my_access,
         "queue: waiting for me": lambda: queries.list_waiting_for(actor=BOB, now=CLOCK.now()),
         "queue of one with nothing": lambda: queries.list_waiting_for(actor=STRANGER, now=CLOCK.now()),
-        "all pending": lambda: queries.list_pending(actor=OLGA),
-        "active": lambda: queries.list_active(actor=OLGA),
+        "all pending": lambda: queries.list_pending(actor=OLGA, now=CLOCK.now()),
+        "active": lambda: queries.list_active(actor=OLGA, now=CLOCK.now()),
         "ending soon": lambda: queries.list_ending_soon(actor=OLGA, now=CLOCK.now(), within_seconds=86_400 * 40),
         "stuck": lambda: queries.list_stuck(actor=OLGA, now=CLOCK.now()),
-        "by subject": lambda: queries.list_by_subject(subject_id=BUSY.name, actor=OLGA),
-        "by account": lambda: queries.list_by_account(account_id=account, actor=OLGA),
+        "by subject": lambda: queries.list_by_subject(subject_id=BUSY.name, actor=OLGA, now=CLOCK.now()),
+        "by account": lambda: queries.list_by_account(account_id=account, actor=OLGA, now=CLOCK.now()),
         "history of a request": history,
         "tick with nothing due": _idle_tick,
     }

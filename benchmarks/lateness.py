@@ -184,8 +184,9 @@ def _events(request: AccessRequest) -> list[str]:
 def _get(request_id: str) -> AccessRequest:
     from accessportal.access_requests import queries
     from accessportal.kernel.actors import system
+    from accessportal.kernel.clock import SystemClock
 
-    return queries.get(request_id=request_id, actor=system("bench"))
+    return queries.get(request_id=request_id, actor=system("bench"), now=SystemClock().now())
 
 
 if __name__ == "__main__":

@@ -149,7 +149,7 @@ class Story:
         return operations.tick(clock=self.clock, lookahead_seconds=lookahead_seconds, workers=1)
 
     def now_of(self, request: AccessRequest) -> AccessRequest:
-        return queries.get(request_id=request.request_id, actor=system("test"))
+        return queries.get(request_id=request.request_id, actor=system("test"), now=self.clock.now())
 
     def pending_of(self, email: str) -> list[AccessRequest]:
         return [request for request in queries.list_open(subject_id=email) if request.status is Status.PENDING]

@@ -15,6 +15,7 @@ from accessportal.audit.states import ChainBreak
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Group, Person
 from accessportal.kernel.actors import system
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.rules import queries as rules
@@ -75,7 +76,7 @@ def _check(head: Head) -> list[ChainBreak]:
 
 
 def _requests(status: Status, cursor: str | None) -> Page[AccessRequest]:
-    return requests.list_by_status(status=status, actor=_ACTOR, cursor=cursor, limit=_PAGE)
+    return requests.list_by_status(status=status, actor=_ACTOR, now=SystemClock().now(), cursor=cursor, limit=_PAGE)
 
 
 def _assignments(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
@@ -85,7 +86,7 @@ def _assignments(state: AssignmentState, cursor: str | None) -> Page[Assignment]
 def _of_request(request: AccessRequest) -> Head:
     def again() -> Head | None:
         try:
-            return _of_request(requests.get(request_id=request.request_id, actor=_ACTOR))
+            return _of_request(requests.get(request_id=request.request_id, actor=_ACTOR, now=SystemClock().now()))
         except NotFound:
             return None
 

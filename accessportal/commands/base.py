@@ -21,6 +21,7 @@ from rich.console import Console
 
 from accessportal.identity.queries import actor_named
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, PortalError
 
@@ -113,7 +114,7 @@ class PortalCommand(BaseCommand):
         :raises NotAllowed: when the directory does not know them, or has them disabled.
         """
         try:
-            return actor_named(email=str(options["as_email"]))
+            return actor_named(email=str(options["as_email"]), now=SystemClock().now())
         except NotAllowed as error:
             raise NotAllowed(f"--as: {error.message}", code=error.code) from error
 

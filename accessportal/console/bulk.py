@@ -44,7 +44,7 @@ def carry_out_many(
 def _weigh(resource: Resource, operation: Operation, key: str, actor: Actor, now: datetime) -> Prospect:
     title = key
     try:
-        record = resource.load(key, actor)
+        record = resource.load(key, actor, now)
         title = resource.title(record)
         decision = operation.offered(record, actor, now)
     except PortalError as error:
@@ -55,7 +55,7 @@ def _weigh(resource: Resource, operation: Operation, key: str, actor: Actor, now
 def _carry_out(resource: Resource, operation: Operation, key: str, reason: str, actor: Actor, now: datetime) -> Outcome:
     title = key
     try:
-        record = resource.load(key, actor)
+        record = resource.load(key, actor, now)
         title = resource.title(record)
         operation.require(record, actor, now)
         words = operation.run(record, reason, actor, now)

@@ -13,6 +13,7 @@ from accessportal.console.forms import ExplainForm
 from accessportal.console.views import render_page
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import fold_email
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 
@@ -42,6 +43,7 @@ def _answer(form: ExplainForm) -> dict[str, Any]:
             target={"account": asked["account"], "permission_set": asked["permission_set"]},
             duration_seconds=duration,
             ticket_id=asked["ticket_id"] or None,
+            now=SystemClock().now(),
         )
     except InvalidRequest as error:
         field = error.field if error.field in form.fields else None

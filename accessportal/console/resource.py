@@ -138,7 +138,7 @@ class Operation:
     reason_label: str = "Reason"
     is_danger: bool = False
     is_bulk: bool = False
-    is_for: Callable[[Actor], bool] = lambda actor: True
+    is_for: Callable[[Actor, datetime], bool] = lambda actor, now: True
     stale_codes: frozenset[str] = frozenset()
 
     def require(self, record: Any, actor: Actor, now: datetime) -> None:
@@ -167,7 +167,7 @@ class Resource:
     summary_template: ClassVar[str] = ""
     box: ClassVar[Parameter | None] = None
 
-    def load(self, key: str, actor: Actor) -> Any:
+    def load(self, key: str, actor: Actor, now: datetime) -> Any:
         """The record strongly read, and the check that ``actor`` may see it, in one call. :raises NotFound:"""
         raise NotFound(f"There is no {self.singular} page for this.", code="no_detail")
 
@@ -222,5 +222,5 @@ class Resource:
                 return operation
         raise NotFound(f"There is no operation “{name[:40]}” here.", code="no_such_operation")
 
-    def operations_for(self, names: Sequence[str], actor: Actor) -> list[Operation]:
-        return [operation for operation in map(self.operation, names) if operation.is_for(actor)]
+    def operations_for(self, names: Sequence[str], actor: Actor, now: datetime) -> list[Operation]:
+        return [operation for operation in map(self.operation, names) if operation.is_for(actor, now)]

@@ -124,7 +124,7 @@ class PortalAdminSite(admin.AdminSite):
 def _is_admitted(actor: Actor | None) -> bool:
     if actor is None:
         return False
-    return actor.reads_everything or access_requests.is_approver_anywhere(actor=actor)
+    return actor.reads_everything or access_requests.is_approver_anywhere(actor=actor, now=SystemClock().now())
 
 
 def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:

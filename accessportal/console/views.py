@@ -85,8 +85,8 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter),
         "next_url": next_url,
-        "bulk": resource.operations_for(pattern.bulk, ask.actor) if rows else [],
-        "row_operations": resource.operations_for(pattern.row_operations, ask.actor),
+        "bulk": resource.operations_for(pattern.bulk, ask.actor, ask.now) if rows else [],
+        "row_operations": resource.operations_for(pattern.row_operations, ask.actor, ask.now),
         "now": ask.now,
     }
 
@@ -118,7 +118,7 @@ def _tally(pattern: Pattern, ask: Ask, known: int | None) -> str:
 def show_detail(request: HttpRequest, resource: Resource, key: str) -> HttpResponse:
     """One record: its sections, and the operations that the domain offers to this actor now."""
     ask = _ask(request)
-    record = resource.load(key, ask.actor)
+    record = resource.load(key, ask.actor, ask.now)
     context = {
         "title": resource.title(record),
         "resource": resource,
@@ -137,7 +137,7 @@ def show_detail(request: HttpRequest, resource: Resource, key: str) -> HttpRespo
 def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResponse:
     """The audit events of one record, newest first; with ``?check=1`` also whether their chain is whole."""
     ask = _ask(request)
-    record = resource.load(key, ask.actor)
+    record = resource.load(key, ask.actor, ask.now)
     entity = resource.entity(record)
     page = audit.history(entity, cursor=ask.cursor, limit=_HISTORY_PAGE)
     here = reverse(f"admin:console_{resource.name}_history", args=[key])
@@ -165,7 +165,7 @@ def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResp
 def operate(request: HttpRequest, resource: Resource, key: str, operation: str) -> HttpResponse:
     """Without ``confirmed`` the page that says what will happen; with it the change, one call to the domain."""
     ask = _ask(request)
-    record, verb = resource.load(key, ask.actor), resource.operation(operation)
+    record, verb = resource.load(key, ask.actor, ask.now), resource.operation(operation)
     verb.require(record, ask.actor, ask.now)
     is_confirmed = request.POST.get("confirmed") == "yes"
     form = OperationForm(request.POST if is_confirmed else None, operation=verb)

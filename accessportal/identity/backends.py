@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 from accessportal.identity.queries import actor_for
 from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
 
 _CACHED = "_portal_actor"
@@ -53,7 +54,7 @@ def remember(user: object, actor: Actor) -> None:
 def _actor(user: Any) -> Actor | None:
     if not hasattr(user, _CACHED):
         try:
-            remember(user, actor_for(user))
+            remember(user, actor_for(user, SystemClock().now()))
         except NotAllowed:
             return None
     found = getattr(user, _CACHED)

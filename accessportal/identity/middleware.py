@@ -20,6 +20,7 @@ from django_htmx.middleware import HtmxDetails
 from accessportal.identity.backends import remember
 from accessportal.identity.queries import actor_for
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed, Unavailable
 
 log = structlog.get_logger(__name__)
@@ -56,7 +57,7 @@ class ActorMiddleware(LoginRequiredMiddleware):
 
     def _take_actor(self, request: HttpRequest) -> HttpResponse | None:
         try:
-            actor = actor_for(request.user)
+            actor = actor_for(request.user, SystemClock().now())
         except NotAllowed as error:
             log.warning("identity.signed_out", user=request.user.get_username(), code=error.code)
             return _signed_out(request, error)

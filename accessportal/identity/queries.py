@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
 from django.conf import settings
@@ -15,23 +16,23 @@ class _Named(Protocol):
     def get_username(self) -> str: ...
 
 
-def actor_for(user: _Named) -> Actor:
+def actor_for(user: _Named, now: datetime) -> Actor:
     """The actor behind a signed-in user. The user name is the e-mail address.
 
     :raises NotAllowed: the directory does not know the person, or has them disabled.
     """
-    return actor_named(email=user.get_username())
+    return actor_named(email=user.get_username(), now=now)
 
 
-def actor_named(*, email: str) -> Actor:
-    """The actor with this address, with the roles that the directory gives them at this moment.
+def actor_named(*, email: str, now: datetime) -> Actor:
+    """The actor with this address, with the roles that the directory gives them at ``now``.
 
     Roles are never kept in a session: a person taken out of the operators' group stops being one at the next request
     (``kernel.actors``).
 
     :raises NotAllowed: the directory does not know the person, or has them disabled.
     """
-    known, groups = directory.find_person_with_groups(email=email)
+    known, groups = directory.find_person_with_groups(email=email, now=now)
     if known is None:
         raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")
     if not known.is_enabled:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from accessportal.directory import queries as directory
 from accessportal.identity.forms import SignInForm
+from accessportal.kernel.clock import SystemClock
 
 _HINTS = 8
 
@@ -62,7 +63,8 @@ def signed_out(request: HttpRequest) -> HttpResponse:
 
 def _hints() -> list[Hint]:
     people = get_user_model().objects.filter(is_active=True).order_by("pk")[:_HINTS]
-    return [Hint(user.email, user.get_full_name(), _innermost(directory.groups_of(email=user.get_username()))) for user in people]
+    now = SystemClock().now()
+    return [Hint(user.email, user.get_full_name(), _innermost(directory.groups_of(email=user.get_username(), now=now))) for user in people]
 
 
 def _innermost(groups: frozenset[str]) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def open_row(request: AccessRequest, *, actor: Actor, names: Names, book: querie
         title=queries.describe(request=request).title,
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
-        approvers=queries.approvers_of(request=request, book=book) if is_pending else None,
+        approvers=queries.approvers_of(request=request, now=now, book=book) if is_pending else None,
         verbs=queries.verbs_for(request=request, actor=actor, now=now, book=book),
         aws_url=aws_url(request, now),
         again_url="",

@@ -17,13 +17,13 @@ from accessportal.rules.states import EVERYBODY, People, RulePlan, RuleSet
 _PAGE = 500
 
 
-def plan_rules(*, text: str | bytes) -> RulePlan:
+def plan_rules(*, text: str | bytes, now: datetime) -> RulePlan:
     """What loading ``text`` (a YAML file, docs/rules.md) would change, and who gains or loses what. Nothing is written.
 
     :raises InvalidRules: with every mistake in the file and its line.
     :raises Unavailable: when the store did not answer.
     """
-    return _plan(store.current_set(), text)
+    return _plan(store.current_set(), text, now)
 
 
 def apply_rules(*, text: str | bytes, base_version: int | None = None, actor: Actor, now: datetime) -> RulePlan:
@@ -41,24 +41,24 @@ def apply_rules(*, text: str | bytes, base_version: int | None = None, actor: Ac
     if base_version is not None and base_version != base.version:
         message = f"The rules were changed since the plan was made (then set {base_version}, now set {base.version}). Look at a new plan."
         raise Conflict(message, code="rules_changed", present=base)
-    plan = _plan(base, text)
+    plan = _plan(base, text, now)
     if plan.is_empty:
         return plan
     return dataclasses.replace(plan, rules=store.put_in_force(base, plan.rules, actor=actor, now=now).rules)
 
 
-def _plan(base: RuleSet, text: str | bytes) -> RulePlan:
+def _plan(base: RuleSet, text: str | bytes, now: datetime) -> RulePlan:
     plan = planning.compare(base, read_rules(text))
-    facts = _facts(plan)
+    facts = _facts(plan, now)
     return dataclasses.replace(plan, impacts=planning.impacts(plan, facts), warnings=planning.warnings(plan.rules, facts))
 
 
-def _facts(plan: RulePlan) -> planning.Facts:
+def _facts(plan: RulePlan, now: datetime) -> planning.Facts:
     groups, users = planning.names_in(plan.rules)
     return planning.Facts(
         accounts=tuple(every(lambda cursor: catalog.list_accounts(cursor=cursor, limit=_PAGE))),
         permission_sets=frozenset(found.name for found in every(lambda cursor: catalog.list_permission_sets(cursor=cursor, limit=_PAGE))),
-        people={who: directory.people_in(groups=who.groups, users=who.users).people for who in _countable(plan)},
+        people={who: directory.people_in(groups=who.groups, users=who.users, now=now).people for who in _countable(plan)},
         missing_groups=frozenset(group for group in groups if directory.find_group(group_id=group) is None),
         missing_users=frozenset(user for user in users if directory.find_person(email=user) is None),
     )

@@ -87,7 +87,7 @@ def tick_until(story: Story, process: Process, request_id: str, reached: Callabl
             story.tick()
         except Killed:
             process.reboot()
-        request = queries.get(request_id=request_id, actor=story.olga)
+        request = queries.get(request_id=request_id, actor=story.olga, now=story.clock.now())
         if reached(request):
             return request
         story.clock.advance(61)

@@ -39,11 +39,11 @@ def test_a_list_with_such_an_item_is_an_error_that_names_it(story: Story) -> Non
     put_strange_item("ACTIVE")
 
     with pytest.raises(Unavailable, match=STRANGE):
-        queries.list_active(actor=story.olga)
+        queries.list_active(actor=story.olga, now=story.clock.now())
 
 
 @pytest.mark.parametrize("request_id", ["", "x" * 2049, "\udcff"])
 def test_what_can_be_no_key_is_simply_not_there(story: Story, request_id: str) -> None:
     with pytest.raises(NotFound):
-        queries.get(request_id=request_id, actor=story.olga)
-    assert queries.list_by_subject(subject_id=request_id, actor=story.olga).items == ()
+        queries.get(request_id=request_id, actor=story.olga, now=story.clock.now())
+    assert queries.list_by_subject(subject_id=request_id, actor=story.olga, now=story.clock.now()).items == ()

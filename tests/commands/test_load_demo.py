@@ -19,7 +19,7 @@ from accessportal.rules import queries as rule_queries
 from accessportal.twin.inprocess import twin_in_process
 from accessportal.twin.settings import TwinSettings
 from tests.commands.conftest import run
-from tests.conftest import FakeClock
+from tests.conftest import START, FakeClock
 
 SMALL = ("--accounts", "40", "--permission-sets", "4")
 
@@ -42,8 +42,8 @@ def test_a_demo_is_made_and_alice_can_sign_in(bare_twin: None, client: Client) -
     assert told["rules_loaded"] is True
     assert (told["accounts"] >= 40, told["permission_sets"]) == (True, 4)
     assert client.login(username="alice@example.com", password=told["password"])
-    assert "/engineering" in directory_queries.groups_of(email="alice@example.com")
-    assert [person.key for person in directory_queries.people_in(groups=["/security"]).people] == [
+    assert "/engineering" in directory_queries.groups_of(email="alice@example.com", now=START)
+    assert [person.key for person in directory_queries.people_in(groups=["/security"], now=START).people] == [
         "bob@example.com",
         "mei@example.com",
         "sam@example.com",
@@ -65,7 +65,7 @@ def test_what_was_changed_afterwards_stays(bare_twin: None, clock: FakeClock) ->
 
     assert told["rules_loaded"] is False
     assert rule_queries.current_rules() == ()
-    assert directory_queries.groups_of(email="bob@example.com") == frozenset()
+    assert directory_queries.groups_of(email="bob@example.com", now=START) == frozenset()
 
 
 def test_the_password_is_kept_or_given(bare_twin: None, client: Client, settings: Settings, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_past_is_made_of_every_sort_of_request(bare_twin: None, monkeypatch: p
     }
     assert run("verify_audit").code == 0
     run("load_demo", *SMALL, "--requests", "20")
-    assert len(queries.list_by_subject(subject_id="alice@example.com", actor=system("test")).items) == 20
+    assert len(queries.list_by_subject(subject_id="alice@example.com", actor=system("test"), now=START).items) == 20
 
 
 def test_nobody_loads_a_demo_into_production(settings: Settings, db: None) -> None:

@@ -109,7 +109,7 @@ def test_a_fragment_that_fails_shows_the_error_page(open_as: OpenAs, monkeypatch
 def test_paging_goes_on_with_the_same_list(story: Story, open_as: OpenAs) -> None:
     for _ in range(26):
         story.ask_for_prod()
-    assert queries.list_pending(actor=story.olga, limit=25).next_cursor
+    assert queries.list_pending(actor=story.olga, now=story.clock.now(), limit=25).next_cursor
     olga = open_as("olga")
     olga.goto("/admin/requests/?pattern=pending")
     expect(olga.locator("tbody tr")).to_have_count(25)

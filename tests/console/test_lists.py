@@ -87,7 +87,7 @@ def test_a_forged_cursor_is_refused(story: Story, as_person: SignIn) -> None:
 def test_a_cursor_of_another_list_is_refused(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         story.ask_for_prod()
-    cursor = queries.list_pending(actor=story.olga, limit=1).next_cursor
+    cursor = queries.list_pending(actor=story.olga, now=story.clock.now(), limit=1).next_cursor
 
     page(as_person("olga"), f"/admin/requests/?pattern=pending&cursor={cursor}")
     page(as_person("olga"), f"/admin/requests/?pattern=active&cursor={cursor}", status=400)

@@ -135,7 +135,7 @@ class Stage:
         return done
 
     def now_of(self, request: AccessRequest) -> AccessRequest:
-        return queries.get(request_id=request.request_id, actor=system("test"))
+        return queries.get(request_id=request.request_id, actor=system("test"), now=self.clock.now())
 
     def settle(self) -> None:
         """Carry everything out that is left, however often the others were in the way."""
@@ -186,7 +186,7 @@ class Stage:
         return [event.action for event in queries.history(request=request)]
 
     def _all(self) -> list[AccessRequest]:
-        return [queries.get(request_id=one, actor=system("test")) for one in self.requests]
+        return [queries.get(request_id=one, actor=system("test"), now=self.clock.now()) for one in self.requests]
 
 
 def at_once(actions: Sequence[Callable[[], T]]) -> list[T | Exception]:

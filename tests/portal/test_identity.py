@@ -24,9 +24,9 @@ from tests.portal.test_journey import HTMX, text_of
 def test_roles_come_from_the_groups_and_go_with_them(story: Story, signed_in: SignedIn) -> None:
     olga = signed_in("olga")
     user = get_user_model().objects.get(username="olga@example.com")
-    assert actor_named(email="Olga@Example.com").roles == {Role.OPERATOR}
-    assert actor_named(email="ana@example.com").roles == {Role.AUDITOR}
-    assert actor_named(email="alice@example.com").roles == frozenset()
+    assert actor_named(email="Olga@Example.com", now=story.clock.now()).roles == {Role.OPERATOR}
+    assert actor_named(email="ana@example.com", now=story.clock.now()).roles == {Role.AUDITOR}
+    assert actor_named(email="alice@example.com", now=story.clock.now()).roles == frozenset()
     assert user.has_perm("auth.change_user")
     assert "Approvals" in text_of(olga.get("/fragments/approvals/", headers=HTMX))
     assert "Administration" in text_of(olga.get("/"))
@@ -60,7 +60,7 @@ def test_a_disabled_person_is_signed_out_at_the_next_request(story: Story, signe
     assert fragment.headers["HX-Redirect"] == "/signed-out/"
     assert Client().post("/sign-in/", {"username": "alice@example.com", "password": PASSWORD}).status_code == 200
     with pytest.raises(NotAllowed, match="disabled"):
-        actor_named(email="alice@example.com")
+        actor_named(email="alice@example.com", now=story.clock.now())
 
 
 def test_a_user_whom_the_directory_does_not_know_cannot_sign_in(story: Story) -> None:

@@ -57,7 +57,7 @@ def changed(old: str, new: str, *, text: str = DEV) -> tuple[tuple[str, ...], tu
     """Gains and losses when ``old`` is replaced by ``new`` in the one rule of ``text``."""
     assert old in text
     load(text)
-    plan = operations.plan_rules(text=text.replace(old, new))
+    plan = operations.plan_rules(text=text.replace(old, new), now=NOW)
     if not plan.impacts:
         return (), ()
     (impact,) = plan.impacts
@@ -65,7 +65,7 @@ def changed(old: str, new: str, *, text: str = DEV) -> tuple[tuple[str, ...], tu
 
 
 def test_a_first_load_tells_who_gains_what() -> None:
-    plan = operations.plan_rules(text=DEV)
+    plan = operations.plan_rules(text=DEV, now=NOW)
     assert ([rule.name for rule in plan.added], plan.changed, plan.removed, plan.base_version) == (["dev"], (), (), 0)
     (impact,) = plan.impacts
     assert impact.gains == ("/engineering/payments (2 people) gains PowerUserAccess on /Workloads/Dev (1 account) up to 4 h, no approval",)
@@ -75,20 +75,22 @@ def test_a_first_load_tells_who_gains_what() -> None:
 
 
 def test_a_plan_says_when_tags_could_not_be_read() -> None:
-    (impact,) = operations.plan_rules(text=DEV.replace("ous: [/Workloads/Dev]", "ous: [/Workloads/Prod], tags: {env: [prod]}")).impacts
+    (impact,) = operations.plan_rules(
+        text=DEV.replace("ous: [/Workloads/Dev]", "ous: [/Workloads/Prod], tags: {env: [prod]}"), now=NOW
+    ).impacts
     assert "on /Workloads/Prod with tag env prod (1 account, and 1 whose tags can't be read)" in impact.gains[0]
 
 
 def test_a_new_deny_takes_away_and_a_removed_one_gives_back() -> None:
     (impact,) = load(CLOSED).impacts
     assert (impact.gains, impact.loses) == ((), ("everybody is refused every permission set on /Security (1 account)",))
-    (impact,) = operations.plan_rules(text="rules: []").impacts
+    (impact,) = operations.plan_rules(text="rules: []", now=NOW).impacts
     assert (impact.gains, impact.loses) == (("everybody is no longer refused every permission set on /Security (1 account)",), ())
 
 
 def test_a_removed_rule_takes_away() -> None:
     load(DEV)
-    plan = operations.plan_rules(text="rules: []")
+    plan = operations.plan_rules(text="rules: []", now=NOW)
     assert [rule.name for rule in plan.removed] == ["dev"]
     assert plan.impacts[0].loses == ("/engineering/payments (2 people) loses PowerUserAccess on /Workloads/Dev (1 account)",)
 
@@ -171,7 +173,7 @@ def test_a_deny_of_some_sets_gives_the_others_back() -> None:
 def test_an_allow_that_becomes_a_deny_is_told_as_both() -> None:
     load(DEV)
     text = "rules: [{name: dev, kind: aws_account, effect: deny, subjects: {groups: [/security]}, targets: {ous: [/Security]}}]"
-    (impact,) = operations.plan_rules(text=text).impacts
+    (impact,) = operations.plan_rules(text=text, now=NOW).impacts
     assert impact.gains == ()
     assert impact.loses == (
         "/engineering/payments (2 people) loses PowerUserAccess on /Workloads/Dev (1 account)",
@@ -181,7 +183,7 @@ def test_an_allow_that_becomes_a_deny_is_told_as_both() -> None:
 
 def test_a_plan_has_the_differences_key_by_key() -> None:
     load(DEV)
-    plan = operations.plan_rules(text=DEV.replace("4h", "8h").replace("[/Workloads/Dev]", "[/Workloads/Dev, /Sandbox]"))
+    plan = operations.plan_rules(text=DEV.replace("4h", "8h").replace("[/Workloads/Dev]", "[/Workloads/Dev, /Sandbox]"), now=NOW)
     (change,) = plan.changed
     assert [(field.field, field.old, field.new) for field in change.fields] == [
         ("targets.ous", "/Workloads/Dev", "/Sandbox, /Workloads/Dev"),
@@ -192,7 +194,7 @@ def test_a_plan_has_the_differences_key_by_key() -> None:
 def test_a_plan_warns_of_names_that_mean_nothing_now() -> None:
     text = DEV.replace("[/engineering/payments]", "[/engineering/paymints], users: [zoe@example.com]")
     text = text.replace("[PowerUserAccess]", "[PowerUser]").replace("ous: [/Workloads/Dev]", "ous: [/Workloads/dev], accounts: [nowhere]")
-    assert operations.plan_rules(text=text).warnings == (
+    assert operations.plan_rules(text=text, now=NOW).warnings == (
         "Rule dev: there is no group /engineering/paymints.",
         "Rule dev: there is no person zoe@example.com.",
         "Rule dev: there is no account in or below /Workloads/dev.",
@@ -203,7 +205,7 @@ def test_a_plan_warns_of_names_that_mean_nothing_now() -> None:
 
 def test_an_empty_catalog_is_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "list_accounts", lambda **_: Page(()))
-    assert operations.plan_rules(text=DEV).warnings == (
+    assert operations.plan_rules(text=DEV, now=NOW).warnings == (
         "The catalog has no accounts yet: accounts, OUs and permission sets were not checked.",
     )
 
@@ -244,7 +246,7 @@ def test_a_wrong_file_changes_nothing() -> None:
 
 
 def test_a_plan_that_somebody_looked_at_must_still_hold() -> None:
-    plan = operations.plan_rules(text=RULES)
+    plan = operations.plan_rules(text=RULES, now=NOW)
     load(DEV)
     with pytest.raises(Conflict) as caught:
         operations.apply_rules(text=RULES, base_version=plan.base_version, actor=OLGA, now=NOW)

@@ -48,7 +48,7 @@ def submit(
     :raises Unavailable: when a fact can't be read or the store does not answer.
     """
     policy.check_input(duration_seconds=duration_seconds, reason=reason, ticket_id=ticket_id, submission_id=submission_id)
-    subject = subject_facts(subject_id, actor)
+    subject = subject_facts(subject_id, actor, now=now)
     resolved = kind_named(kind).resolve(
         target=target,
         subject=subject.subject_id,
@@ -99,7 +99,7 @@ def extend(
     :raises InvalidRequest: also when it would end no later than what is held.
     :raises Conflict: when the access is not active any more.
     """
-    first, standing = load_for(request_id, actor)
+    first, standing = load_for(request_id, actor, now)
     require(policy.may_extend(first, standing, now), first)
     if policy.ends_no_later(first, duration_seconds, now):
         raise InvalidRequest(policy.EXTENSION_TOO_SHORT, code="extension_too_short", field="duration")
@@ -124,7 +124,7 @@ def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     """
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor)
+        request, standing = load_for(request_id, actor, now)
         require(policy.may_cancel(request, standing), request)
         actions = [
             *store.set_status(request, Status.CANCELLED),

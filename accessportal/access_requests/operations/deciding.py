@@ -30,9 +30,9 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
     policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor)
+        request, standing = load_for(request_id, actor, now)
         require(policy.may_approve(request, actor, standing, now), request)
-        _require_still_allowed(request)
+        _require_still_allowed(request, now)
         approvals = request.approvals | {actor.name}
         if policy.count_valid(approvals, standing.approvers) < standing.approvers.quorum:
             return _give_approval(request, standing.approvers, approvals, reason.strip(), actor, now)
@@ -56,7 +56,7 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
         raise InvalidRequest(text, code="reason_missing", field="reason")
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor)
+        request, standing = load_for(request_id, actor, now)
         require(policy.may_decide(request, actor, standing, now), request)
         actions = [
             *store.set_status(request, Status.DENIED),
@@ -119,14 +119,14 @@ def _activate(
     return store.change(request, actions, draft=draft, actor=actor, now=now)
 
 
-def _require_still_allowed(request: AccessRequest) -> None:
+def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
     """The rules and facts of now must still lead to the rule that the request stands on: a deny added since, a moved account or
     a disabled subject refuses."""
     subject = request.subject_id
     is_group = subject.startswith("/")
     groups = groups_above(subject)
     if not is_group:
-        person, groups = directory.find_person_with_groups(email=subject)
+        person, groups = directory.find_person_with_groups(email=subject, now=now)
         if person is None or not person.is_enabled:
             raise Conflict(f"{subject} is disabled or gone from the directory; deny the request.", code="subject_disabled", present=request)
     try:

@@ -22,7 +22,7 @@ def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> Ac
     policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor)
+        request, standing = load_for(request_id, actor, now)
         require(policy.may_end(request, actor, standing), request)
         ends_at = min(now, request.expires_at)
         actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]

@@ -28,13 +28,13 @@ def load(request_id: str) -> AccessRequest:
     return request
 
 
-def load_for(request_id: str, actor: Actor) -> tuple[AccessRequest, Standing]:
+def load_for(request_id: str, actor: Actor, now: datetime) -> tuple[AccessRequest, Standing]:
     """The request and what the actor is to it.
 
     :raises NotFound: when it does not exist or is invisible to the actor.
     """
     request = load(request_id)
-    standing = standing_of(request, actor)
+    standing = standing_of(request, actor, now=now)
     decision = policy.may_see(request, actor, standing)
     if not decision.allowed:
         raise NotFound(decision.reason, code=decision.code)

@@ -54,7 +54,7 @@ def retry(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     """
 
     def attempt() -> AccessRequest:
-        request, _ = load_for(request_id, actor)
+        request, _ = load_for(request_id, actor, now)
         require(policy.may_retry(request, actor), request)
         assert request.work is not None
         draft = Draft("request.retry_asked", request.subject_id, {"work": request.work.value}, scope=store.scope_of(request))

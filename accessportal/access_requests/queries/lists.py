@@ -30,54 +30,54 @@ def list_mine(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Pa
     return store.page_by_subject(actor.name, cursor=cursor, limit=limit)
 
 
-def list_by_subject(*, subject_id: str, actor: Actor, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+def list_by_subject(*, subject_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
     """Requests for a person or group, newest first."""
-    _may_list(actor)
+    _may_list(actor, now)
     return store.page_by_subject(subject_id, cursor=cursor, limit=limit)
 
 
-def recent_of(*, subject_ids: Collection[str], actor: Actor, limit: int) -> Mapping[str, Page[AccessRequest]]:
+def recent_of(*, subject_ids: Collection[str], actor: Actor, now: datetime, limit: int) -> Mapping[str, Page[AccessRequest]]:
     """The newest requests of each subject, one query a subject: the context of a page of other people's requests."""
-    _may_list(actor)
+    _may_list(actor, now)
     return {subject_id: store.page_by_subject(subject_id, cursor=None, limit=limit) for subject_id in set(subject_ids)}
 
 
-def list_by_account(*, account_id: str, actor: Actor, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+def list_by_account(*, account_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
     """Requests for an AWS account, newest first."""
-    _may_list(actor)
+    _may_list(actor, now)
     return store.page_by_account(account_id, cursor=cursor, limit=limit)
 
 
 def list_by_status(
-    *, status: Status, actor: Actor, cursor: str | None = None, limit: int = 50, newest_first: bool = False
+    *, status: Status, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50, newest_first: bool = False
 ) -> Page[AccessRequest]:
     """Requests in a status by end or deadline."""
-    _may_list(actor)
+    _may_list(actor, now)
     return store.page_by_status(status, cursor=cursor, limit=limit, newest_first=newest_first)
 
 
-def list_pending(*, actor: Actor, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+def list_pending(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
     """Everything that waits for a decision, nearest deadline first."""
-    return list_by_status(status=Status.PENDING, actor=actor, cursor=cursor, limit=limit)
+    return list_by_status(status=Status.PENDING, actor=actor, now=now, cursor=cursor, limit=limit)
 
 
-def list_active(*, actor: Actor, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+def list_active(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
     """Everything that the portal answers for, nearest end first."""
-    return list_by_status(status=Status.ACTIVE, actor=actor, cursor=cursor, limit=limit)
+    return list_by_status(status=Status.ACTIVE, actor=actor, now=now, cursor=cursor, limit=limit)
 
 
 def list_ending_soon(
     *, actor: Actor, now: datetime, within_seconds: int = 3600, cursor: str | None = None, limit: int = 50
 ) -> Page[AccessRequest]:
     """Active access that ends within ``within_seconds``, nearest end first."""
-    _may_list(actor)
+    _may_list(actor, now)
     until = now + timedelta(seconds=within_seconds)
     return store.page_by_status(Status.ACTIVE, cursor=cursor, limit=limit, between=(now, until))
 
 
 def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
     """Work that is late by a minute or has failed at least twice, revocations first (they are the dangerous ones)."""
-    _may_list(actor)
+    _may_list(actor, now)
     work, inner = (Work.REVOKE, cursor) if cursor is None or not cursor.startswith("g.") else (Work.GRANT, cursor[2:] or None)
     page = _filtered(lambda at: store.page_work(work, cursor=at, limit=limit), lambda request: is_stuck(request, now), inner, limit)
     if work is Work.GRANT:
@@ -102,10 +102,10 @@ def is_stuck(request: AccessRequest, now: datetime) -> bool:
 
 def list_waiting_for(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
     """Pending requests that the actor may decide, nearest deadline first. A page may be short and still have a next one."""
-    book = ApproverBook()
+    book = ApproverBook(now=now)
 
     def is_mine(request: AccessRequest) -> bool:
-        return policy.may_approve(request, actor, standing_of(request, actor, book=book), now).allowed
+        return policy.may_approve(request, actor, standing_of(request, actor, now=now, book=book), now).allowed
 
     return _filtered(lambda at: store.page_by_status(Status.PENDING, cursor=at, limit=limit), is_mine, cursor, limit)
 
@@ -115,10 +115,10 @@ def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25) -> int:
     return len(list_waiting_for(actor=actor, now=now, limit=up_to).items)
 
 
-def list_undecidable(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
+def list_undecidable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
     """Pending requests whose rule has too few approvers left: operators stand in, and the rule wants mending."""
-    _may_list(actor)
-    book = ApproverBook()
+    _may_list(actor, now)
+    book = ApproverBook(now=now)
 
     def is_orphan(request: AccessRequest) -> bool:
         approvers = book.of_request(request)
@@ -146,10 +146,10 @@ def _filtered(
     return Page(tuple(found), cursor)
 
 
-def _may_list(actor: Actor) -> None:
+def _may_list(actor: Actor, now: datetime) -> None:
     """Others' requests are for operators, auditors and approvers.
 
     :raises NotAllowed: for everybody else.
     """
-    if not (actor.reads_everything or is_approver_anywhere(actor=actor)):
+    if not (actor.reads_everything or is_approver_anywhere(actor=actor, now=now)):
         raise NotAllowed("Only operators, auditors and approvers may list other people's requests.", code="not_a_reader")

@@ -25,7 +25,7 @@ _CHECKS: Mapping[str, _Check] = {
 }
 
 
-def get(*, request_id: str, actor: Actor) -> AccessRequest:
+def get(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     """The request, strongly read, if the actor may see it.
 
     :raises NotFound: when it does not exist or is invisible to the actor: the two look alike.
@@ -35,25 +35,25 @@ def get(*, request_id: str, actor: Actor) -> AccessRequest:
         raise NotFound("There is no such request.", code="request_not_found")
     if actor.reads_everything or request.requested_by == actor.name or request.subject_id == actor.name:
         return request
-    decision = policy.may_see(request, actor, standing_of(request, actor))
+    decision = policy.may_see(request, actor, standing_of(request, actor, now=now))
     if not decision.allowed:
         raise NotFound(decision.reason, code=decision.code)
     return request
 
 
-def approvers_of(*, request: AccessRequest, book: ApproverBook | None = None) -> Approvers:
+def approvers_of(*, request: AccessRequest, now: datetime, book: ApproverBook | None = None) -> Approvers:
     """Who may decide the request now, without those who may not because it is their own. One ``book`` serves a whole page."""
-    return (book or ApproverBook()).of_request(request)
+    return (book or ApproverBook(now=now)).of_request(request)
 
 
 def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
     """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``cancel``, ``end``, ``extend``, ``retry``), and why not."""
-    return _CHECKS[verb](request, actor, standing_of(request, actor), now)
+    return _CHECKS[verb](request, actor, standing_of(request, actor, now=now), now)
 
 
 def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: ApproverBook | None = None) -> frozenset[str]:
     """Every verb that ``actor`` may do to ``request`` now. One ``book`` serves a whole page."""
-    standing = standing_of(request, actor, book=book)
+    standing = standing_of(request, actor, now=now, book=book)
     return frozenset(verb for verb, check in _CHECKS.items() if check(request, actor, standing, now).allowed)
 
 

@@ -37,7 +37,7 @@ def preview(
     :raises Unavailable: when a fact can't be read.
     """
     try:
-        subject = subject_facts(subject_id, actor)
+        subject = subject_facts(subject_id, actor, now=now)
         resolved = _resolve(kind, target, subject, duration_seconds, ticket_id)
     except InvalidRequest as error:
         return _impossible(error.message, field=error.field)
@@ -46,21 +46,21 @@ def preview(
     if extends is not None and duration_seconds is not None and policy.ends_no_later(extends, duration_seconds, now):
         return _impossible(policy.EXTENSION_TOO_SHORT, field="duration")
     decision = rules.decide(question=resolved.question)
-    return _with_held(_preview_of(decision, resolved, actor, subject), kind, resolved, subject, now)
+    return _with_held(_preview_of(decision, resolved, actor, subject, now), kind, resolved, subject, now)
 
 
 def explain(
-    *, kind: str, subject_id: str, target: Mapping[str, str], duration_seconds: int | None, ticket_id: str | None
+    *, kind: str, subject_id: str, target: Mapping[str, str], duration_seconds: int | None, ticket_id: str | None, now: datetime
 ) -> tuple[RuleDecision, Preview]:
     """The rules' whole answer for any person or group as the subject, for the explainer: why, and who can decide.
 
     :raises InvalidRequest: when person, account or permission set does not exist.
     """
     actor = Actor(name=subject_id)
-    subject = subject_facts(None if not subject_id.startswith("/") else subject_id, actor, is_member_needed=False)
+    subject = subject_facts(None if not subject_id.startswith("/") else subject_id, actor, now=now, is_member_needed=False)
     resolved = _resolve(kind, target, subject, duration_seconds, ticket_id)
     decision = rules.decide(question=resolved.question)
-    return decision, _preview_of(decision, resolved, actor, subject)
+    return decision, _preview_of(decision, resolved, actor, subject, now)
 
 
 def _resolve(kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None) -> Resolved:
@@ -73,14 +73,14 @@ def _resolve(kind: str, target: Mapping[str, str], subject: Subject, duration_se
     )
 
 
-def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subject: Subject) -> Preview:
+def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subject: Subject, now: datetime) -> Preview:
     rule = decision.rule
     approvers = None
     outcome = "impossible"
     if decision.allowed and rule is not None:
         outcome = "needs_approval" if rule.approval.required else "at_once"
         if rule.approval.required:
-            approvers = ApproverBook().of_demand(demand_of(rule), requested_by=actor.name, subject_id=subject.subject_id)
+            approvers = ApproverBook(now=now).of_demand(demand_of(rule), requested_by=actor.name, subject_id=subject.subject_id)
     is_allow = decision.allowed and rule is not None
     return Preview(
         outcome=outcome,

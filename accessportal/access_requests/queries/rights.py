@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from accessportal.access_requests.config import current
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers
@@ -15,9 +17,13 @@ _NOBODY = Approvers(people=(), quorum=0, is_fallback=False, missing_groups=())
 
 
 class ApproverBook:
-    """Approvers and holders of many requests, each fact looked up once. Made for one page or one decision, never kept."""
+    """Approvers and holders of many requests, each fact looked up once. Made for one page or one decision, never kept.
 
-    def __init__(self) -> None:
+    ``now`` is the moment at which memberships are judged: they can end.
+    """
+
+    def __init__(self, *, now: datetime) -> None:
+        self._now = now
         self._crowds: dict[tuple[tuple[str, ...], tuple[str, ...]], Crowd] = {}
         self._groups: dict[str, frozenset[str]] = {}
         self._rules: dict[str, Rule] | None = None
@@ -49,7 +55,7 @@ class ApproverBook:
         if not request.subject_id.startswith("/"):
             return request.subject_id == actor.name
         if actor.name not in self._groups:
-            self._groups[actor.name] = directory.groups_of(email=actor.name)
+            self._groups[actor.name] = directory.groups_of(email=actor.name, now=self._now)
         return request.subject_id in self._groups[actor.name]
 
     def _served(self, subject_id: str) -> set[str]:
@@ -58,7 +64,7 @@ class ApproverBook:
     def _crowd(self, groups: tuple[str, ...], users: tuple[str, ...]) -> Crowd:
         key = (groups, users)
         if key not in self._crowds:
-            self._crowds[key] = directory.people_in(groups=groups, users=users)
+            self._crowds[key] = directory.people_in(groups=groups, users=users, now=self._now)
         return self._crowds[key]
 
     def _demand_now(self, rule_name: str) -> ApprovalDemand | None:
@@ -77,9 +83,9 @@ def demand_of(rule: Rule) -> ApprovalDemand:
     )
 
 
-def standing_of(request: AccessRequest, actor: Actor, *, book: ApproverBook | None = None) -> Standing:
+def standing_of(request: AccessRequest, actor: Actor, *, now: datetime, book: ApproverBook | None = None) -> Standing:
     """What ``actor`` is to ``request`` now."""
-    book = book or ApproverBook()
+    book = book or ApproverBook(now=now)
     approvers = book.of_request(request)
     return Standing(
         is_requester=request.requested_by == actor.name,
@@ -89,9 +95,9 @@ def standing_of(request: AccessRequest, actor: Actor, *, book: ApproverBook | No
     )
 
 
-def is_approver_anywhere(*, actor: Actor) -> bool:
+def is_approver_anywhere(*, actor: Actor, now: datetime) -> bool:
     """Whether some current rule names the actor or one of their groups as an approver."""
-    groups = directory.groups_of(email=actor.name)
+    groups = directory.groups_of(email=actor.name, now=now)
     for rule in rules.current_rules():
         approvers = rule.approval.approvers
         if rule.effect is Effect.ALLOW and rule.approval.required and (actor.name in approvers.users or groups & set(approvers.groups)):

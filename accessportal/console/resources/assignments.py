@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -101,7 +102,7 @@ class Assignments(Resource):
     right = Right.READERS
     headline_template = "console/assignments/headline.html"
 
-    def load(self, key: str, actor: Actor) -> Assignment:
+    def load(self, key: str, actor: Actor, now: datetime) -> Assignment:
         self.right.require(actor)
         found = queries.get(assignment_id=key)
         if found is None:
@@ -122,13 +123,13 @@ class Assignments(Resource):
         return [Row(assignment.assignment_id, assignment, names_of(assignment)) for assignment in items]
 
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
-        return {"names": names_of(record), "claims": [_claim(claim, ask.actor) for claim in sorted(record.claims)]}
+        return {"names": names_of(record), "claims": [_claim(claim, ask) for claim in sorted(record.claims)]}
 
 
-def _claim(request_id: str, actor: Actor) -> Claim:
+def _claim(request_id: str, ask: Ask) -> Claim:
     """The request behind a claim; a claim whose request is gone is shown all the same, it holds access."""
     try:
-        request = requests.get(request_id=request_id, actor=actor)
+        request = requests.get(request_id=request_id, actor=ask.actor, now=ask.now)
     except NotFound:
         return Claim(request_id, None, "")
     return Claim(request_id, request, requests.describe(request=request).subject_name)

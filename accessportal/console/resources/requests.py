@@ -59,11 +59,11 @@ def _count_waiting_for_me(ask: Ask) -> int:
 
 
 def _pending(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_pending(actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+    return queries.list_pending(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
 def _active(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_active(actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+    return queries.list_active(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
 def _ending_soon(ask: Ask) -> Page[AccessRequest]:
@@ -79,24 +79,24 @@ def _count_stuck(ask: Ask) -> int:
 
 
 def _undecidable(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_undecidable(actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+    return queries.list_undecidable(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
 def _by_person(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_by_subject(subject_id=fold_email(ask.parameter), actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+    return queries.list_by_subject(subject_id=fold_email(ask.parameter), actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
 def _by_account(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_by_account(account_id=ask.parameter, actor=ask.actor, cursor=ask.cursor, limit=ask.limit)
+    return queries.list_by_account(account_id=ask.parameter, actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
 def _offered(verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
     return queries.can(verb=verb, request=request, actor=actor, now=now)
 
 
-def _decides_somewhere(actor: Actor) -> bool:
+def _decides_somewhere(actor: Actor, now: datetime) -> bool:
     """Operators stand in where a rule's approvers are too few; whoever got in without a role is an approver."""
-    return actor.is_operator or not actor.reads_everything or queries.is_approver_anywhere(actor=actor)
+    return actor.is_operator or not actor.reads_everything or queries.is_approver_anywhere(actor=actor, now=now)
 
 
 def _approve(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
@@ -270,7 +270,7 @@ class Requests(Resource):
         Operation(
             name="retry",
             label="Retry now",
-            is_for=lambda actor: actor.is_operator,
+            is_for=lambda actor, now: actor.is_operator,
             offered=partial(_offered, "retry"),
             stale_codes=_STALE,
             run=_retry,
@@ -280,8 +280,8 @@ class Requests(Resource):
         ),
     )
 
-    def load(self, key: str, actor: Actor) -> AccessRequest:
-        return queries.get(request_id=key, actor=actor)
+    def load(self, key: str, actor: Actor, now: datetime) -> AccessRequest:
+        return queries.get(request_id=key, actor=actor, now=now)
 
     def title(self, record: AccessRequest) -> str:
         return f"{queries.describe(request=record).title} for {record.subject_id}"
@@ -298,14 +298,14 @@ class Requests(Resource):
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         deciding = {request.subject_id for request in items if request.status is Status.PENDING}
-        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, limit=_CONTEXT_DEPTH) if deciding else {}
+        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, now=ask.now, limit=_CONTEXT_DEPTH) if deciding else {}
         return [_row(request, recent.get(request.subject_id), ask) for request in items]
 
     def details(self, record: AccessRequest, ask: Ask) -> dict[str, Any]:
-        others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, cursor=None, limit=_CONTEXT_DEPTH)
+        others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, now=ask.now, cursor=None, limit=_CONTEXT_DEPTH)
         return {
             "described": queries.describe(request=record),
-            "approvers": queries.approvers_of(request=record),
+            "approvers": queries.approvers_of(request=record, now=ask.now),
             "events": queries.history(request=record),
             "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
             "context": context_of(record, others.items, now=ask.now, is_all=others.next_cursor is None),

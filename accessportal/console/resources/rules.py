@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from accessportal.console.differences import versions_of
@@ -47,7 +48,7 @@ class Rules(Resource):
         Section("As it is now", "console/rules/facts.html", is_aside=True),
     )
 
-    def load(self, key: str, actor: Actor) -> tuple[Rule, ...]:
+    def load(self, key: str, actor: Actor, now: datetime) -> tuple[Rule, ...]:
         """Every version, the newest first: a rule that was removed still has its history."""
         self.right.require(actor)
         history = queries.rule_history(name=key)

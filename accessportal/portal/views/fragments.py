@@ -16,7 +16,7 @@ _UP_TO = 25
 @require_safe
 def approvals_tally(request: HttpRequest) -> HttpResponse:
     """How many requests wait for the actor, with the way to the queue; nothing for people who have no business there."""
-    actor = actor_of(request)
-    decides = actor.is_operator or queries.is_approver_anywhere(actor=actor)
-    count = queries.count_waiting_for(actor=actor, now=SystemClock().now(), up_to=_UP_TO) if decides else 0
+    actor, now = actor_of(request), SystemClock().now()
+    decides = actor.is_operator or queries.is_approver_anywhere(actor=actor, now=now)
+    count = queries.count_waiting_for(actor=actor, now=now, up_to=_UP_TO) if decides else 0
     return render(request, "portal/tally.html", {"decides": decides, "count": count, "is_more": count >= _UP_TO})

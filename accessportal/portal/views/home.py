@@ -33,7 +33,7 @@ def show(request: HttpRequest) -> HttpResponse:
     asked = request.GET.get("part", "") if cast(PortalRequest, request).htmx else ""
     if asked == "ended":
         return render(request, "portal/home_ended.html", _ended(request, actor, now))
-    current = _current(actor)
+    current = _current(actor, now)
     mark = _mark(current, now)
     if asked == "open" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
@@ -43,15 +43,15 @@ def show(request: HttpRequest) -> HttpResponse:
     return render(request, "portal/home.html", context | _ended(request, actor, now))
 
 
-def _current(actor: Actor) -> tuple[AccessRequest, ...]:
+def _current(actor: Actor, now: datetime) -> tuple[AccessRequest, ...]:
     """What the actor holds or waits for, by themselves and through their groups, nearest end first."""
-    subjects = [actor.name, *sorted(directory.groups_of(email=actor.name))]
+    subjects = [actor.name, *sorted(directory.groups_of(email=actor.name, now=now))]
     found = [one for subject in subjects for one in queries.list_open(subject_id=subject)]
     return tuple(sorted(found, key=lambda one: one.expires_at))
 
 
 def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
-    names, book = Names(), queries.ApproverBook()
+    names, book = Names(), queries.ApproverBook(now=now)
     holders = Counter((one.account_id, one.permission_set) for one in current if one.status is Status.ACTIVE)
     rows = [
         open_row(one, actor=actor, names=names, book=book, siblings=holders[one.account_id, one.permission_set], now=now) for one in current

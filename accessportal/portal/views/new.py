@@ -51,7 +51,7 @@ def aws_account(request: HttpRequest) -> HttpResponse:
     if extends := request.GET.get("extends", ""):
         return _to_extension(extends)
     actor = actor_of(request)
-    groups = sorted(directory.groups_of(email=actor.name))
+    groups = sorted(directory.groups_of(email=actor.name, now=SystemClock().now()))
     if request.method != "POST":
         given = {name: value[: _PREFILLED[name]] for name, value in request.GET.items() if name in _PREFILLED}
         return _new_page(request, AwsAccountForm(initial=given, groups=groups), given)
@@ -70,7 +70,7 @@ def aws_account(request: HttpRequest) -> HttpResponse:
 def extend(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """The form that asks for more of what is already held."""
     actor, now = actor_of(request), SystemClock().now()
-    held = queries.get(request_id=str(request_id), actor=actor)
+    held = queries.get(request_id=str(request_id), actor=actor, now=now)
     decision = queries.can(verb="extend", request=held, actor=actor, now=now)
     if request.method != "POST":
         if not decision.allowed:
@@ -215,7 +215,7 @@ def _ask_preview(text: Mapping[str, str], seconds: int | None, actor: Actor, now
         target={"account": text["account"], "permission_set": text["permission_set"]},
         duration_seconds=seconds,
         ticket_id=text.get("ticket_id") or None,
-        extends=queries.get(request_id=text["extends"], actor=actor) if text.get("extends") else None,
+        extends=queries.get(request_id=text["extends"], actor=actor, now=now) if text.get("extends") else None,
         actor=actor,
         now=now,
     )

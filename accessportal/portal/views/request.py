@@ -26,7 +26,7 @@ from accessportal.portal.verbs import allowed
 def show(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """The page."""
     actor, now = actor_of(request), SystemClock().now()
-    found = queries.get(request_id=str(request_id), actor=actor)
+    found = queries.get(request_id=str(request_id), actor=actor, now=now)
     return render(request, "portal/request.html", _context(found, actor, now))
 
 
@@ -34,7 +34,7 @@ def show(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
 def live(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """The part that changes; 204 while the page that asks (``mark``) still shows how it stands."""
     actor, now = actor_of(request), SystemClock().now()
-    found = queries.get(request_id=str(request_id), actor=actor)
+    found = queries.get(request_id=str(request_id), actor=actor, now=now)
     if request.GET.get("mark") == mark_of(found, now):
         return HttpResponse(status=204)
     return render(request, "portal/request_live.html", _context(found, actor, now))
@@ -42,7 +42,7 @@ def live(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
 
 def _context(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any]:
     described = queries.describe(request=found)
-    names, book = Names(), queries.ApproverBook()
+    names, book = Names(), queries.ApproverBook(now=now)
     verbs = queries.verbs_for(request=found, actor=actor, now=now, book=book)
     is_pending = found.status is Status.PENDING
     return {
@@ -53,7 +53,7 @@ def _context(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
         "buttons": allowed(verbs),
-        "approvers": queries.approvers_of(request=found, book=book) if is_pending else None,
+        "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
         "story": tell(queries.history(request=found), names),

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from accessportal.access_requests import queries
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain, read_duration
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 
 
@@ -31,6 +32,7 @@ class Command(PortalCommand):
             target={"account": options["account"], "permission_set": options["permission_set"]},
             duration_seconds=duration,
             ticket_id=options["ticket"],
+            now=SystemClock().now(),
         )
         document = {"allowed": decision.allowed, "outcome": preview.outcome, "code": decision.code} | plain(preview)
         return Outcome(document)

@@ -54,10 +54,10 @@ def _lists(options: Mapping[str, Any]) -> list[Callable[[str | None], Page[Acces
         return [lambda cursor: queries.list_stuck(actor=_ACTOR, now=SystemClock().now(), cursor=cursor)]
     if options["subject"] is not None:
         subject = options["subject"] if options["subject"].startswith("/") else fold_email(options["subject"])
-        return [lambda cursor: queries.list_by_subject(subject_id=subject, actor=_ACTOR, cursor=cursor)]
+        return [lambda cursor: queries.list_by_subject(subject_id=subject, actor=_ACTOR, now=SystemClock().now(), cursor=cursor)]
     wanted = [Status(options["status"])] if options["status"] else [Status.PENDING, Status.ACTIVE]
     return [partial(_by_status, status) for status in wanted]
 
 
 def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest]:
-    return queries.list_by_status(status=status, actor=_ACTOR, cursor=cursor)
+    return queries.list_by_status(status=status, actor=_ACTOR, now=SystemClock().now(), cursor=cursor)

@@ -32,7 +32,7 @@ class Command(PortalCommand):
     def run(self, options: Mapping[str, Any]) -> Outcome:
         text = _read(options["file"])
         if options["dry_run"]:
-            plan = operations.plan_rules(text=text)
+            plan = operations.plan_rules(text=text, now=SystemClock().now())
         else:
             actor = self.actor(options) if options["as_email"] else system("load_rules")
             plan = operations.apply_rules(text=text, actor=actor, now=SystemClock().now())

@@ -10,6 +10,7 @@ from accessportal.access_requests import queries
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain
 from accessportal.commands.requests import request_document, show_request
 from accessportal.kernel.actors import system
+from accessportal.kernel.clock import SystemClock
 
 
 class Command(PortalCommand):
@@ -21,7 +22,7 @@ class Command(PortalCommand):
         parser.add_argument("request_id", metavar="REQUEST_ID")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
-        request = queries.get(request_id=options["request_id"], actor=system("commands"))
+        request = queries.get(request_id=options["request_id"], actor=system("commands"), now=SystemClock().now())
         return Outcome(request_document(request) | {"history": plain(queries.history(request=request))})
 
     def show(self, document: Document, console: Console) -> None:
