@@ -9,8 +9,10 @@ import boto3
 from botocore.config import Config
 
 if TYPE_CHECKING:
+    from mypy_boto3_cognito_idp import CognitoIdentityProviderClient
     from mypy_boto3_identitystore import IdentityStoreClient
     from mypy_boto3_organizations import OrganizationsClient
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_sso_admin import SSOAdminClient
 
 # One attempt: whoever calls decides about trying again, because it knows the pace and what the attempt may have done.
@@ -38,6 +40,21 @@ def organizations_client() -> OrganizationsClient:
 
 def identity_store_client() -> IdentityStoreClient:
     return _client("identitystore", _PATIENT)  # type: ignore[no-any-return]
+
+
+def sns_client() -> SNSClient:
+    """For publishing: no retries of its own."""
+    return _client("sns", _ONE_ATTEMPT)  # type: ignore[no-any-return]
+
+
+def cognito_client() -> CognitoIdentityProviderClient:
+    """For the changes of a user pool and what is read with them: no retries of its own."""
+    return _client("cognito-idp", _ONE_ATTEMPT)  # type: ignore[no-any-return]
+
+
+def patient_cognito_client() -> CognitoIdentityProviderClient:
+    """For reading a user pool whole, in the background."""
+    return _client("cognito-idp", _PATIENT)  # type: ignore[no-any-return]
 
 
 def forget_clients() -> None:

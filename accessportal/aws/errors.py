@@ -10,9 +10,11 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_THROTTLING = frozenset({"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown"})
+_THROTTLING = frozenset(
+    {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown", "KMSThrottling"}
+)
 _BUSY = frozenset({"ConflictException", "ConcurrentModificationException"})
-_GONE = frozenset({"ResourceNotFoundException", "AccountNotFoundException", "EntityNotFoundException"})
+_GONE = frozenset({"ResourceNotFoundException", "AccountNotFoundException", "EntityNotFoundException", "NotFound"})
 _TRANSIENT = frozenset(
     {"InternalServerException", "ServiceException", "ServiceUnavailable", "InternalFailure", "RequestTimeout", "RequestTimeoutException"}
 )

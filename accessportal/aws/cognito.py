@@ -1,0 +1,251 @@
+"""The users and groups of an Amazon Cognito user pool: each call is sent once.
+
+Errors are those of :mod:`accessportal.aws.errors`. A user's name is an address in lower case; names of users and groups have at
+most 128 characters (https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_AdminCreateUser.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from accessportal.aws.clients import cognito_client, patient_cognito_client
+from accessportal.aws.errors import Gone, Refused, sorted_call
+
+if TYPE_CHECKING:
+    from mypy_boto3_cognito_idp.type_defs import AttributeTypeTypeDef
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PAGE = 60  # the service's largest page
+LONGEST_NAME = 128
+"""Of a user or a group, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class CognitoUser:
+    """``name`` is the attribute of that name; empty when the user has none."""
+
+    username: str
+    is_enabled: bool
+    name: str = ""
+
+
+def find_user_pool(name: str) -> str | None:
+    """The id of the pool with this name.
+
+    :raises Refused: when there are several; a name is not unique to the service.
+    """
+    found = [pool["Id"] for pool in _pages(cognito_client().list_user_pools, "UserPools") if pool["Name"] == name]
+    if len(found) > 1:
+        raise Refused("SeveralUserPools", f"There are {len(found)} user pools named {name!r}: {', '.join(sorted(found))}")
+    return found[0] if found else None
+
+
+def create_user_pool(name: str) -> str:
+    """Make a pool whose users are made by administrators alone, and return its id.
+
+    Its users are named by their address. That rules out the e-mail alias (the service refuses such names then) and the
+    pools that take an address for a name but keep one of their own (``UsernameAttributes``).
+    """
+    answer = sorted_call(
+        cognito_client().create_user_pool,
+        PoolName=name,
+        AdminCreateUserConfig={"AllowAdminCreateUserOnly": True},
+        UsernameConfiguration={"CaseSensitive": False},
+        AutoVerifiedAttributes=["email"],
+        DeletionProtection="ACTIVE",
+    )
+    return answer["UserPool"]["Id"]
+
+
+# Users
+
+
+def get_user(pool_id: str, username: str) -> CognitoUser | None:
+    try:
+        answer = _call(pool_id, cognito_client().admin_get_user, UserPoolId=pool_id, Username=username)
+    except Gone:
+        return None
+    return CognitoUser(answer["Username"], answer["Enabled"], _name_in(answer.get("UserAttributes", [])))
+
+
+def create_user(pool_id: str, *, username: str, email: str, name: str) -> None:
+    """The user exists, enabled if it did not before. No message is sent: people hear of it from the portal.
+
+    :raises Refused: when the pool gives its users names of its own.
+    """
+    try:
+        answer = _call(
+            pool_id,
+            cognito_client().admin_create_user,
+            UserPoolId=pool_id,
+            Username=username,
+            MessageAction="SUPPRESS",
+            UserAttributes=[
+                {"Name": "email", "Value": email},
+                {"Name": "email_verified", "Value": "true"},
+                {"Name": "name", "Value": name},
+            ],
+        )
+    except Refused as error:
+        if error.code != "UsernameExistsException":
+            raise
+        return
+    given = answer["User"]["Username"]
+    if given != username:
+        raise Refused("UserNamesNotKept", f"The user pool {pool_id} named {username} {given!r}. Use one without UsernameAttributes.")
+
+
+def rename_user(pool_id: str, *, username: str, name: str) -> None:
+    """:raises Gone: when there is no such user."""
+    attributes: list[AttributeTypeTypeDef] = [{"Name": "name", "Value": name}]
+    _call(pool_id, cognito_client().admin_update_user_attributes, UserPoolId=pool_id, Username=username, UserAttributes=attributes)
+
+
+def enable_user(pool_id: str, username: str) -> None:
+    """:raises Gone: when there is no such user."""
+    _call(pool_id, cognito_client().admin_enable_user, UserPoolId=pool_id, Username=username)
+
+
+def disable_user(pool_id: str, username: str) -> None:
+    """The user can't sign in, and their access tokens are revoked. Nobody of that name is as good."""
+    _unless_gone(pool_id, cognito_client().admin_disable_user, UserPoolId=pool_id, Username=username)
+
+
+def sign_out_user(pool_id: str, username: str) -> None:
+    """No token that the user was given before is taken by Cognito any more. Nobody of that name is as good."""
+    _unless_gone(pool_id, cognito_client().admin_user_global_sign_out, UserPoolId=pool_id, Username=username)
+
+
+def delete_user(pool_id: str, username: str) -> None:
+    """There is no user of that name, in the pool or in a group."""
+    _unless_gone(pool_id, cognito_client().admin_delete_user, UserPoolId=pool_id, Username=username)
+
+
+def list_users(pool_id: str) -> Iterator[CognitoUser]:
+    """Every user. The service may lag a moment behind a change.
+
+    :raises OutsideError: when any page could not be read.
+    """
+    call = patient_cognito_client().list_users
+    for user in _pages(call, "Users", paged_by=("PaginationToken", "Limit"), pool_id=pool_id, UserPoolId=pool_id):
+        yield CognitoUser(user["Username"], user["Enabled"], _name_in(user.get("Attributes", [])))
+
+
+# Groups
+
+
+def find_group(pool_id: str, name: str) -> bool:
+    """Whether the group exists."""
+    try:
+        _call(pool_id, cognito_client().get_group, UserPoolId=pool_id, GroupName=name)
+    except Gone:
+        return False
+    return True
+
+
+def create_group(pool_id: str, *, name: str, description: str) -> None:
+    """The group exists; one that did is left as it is."""
+    try:
+        _call(pool_id, cognito_client().create_group, UserPoolId=pool_id, GroupName=name, Description=description)
+    except Refused as error:
+        if error.code != "GroupExistsException":
+            raise
+
+
+def delete_group(pool_id: str, name: str) -> None:
+    """There is no group of that name, and so nobody is in it."""
+    _unless_gone(pool_id, cognito_client().delete_group, UserPoolId=pool_id, GroupName=name)
+
+
+def list_groups(pool_id: str) -> Iterator[str]:
+    """The name of every group.
+
+    :raises OutsideError: when any page could not be read.
+    """
+    for group in _pages(
+        patient_cognito_client().list_groups, "Groups", paged_by=("NextToken", "Limit"), pool_id=pool_id, UserPoolId=pool_id
+    ):
+        yield group["GroupName"]
+
+
+# Who is in which group
+
+
+def groups_of_user(pool_id: str, username: str) -> frozenset[str]:
+    """The names of all groups that the user is in.
+
+    :raises Gone: when there is no such user.
+    """
+    rows = _pages(
+        cognito_client().admin_list_groups_for_user,
+        "Groups",
+        paged_by=("NextToken", "Limit"),
+        pool_id=pool_id,
+        UserPoolId=pool_id,
+        Username=username,
+    )
+    return frozenset(row["GroupName"] for row in rows)
+
+
+def add_to_group(pool_id: str, *, username: str, group: str) -> None:
+    """The user is in the group, again or for the first time.
+
+    :raises Gone: when there is no such user (``UserNotFoundException``) or group (``ResourceNotFoundException``).
+    """
+    _call(pool_id, cognito_client().admin_add_user_to_group, UserPoolId=pool_id, Username=username, GroupName=group)
+
+
+def remove_from_group(pool_id: str, *, username: str, group: str) -> None:
+    """The user is not in the group. That either of the two does not exist is as good."""
+    _unless_gone(pool_id, cognito_client().admin_remove_user_from_group, UserPoolId=pool_id, Username=username, GroupName=group)
+
+
+def list_users_in_group(pool_id: str, group: str) -> Iterator[str]:
+    """The name of every user in the group.
+
+    :raises Gone: when there is no such group.
+    :raises OutsideError: when any page could not be read.
+    """
+    call = patient_cognito_client().list_users_in_group
+    for user in _pages(call, "Users", paged_by=("NextToken", "Limit"), pool_id=pool_id, UserPoolId=pool_id, GroupName=group):
+        yield user["Username"]
+
+
+def _call(pool_id: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """As ``sorted_call``; but a pool that does not exist must not look like a user or group that does not."""
+    try:
+        return sorted_call(function, *args, **kwargs)
+    except Gone as error:
+        # The service has one code for both, and tells them apart in words: "User pool eu-central-1_… does not exist."
+        if error.message.startswith("User pool "):
+            raise Refused("UserPoolNotFound", f"The user pool {pool_id} does not exist; PORTAL_USER_POOL_ID names it") from error
+        raise
+
+
+def _unless_gone(pool_id: str, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
+    try:
+        _call(pool_id, function, *args, **kwargs)
+    except Gone:
+        return
+
+
+def _pages(
+    function: Callable[..., Any], rows: str, *, paged_by: tuple[str, str] = ("NextToken", "MaxResults"), pool_id: str = "", **kwargs: str
+) -> Iterator[Any]:
+    """Every row of every page. ``paged_by``: what the service calls its token and its size of a page here."""
+    token, limit = paged_by
+    after = ""
+    while True:
+        answer = _call(pool_id, function, **kwargs, **{limit: _PAGE}, **({token: after} if after else {}))
+        yield from answer.get(rows, [])
+        after = answer.get(token, "")
+        if not after:
+            return
+
+
+def _name_in(attributes: Sequence[AttributeTypeTypeDef]) -> str:
+    return next((one.get("Value", "") for one in attributes if one["Name"] == "name"), "")
