@@ -21,12 +21,13 @@ from accessportal.assignments.policy import (
     next_step,
     poll_gap_seconds,
 )
-from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift, Proof, Waiting
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift
 from accessportal.audit.states import Draft
 from accessportal.aws.errors import Busy, Gone, OutsideError, Refused, Throttled, Transient
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, Job, JobStatus
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.coordination import reserve_slot
 
 _LONGEST_QUEUE_SECONDS = 8.0
@@ -301,7 +302,7 @@ class _Driver:
         assignment = self._assignment
         found_present = assignment.state is AssignmentState.PRESENT and not self._job_status
         return Proof(
-            state=assignment.state,
+            is_present=assignment.state is AssignmentState.PRESENT,
             job_id="" if found_present else assignment.job_id,
             job_status=self._job_status or "ALREADY_SO",
             called_at=None if found_present else assignment.called_at,

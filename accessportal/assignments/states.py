@@ -61,37 +61,6 @@ class Assignment:
         return bool(self.claims)
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What was proved by reading back: the receipt of a grant or a revocation.
-
-    ``called_at`` is when the call that started the job was sent (``None``: no call was needed). ``kept_by`` are the other
-    requests that go on holding the assignment (a revocation that only gave back its claim).
-    """
-
-    state: AssignmentState
-    job_id: str
-    job_status: str
-    called_at: datetime | None
-    proved_at: datetime
-    kept_by: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Not proved yet. ``retry_at`` is when to look again; ``code`` and ``reason`` say what is waited for.
-
-    ``is_error`` is false while a job is simply running. ``is_queued``: others must free a place first, so standing by for it
-    would keep a worker from work that can go on.
-    """
-
-    code: str
-    reason: str
-    retry_at: datetime
-    is_error: bool
-    is_queued: bool = False
-
-
 OUTSIDE_CLAIM = "outside"
 """The claim of an assignment that was found and adopted: held from outside, the portal never takes it away."""
 

@@ -8,12 +8,13 @@ from typing import Any
 from accessportal.access_requests.kinds.base import Resolved
 from accessportal.access_requests.states import AccessRequest
 from accessportal.assignments import operations as assignments
-from accessportal.assignments.states import AssignmentKey, Proof, Waiting
+from accessportal.assignments.states import AssignmentKey
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import Account, PermissionSet, Principal, PrincipalType
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import Question
 from accessportal.store.transactions import Guard
 

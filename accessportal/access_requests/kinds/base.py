@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from accessportal.access_requests.states import AccessRequest
-from accessportal.assignments.states import Proof, Waiting
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import Question
 from accessportal.store.transactions import Guard
 

@@ -11,13 +11,14 @@ from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, DeadClaim, ReconcileReport, Status, Work
 from accessportal.assignments import operations as assignments
 from accessportal.assignments import queries as assignment_queries
-from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Comparison, Drift, Finding, Proof, Remedy, Waiting
+from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Comparison, Drift, Finding, Remedy
 from accessportal.audit.states import Draft
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
+from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
 
@@ -92,7 +93,13 @@ def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof
     if request.work is not None:
         return Waiting("in_hand", request.work_error, request.work_due_at or clock.now(), is_error=False)
     receipt = request.receipts[-1]
-    return Proof(AssignmentState.PRESENT, receipt.job_id, receipt.job_status, receipt.called_at, receipt.proved_at)
+    return Proof(
+        is_present=True,
+        job_id=receipt.job_id,
+        job_status=receipt.job_status,
+        called_at=receipt.called_at,
+        proved_at=receipt.proved_at,
+    )
 
 
 def _grant_again(request: AccessRequest, actor: Actor, now: datetime) -> AccessRequest:

@@ -10,11 +10,11 @@ from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.operations.ending import expire
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
-from accessportal.assignments.states import AssignmentState, Proof, Waiting
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.proofs import Proof, Waiting
 
 WORKER = system("worker")
 # The claim of a worker that died is free again after this; longer than the assignment's own hold (60 s) and its patience.
@@ -102,7 +102,7 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
         told["lateness_seconds"] = receipt.lateness_seconds
     actions = [*store.clear_work(), *store.add_receipt(receipt)]
     if request.work is Work.GRANT:
-        if proof.state is not AssignmentState.PRESENT:
+        if not proof.is_present:
             raise store.Overtaken
         draft = Draft("request.granted", request.subject_id, {"receipt": told}, scope=store.scope_of(request))
         return store.change(request, [*actions, *store.set_granted(proof.proved_at)], draft=draft, actor=WORKER, now=now)

@@ -6,11 +6,12 @@ import random
 from collections.abc import Sequence
 
 from accessportal.assignments import effects, store
-from accessportal.assignments.states import AssignmentKey, AssignmentState, Proof, Waiting
+from accessportal.assignments.states import AssignmentKey, AssignmentState
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.transactions import Guard
 
 _MAX_TRIES = 20
@@ -47,7 +48,7 @@ def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock
         assignment = store.find(key)
         if assignment is None:
             # Never claimed: the request ended before its grant began.
-            return Proof(AssignmentState.ABSENT, job_id="", job_status="NEVER_CREATED", called_at=None, proved_at=clock.now())
+            return Proof(is_present=False, job_id="", job_status="NEVER_CREATED", called_at=None, proved_at=clock.now())
         rest = assignment.claims - {claim}
         if claim in assignment.claims:
             data = {"claim": claim, "claims": sorted(rest)}
@@ -59,7 +60,7 @@ def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock
         if rest:
             return _kept(assignment.state, rest, clock)
         outcome = effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock)
-        if isinstance(outcome, Proof) and outcome.state is AssignmentState.PRESENT:
+        if isinstance(outcome, Proof) and outcome.is_present:
             # Claimed anew while we were at it.
             again = store.find(key)
             assert again is not None, "assignments are never deleted"
@@ -81,4 +82,11 @@ def _add_claim(key: AssignmentKey, claim: str, *, guards: Sequence[Guard], subje
 
 
 def _kept(state: AssignmentState, claims: frozenset[str], clock: Clock) -> Proof:
-    return Proof(state, job_id="", job_status="KEPT", called_at=None, proved_at=clock.now(), kept_by=tuple(sorted(claims)))
+    return Proof(
+        is_present=state is AssignmentState.PRESENT,
+        job_id="",
+        job_status="KEPT",
+        called_at=None,
+        proved_at=clock.now(),
+        kept_by=tuple(sorted(claims)),
+    )

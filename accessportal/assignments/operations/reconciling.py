@@ -15,9 +15,7 @@ from accessportal.assignments.states import (
     Comparison,
     Drift,
     Finding,
-    Proof,
     Remedy,
-    Waiting,
 )
 from accessportal.audit.states import Draft
 from accessportal.aws.errors import Gone, OutsideError
@@ -27,6 +25,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
+from accessportal.kernel.proofs import Proof, Waiting
 
 # What changed less than this ago is being driven by somebody.
 _SETTLING = timedelta(minutes=5)
