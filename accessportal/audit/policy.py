@@ -10,6 +10,8 @@ from typing import Any
 
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent, ChainBreak, Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, allow, refuse
 
 GENESIS = ""
 
@@ -25,6 +27,13 @@ def check_draft(draft: Draft) -> None:
     extra = set(draft.data) - spec.fields
     if extra:
         raise ValueError(f"audit action {draft.action!r} may not carry {sorted(extra)}")
+
+
+def may_publish(actor: Actor) -> Decision:
+    """Whether ``actor`` may send what waits to the topic of events."""
+    if actor.is_system or actor.is_operator:
+        return allow("operators and the portal itself publish events")
+    return refuse("Only operators may publish events. Ask an operator.", code="publishing_operators_only")
 
 
 def event_hash(
@@ -65,11 +74,16 @@ def find_breaks(events: Iterable[AuditEvent]) -> Iterator[ChainBreak]:
             yield ChainBreak(event.entity, expected_sequence, f"event {expected_sequence} is missing; {event.sequence} follows")
         elif event.prev_hash != prev_hash:
             yield ChainBreak(event.entity, event.sequence, "does not continue the event before it")
-        if event.flaw:
-            yield ChainBreak(event.entity, event.sequence, event.flaw)
-        elif _recompute(event) != event.hash:
-            yield ChainBreak(event.entity, event.sequence, "was changed after it was written")
+        if flaw := flaw_of(event):
+            yield ChainBreak(event.entity, event.sequence, flaw)
         expected_sequence, prev_hash = event.sequence + 1, event.hash
+
+
+def flaw_of(event: AuditEvent) -> str:
+    """What is wrong with the event by itself; empty when it is as it was written."""
+    if event.flaw:
+        return event.flaw
+    return "" if _recompute(event) == event.hash else "was changed after it was written"
 
 
 def _recompute(event: AuditEvent) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
 
 from accessportal.audit import policy, store
-from accessportal.audit.states import AuditEvent, ChainBreak
+from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
 from accessportal.kernel.pages import Page, every
+
+# More than this many is the same alarm; counting on would read for ever when it is worst.
+UNPUBLISHED_COUNTED_TO = 200
 
 
 def history(entity: str, *, cursor: str | None = None, limit: int = 100, newest_first: bool = True) -> Page[AuditEvent]:
@@ -38,3 +42,16 @@ def check_head(entity: str, *, version: int, audit_head: str) -> list[ChainBreak
         found = last.sequence if last else 0
         breaks.append(ChainBreak(entity, version, f"the item is at version {version} but the chain ends at {found} or with another hash"))
     return breaks
+
+
+def every_entity() -> Iterator[str]:
+    """Every entity that ever had an event, those that are gone too. Reads the whole table: for checks, not for pages."""
+    return store.every_entity()
+
+
+def count_unpublished(*, counted_to: int = UNPUBLISHED_COUNTED_TO) -> Unpublished:
+    """How many events wait for the topic, counted to about ``counted_to``; one request a shard. The index behind it may lag."""
+    shards = store.outbox_shards()
+    pages = [store.unpublished_page(shard, cursor=None, limit=-(-counted_to // len(shards))) for shard in shards]
+    oldest = min((event.at for page in pages for event in page.items), default=None)
+    return Unpublished(count=sum(len(page.items) for page in pages), is_more=any(page.next_cursor for page in pages), oldest_at=oldest)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from accessportal.aws.errors import OutsideError
+from accessportal.aws.sns import Message
+
+Send = Callable[[Sequence[Message]], Sequence[OutsideError | None]]
+"""Hands one batch to the topic: :func:`accessportal.aws.sns.publish_batch` without the topic's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,7 @@ class AuditEvent:
     """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap.
 
     ``flaw``: what is wrong with the item itself, beyond its hash; empty for every event as it was written.
+    ``is_published``: it has left for the topic of events (no part of what the hash covers).
     """
 
     entity: str
@@ -40,6 +48,7 @@ class AuditEvent:
     prev_hash: str
     hash: str
     flaw: str = ""
+    is_published: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +58,43 @@ class ChainBreak:
     entity: str
     sequence: int
     problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpublished:
+    """How many events wait to be published (``is_more``: at least so many), and since when the oldest of them."""
+
+    count: int
+    is_more: bool
+    oldest_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishFailure:
+    """The event at which an entity's events wait, and why; those of other entities went on."""
+
+    entity: str
+    sequence: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReport:
+    """What one run did. Without a topic (``has_topic`` false) every event is kept, unpublished.
+
+    ``published`` counts events that this run marked, ``repeated`` those that another one had marked while it sent them.
+    ``left_to_others``: shards that somebody else is working on. ``stopped``: why no event at all could be published any more.
+    ``is_finished``: every shard was read to its end.
+    """
+
+    has_topic: bool
+    published: int = 0
+    repeated: int = 0
+    failures: tuple[PublishFailure, ...] = ()
+    left_to_others: int = 0
+    stopped: str = ""
+    is_finished: bool = False
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.failures and not self.stopped

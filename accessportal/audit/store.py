@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from pynamodb.exceptions import PynamoDBException
+
+from accessportal.audit import models
 from accessportal.audit.models import AuditItem, day_shard_for, day_shards, outbox_for
 from accessportal.audit.policy import event_hash
 from accessportal.audit.states import AuditEvent, Draft
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.pages import Page
+from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import RawItem, query_page
-from accessportal.store.transactions import Insert
+from accessportal.store.transactions import Change, ConditionFailed, Insert, update_one
 
 _MS = 1000
 
@@ -54,11 +59,20 @@ def insert_event(draft: Draft, *, entity: str, sequence: int, prev_hash: str, ac
     return Insert(item), digest
 
 
-def page_of_entity(entity: str, *, cursor: str | None, limit: int, newest_first: bool) -> Page[AuditEvent]:
+def page_of_entity(
+    entity: str, *, cursor: str | None, limit: int, newest_first: bool, since: int | None = None, until: int | None = None
+) -> Page[AuditEvent]:
+    """Strongly read; ``since`` and ``until`` are the lowest and the highest sequence wanted."""
+    wanted: Any = None
+    if since is not None:
+        wanted = AuditItem.sequence >= since
+    elif until is not None:
+        wanted = AuditItem.sequence <= until
     return query_page(
         AuditItem,
         entity,
-        pattern=f"audit.entity:{entity}:{newest_first}",
+        pattern=f"audit.entity:{entity}:{newest_first}:{since}:{until}",
+        range_condition=wanted,
         convert=_event,
         cursor=cursor,
         limit=limit,
@@ -99,6 +113,50 @@ def page_of_day(day: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]
         if len(used) < len(page.items) or page.next_cursor:
             rest[shard] = _shard_key(shard, used[-1]) if used else starts[shard]
     return Page(items=taken, next_cursor=sign_cursor(pattern, rest or None))
+
+
+def outbox_shards() -> tuple[str, ...]:
+    """Every partition of OutboxIndex; all events of an entity are in the same one."""
+    return models.outbox_shards()
+
+
+def unpublished_page(shard: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
+    """What OutboxIndex holds of a shard, oldest first. It lags: events are missing from it, and published ones are in it."""
+    return query_page(
+        AuditItem,
+        shard,
+        index=AuditItem.outbox_index,
+        pattern=f"audit.outbox:{shard}",
+        convert=_event,
+        cursor=cursor,
+        limit=limit,
+        unreadable=_ruin,
+    )
+
+
+def mark_published(event: AuditEvent) -> bool:
+    """The event leaves OutboxIndex; false when it had left already."""
+    outbox = AuditItem.outbox
+    try:
+        update_one(Change(AuditItem, event.entity, [outbox.remove()], outbox.exists(), event.sequence))
+    except ConditionFailed:
+        return False
+    return True
+
+
+def every_entity() -> Iterator[str]:
+    """Each entity that has an event. Reads the whole table; an entity's events lie beside each other in it.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    last = ""
+    try:
+        for item in AuditItem.scan(attributes_to_get=["entity"]):
+            if item.entity != last:
+                yield item.entity
+            last = item.entity
+    except PynamoDBException as error:
+        raise unavailable(error) from error
 
 
 def _page_of_shard(shard: str, start: dict[str, Any] | None, *, limit: int) -> Page[AuditEvent]:
@@ -144,6 +202,7 @@ def _event(item: AuditItem) -> AuditEvent:
         prev_hash=item.prev_hash or "",
         hash=item.hash,
         flaw="" if is_filed else "was filed under another day after it was written",
+        is_published=item.outbox is None,
     )
 
 
@@ -166,4 +225,5 @@ def _ruin(raw: RawItem) -> AuditEvent:
         prev_hash=text("prev_hash"),
         hash=text("hash"),
         flaw="can't be read: it was changed after it was written",
+        is_published="outbox" not in raw,
     )
