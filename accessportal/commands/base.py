@@ -12,12 +12,13 @@ import logging
 import re
 import sys
 from argparse import RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import IO, Any, ClassVar, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from rich.console import Console
+from rich.progress import Progress, TaskID
 
 from accessportal.identity.queries import actor_named
 from accessportal.kernel.actors import Actor
@@ -139,6 +140,18 @@ class PortalCommand(BaseCommand):
     def _console(self) -> Console:
         width = None if self.stdout.isatty() else _PIPE_WIDTH
         return Console(file=cast(IO[str], self.stdout), highlight=False, width=width, markup=False)
+
+
+def progress_bars(progress: Progress) -> Callable[[str, int, int], None]:
+    """To be told what is being made, how many are done, and of how many: one bar for each sort of thing."""
+    bars: dict[str, TaskID] = {}
+
+    def tell(what: str, done: int, total: int) -> None:
+        if what not in bars:
+            bars[what] = progress.add_task(what.capitalize(), total=total)
+        progress.update(bars[what], completed=done)
+
+    return tell
 
 
 def read_duration(text: str, *, flag: str = "--duration") -> int:

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandParser
 from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import Progress
 
-from accessportal.commands.base import Document, Error, Outcome, PortalCommand, read_whole_number
+from accessportal.commands.base import Document, Error, Outcome, PortalCommand, progress_bars, read_whole_number
 from accessportal.commands.demo import PEOPLE, load_demo
 from accessportal.commands.demo_history import make_history
 from accessportal.kernel.clock import SystemClock
@@ -32,25 +32,13 @@ class Command(PortalCommand):
         if not settings.DEMO:
             raise Error("This is not a demo (PORTAL_DEMO is off): made-up people with a shared password would be a way in.")
         with Progress(console=self.progress_console(), disable=not self.is_watched) as progress:
-            report = load_demo(accounts=accounts, permission_sets=permission_sets, clock=SystemClock(), progress=_shown_on(progress))
+            report = load_demo(accounts=accounts, permission_sets=permission_sets, clock=SystemClock(), progress=progress_bars(progress))
             _make_history(requests, progress)
         return Outcome(dataclasses.asdict(report) | {"requests": requests, "sign_in": [one.email for one in PEOPLE]})
 
     def show(self, document: Document, console: Console) -> None:
         super().show({name: value for name, value in document.items() if name not in {"password", "sign_in"}}, console)
         console.print(f"Sign in with the password {document['password']} as {', '.join(document['sign_in'])}", soft_wrap=True)
-
-
-def _shown_on(progress: Progress) -> Callable[[str, int, int], None]:
-    """One bar for each sort of thing."""
-    bars: dict[str, TaskID] = {}
-
-    def tell(what: str, done: int, total: int) -> None:
-        if what not in bars:
-            bars[what] = progress.add_task(what.capitalize(), total=total)
-        progress.update(bars[what], completed=done)
-
-    return tell
 
 
 def _make_history(count: int, progress: Progress) -> None:

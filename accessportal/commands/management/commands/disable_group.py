@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from accessportal.commands.directory import GroupStateCommand
+from accessportal.directory.states import State
+
+
+class Command(GroupStateCommand):
+    help = "Disable a group: nobody is in it, and its memberships give nothing, until it is enabled again. For its admins."
+    example = "disable_group /engineering/payments --as olga@example.com"
+    state = State.DISABLED

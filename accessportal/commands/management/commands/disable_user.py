@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+from accessportal.commands.directory import PersonStateCommand
+from accessportal.directory.states import State
+
+
+class Command(PersonStateCommand):
+    help = "Disable a person: in no group, without any role, signed out at the next request. For admins of the root."
+    example = "disable_user alice@example.com --as olga@example.com"
+    state = State.DISABLED

@@ -1,0 +1,158 @@
+"""What an import would change: the file held against the directory as it is. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from accessportal.commands.people_file import PeopleFile, Problem, WantedMembership, WantedPerson
+from accessportal.directory import queries
+from accessportal.directory.queries import importing
+from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person
+from accessportal.kernel.actors import Actor
+
+THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is missing of one person: they themselves (``is_new``), and these memberships."""
+
+    person: WantedPerson
+    is_new: bool
+    memberships: tuple[WantedMembership, ...]
+
+
+@dataclass(slots=True)
+class Plan:
+    """``groups`` are to be made, parents first, each with the line that names it. ``steps`` are those with something to do.
+
+    ``names_kept``: so many people are called otherwise in the directory; an import renames nobody.
+    """
+
+    groups: dict[str, int] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    new_people: int = 0
+    new_memberships: int = 0
+    role_changes: int = 0
+    unchanged: int = 0
+    names_kept: int = 0
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "new_groups": len(self.groups),
+            "new_people": self.new_people,
+            "new_memberships": self.new_memberships,
+            "role_changes": self.role_changes,
+            "unchanged": self.unchanged,
+            "names_kept": self.names_kept,
+        }
+
+
+def make_plan(file: PeopleFile, *, create_groups: bool, actor: Actor, now: datetime) -> Plan:
+    """What must be written so that the directory holds everything in ``file``. What the file does not name stays as it is.
+
+    ``problems`` tell what can't be done: then nothing should be.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    plan = Plan()
+    groups = queries.tree().groups
+    _plan_groups(plan, file, groups, create_groups=create_groups)
+    if not plan.problems:
+        _plan_people(plan, file)
+    if not plan.problems:
+        _check_rights(plan, groups, actor, now)
+    plan.problems.sort(key=lambda problem: problem.line)
+    return plan
+
+
+def _plan_groups(plan: Plan, file: PeopleFile, groups: Mapping[str, Group], *, create_groups: bool) -> None:
+    for group_id, line in file.groups.items():
+        group = groups.get(group_id)
+        if group is not None:
+            if not group.is_enabled:
+                plan.problems.append(Problem(line, f"The group {group_id} is disabled: enable it first."))
+        elif not create_groups or group_id == ROOT:
+            plan.problems.append(Problem(line, f"There is no group {group_id}: create it first, or give --create-groups."))
+        else:
+            for missing in _from_the_root(group_id):
+                if missing not in groups:
+                    plan.groups.setdefault(missing, line)
+    plan.groups = dict(sorted(plan.groups.items(), key=lambda pair: (pair[0].count("/"), pair[0])))
+
+
+def _from_the_root(group_id: str) -> Iterator[str]:
+    """``/a/b`` gives ``/a`` and ``/a/b``."""
+    parts = group_id.split("/")[1:]
+    return ("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))
+
+
+def _plan_people(plan: Plan, file: PeopleFile) -> None:
+    known = importing.find_people(emails=file.people.keys())
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="plan") as pool:
+        memberships = dict(pool.map(_memberships_of, [key for key in file.people if key in known]))
+    for person in file.people.values():
+        _plan_person(plan, person, known.get(person.key), memberships.get(person.key, ()))
+
+
+def _memberships_of(key: str) -> tuple[str, tuple[Membership, ...]]:
+    return key, importing.memberships_of(email=key)
+
+
+def _plan_person(plan: Plan, person: WantedPerson, known: Person | None, memberships: tuple[Membership, ...]) -> None:
+    present = {membership.group_id: membership for membership in memberships}
+    missing = []
+    for wanted in person.memberships:
+        role = _permanent_role(present.get(wanted.group_id))
+        if role is wanted.role:
+            plan.unchanged += 1
+            continue
+        missing.append(wanted)
+        if role is None:
+            plan.new_memberships += 1
+        else:
+            plan.role_changes += 1
+    if known is None:
+        plan.new_people += 1
+    elif known.is_deleting:
+        plan.problems.append(Problem(person.line, f"{person.email} is being deleted: wait until that is done."))
+    elif known.name != person.name:
+        plan.names_kept += 1
+    if known is None or missing:
+        plan.steps.append(Step(person, is_new=known is None, memberships=tuple(missing)))
+    elif not person.memberships:
+        plan.unchanged += 1
+
+
+def _permanent_role(membership: Membership | None) -> GroupRole | None:
+    """The role that an admin gave; what a request gave besides is no business of an import."""
+    claim = membership.claim(PERMANENT) if membership else None
+    return claim.role if claim else None
+
+
+def _check_rights(plan: Plan, groups: Mapping[str, Group], actor: Actor, now: datetime) -> None:
+    """A problem for each place where ``actor`` would be refused; told before anything is written."""
+    if ROOT not in groups:
+        plan.problems.append(Problem(1, "The directory is not founded yet: run found_directory first."))
+        return
+    places: dict[str, int] = {}
+    for group_id, line in plan.groups.items():
+        places.setdefault(_nearest(group_id, groups), line)
+    for step in plan.steps:
+        for wanted in step.memberships:
+            places.setdefault(_nearest(wanted.group_id, groups), wanted.line)
+        if step.is_new and not step.memberships:
+            places.setdefault(ROOT, step.person.line)
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="plan") as pool:
+        decisions = pool.map(lambda place: queries.may(verb=GroupVerb.GRANT, group=groups[place], actor=actor, now=now), places)
+        refused = [(line, decision.reason) for line, decision in zip(places.values(), decisions, strict=True) if not decision.allowed]
+    plan.problems += [Problem(line, reason) for line, reason in refused]
+
+
+def _nearest(group_id: str, groups: Mapping[str, Group]) -> str:
+    """The group itself where it exists, else the one that new groups on the way to it will be made below."""
+    return next((place for place in reversed(list(_from_the_root(group_id))) if place in groups), ROOT)

@@ -1,0 +1,41 @@
+"""What an import of many people checks and reads before it writes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from accessportal.directory import policy, store
+from accessportal.directory.states import ROOT, Membership, Person
+
+
+def clean_email(*, email: str) -> str:
+    """The address as typed, without space around it. :raises InvalidRequest: when nobody can have it."""
+    return policy.clean_email(email)
+
+
+def clean_name(*, name: str) -> str:
+    """The name without space around it. :raises InvalidRequest: when nothing can be called so."""
+    return policy.clean_name(name)
+
+
+def clean_group_id(*, group_id: str) -> str:
+    """The path, unchanged; the root's too. :raises InvalidRequest: when no group can have it."""
+    return group_id if group_id == ROOT else policy.clean_group_id(group_id)
+
+
+def find_people(*, emails: Collection[str]) -> dict[str, Person]:
+    """Those of ``emails`` whom the directory knows, by folded address; strongly read, a hundred a request.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    keys = {key for key in map(policy.key_of, emails) if key}
+    return {person.key: person for person in store.get_people(keys)}
+
+
+def memberships_of(*, email: str) -> tuple[Membership, ...]:
+    """Every membership of a person, whether or not it counts now; strongly read, one request.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    key = policy.key_of(email)
+    return store.get_person_with_memberships(key)[1] if key else ()
