@@ -126,9 +126,22 @@ def work_key(item_pk: str) -> Key:
     return f"{MIRROR_WORK}:{item_pk}", f"{MIRROR_WORK}:{item_pk}"
 
 
+def item_pk_in(work: DirectoryItem) -> str:
+    """The partition of the person or group that mirror work is about."""
+    return work.pk.removeprefix(f"{MIRROR_WORK}:")
+
+
 def members_of(group_id: str) -> str:
     """``siKey1`` of the memberships of one group."""
     return f"{_MEMBERS}:{group_id}"
+
+
+def is_person_pk(pk: str) -> bool:
+    return pk.startswith(_PERSON_PREFIX)
+
+
+def is_group_pk(pk: str) -> bool:
+    return pk.startswith(_GROUP_PREFIX)
 
 
 def person_in(item: DirectoryItem) -> str:

@@ -32,6 +32,30 @@ class GroupRole(enum.StrEnum):
         return _RANKS[self]
 
 
+class GroupVerb(enum.StrEnum):
+    """What somebody may want to do with a group."""
+
+    CREATE_GROUP = "create_group"
+    RENAME = "rename"
+    MOVE = "move"
+    DISABLE = "disable"
+    ENABLE = "enable"
+    DELETE = "delete"
+    GRANT = "grant"
+    REVOKE = "revoke"
+    SEE_MEMBERS = "see_members"
+
+
+class PersonVerb(enum.StrEnum):
+    """What an admin of the root may want to do with people."""
+
+    CREATE = "create"
+    RENAME = "rename"
+    DISABLE = "disable"
+    ENABLE = "enable"
+    DELETE = "delete"
+
+
 _RANKS = {GroupRole.READER: 1, GroupRole.CONTRIBUTOR: 2, GroupRole.ADMIN: 3}
 
 
@@ -56,6 +80,7 @@ class Person:
     version: int = 0
     audit_head: str = ""
     is_deleting: bool = False
+    signed_in_at: datetime | None = None
 
     @property
     def is_enabled(self) -> bool:
@@ -73,7 +98,7 @@ class Group:
 
     ``member_count`` and ``child_count`` count the memberships and the groups directly in it, not those further below.
     ``admins`` are the folded addresses with an admin claim on it, past its end or not. ``tree_version`` grows whenever its
-    ancestors or its set of children change.
+    ancestors or its set of children change. ``standing_admins`` (the root alone): enabled people with a permanent admin claim.
     """
 
     group_id: str
@@ -85,6 +110,7 @@ class Group:
     child_count: int = 0
     tree_version: int = 0
     admins: frozenset[str] = frozenset()
+    standing_admins: frozenset[str] = frozenset()
     version: int = 0
     audit_head: str = ""
 
@@ -109,11 +135,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One reason why somebody is in a group: ``PERMANENT``, or a request id with its end (``ends_at`` is then set)."""
+    """One reason why somebody is in a group: ``PERMANENT``, or a request id with its end (``ends_at`` is then set).
+
+    ``given_at`` and ``given_by`` tell when and by whom; unknown (``None``, empty) for items of other programs.
+    """
 
     claim_id: str
     role: GroupRole
     ends_at: datetime | None = None
+    given_at: datetime | None = None
+    given_by: str = ""
 
     def counts_at(self, now: datetime) -> bool:
         """Deadlines are enforced on read: past its end a claim gives nothing, whether or not it is still there."""
@@ -139,6 +170,11 @@ class Membership:
         ends = [claim.ends_at for claim in self.claims if claim.counts_at(now)]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
+    @property
+    def has_admin_claim(self) -> bool:
+        """Past its end or not: what is past its end is still there to be found and taken away."""
+        return any(claim.role is GroupRole.ADMIN for claim in self.claims)
+
     def claim(self, claim_id: str) -> Claim | None:
         return next((claim for claim in self.claims if claim.claim_id == claim_id), None)
 
@@ -161,6 +197,39 @@ class Crowd:
 
     people: tuple[Person, ...]
     missing_groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A direct membership and what it gives now: ``role`` is ``None`` when nothing, and ``reason`` then says why.
+
+    ``group`` is ``None`` when the group is gone.
+    """
+
+    membership: Membership
+    group: Group | None
+    role: GroupRole | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """``role`` on ``group_id``, higher than any of its own, that comes from ``source_id``, a group above."""
+
+    group_id: str
+    role: GroupRole
+    source_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why somebody may what they may: direct memberships, the roles that these give on the groups below, and the groups that
+    rules see them in (``groups``, those above included). A disabled person has nothing but the memberships."""
+
+    person: Person
+    direct: tuple[Holding, ...]
+    inherited: tuple[Inherited, ...]
+    groups: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +263,47 @@ class Mirrored:
 
     is_done: bool
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFailure:
+    """Work that fails again and again, or that can't be read. ``entity`` is a person or group by its audit name."""
+
+    entity: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorReport:
+    """What a sweep of the mirror work did: how many Cognito has followed, how many wait, and what somebody must look at."""
+
+    done: int
+    waiting: int
+    failures: tuple[MirrorFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorDifference:
+    """Table and pool disagree about ``entity``. ``removes``: how many things in the pool go that the table does not know."""
+
+    entity: str
+    differences: tuple[str, ...]
+    removes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The whole table against the whole pool.
+
+    ``listed``: users, groups and members of groups in the pool. ``mended``: differences that are none any more; ``waiting``
+    are those that are, with the reason. ``stopped`` says that the brake held back every removal, and why.
+    """
+
+    listed: int
+    differences: tuple[MirrorDifference, ...]
+    mended: int = 0
+    waiting: tuple[MirrorFailure, ...] = ()
+    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True)

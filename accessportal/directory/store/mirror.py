@@ -1,14 +1,31 @@
-"""Mirror work: one item for each person or group that Cognito must still follow, written with the change itself."""
+"""Mirror work: one item for each person or group that Cognito must still follow, written with the change itself.
+
+An item goes only when Cognito was proved equal and its ``token`` is still the one that was there before the proof: every change
+gives it a new one. ``leaseUntil`` keeps two workers from converging the same person or group at once; it grows with every lease,
+so it also says whose the lease is.
+"""
 
 from __future__ import annotations
 
 import secrets
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
 
 from accessportal.directory import models
 from accessportal.directory.config import current
 from accessportal.directory.models import DirectoryItem
-from accessportal.store.transactions import Step, Upsert
+from accessportal.directory.states import MirrorFailure, MirrorWork, group_entity, person_entity
+from accessportal.directory.store.conversion import iso
+from accessportal.kernel.clock import from_epoch
+from accessportal.kernel.pages import Page, every
+from accessportal.store.reading import RawItem, get_item, query_page
+from accessportal.store.transactions import Change, ConditionFailed, Remove, Step, Upsert, transact, update_one
+
+_BIG_PAGE = 500
+_CHUNK = 25
 
 
 def work_step(*, item_pk: str, now: datetime) -> list[Step]:
@@ -17,15 +34,155 @@ def work_step(*, item_pk: str, now: datetime) -> list[Step]:
     It belongs in the transaction of every change that Cognito must follow. A worker that is at it already sees the new
     token when it ends, and looks again.
     """
-    if not current().user_pool_id:
-        return []
+    return [_asking(item_pk, now)] if current().user_pool_id else []
+
+
+def ask(entities: Collection[str], *, now: datetime) -> None:
+    """Ask for the mirroring of these people and groups, although none of them was changed."""
+    wanted = sorted(set(entities))
+    for start in range(0, len(wanted), _CHUNK):
+        transact([_asking(item_pk_of(entity), now) for entity in wanted[start : start + _CHUNK]])
+
+
+def find(entity: str) -> MirrorWork | None:
+    """Strongly read; ``None`` when Cognito has followed."""
+    item = get_item(DirectoryItem, *models.work_key(item_pk_of(entity)))
+    return _work(item) if item else None
+
+
+def page(*, cursor: str | None, limit: int) -> Page[MirrorWork]:
+    """All that waits, people last, by name. An index read: it may lag."""
+    return query_page(
+        DirectoryItem,
+        models.MIRROR_WORK,
+        index=DirectoryItem.kind_index,
+        pattern="directory.mirror",
+        convert=_work,
+        cursor=cursor,
+        limit=limit,
+    )
+
+
+def every_work() -> Iterator[MirrorWork | MirrorFailure]:
+    """All that :func:`page` has, to its end. What can't be read is told in its place: it must not hide the rest."""
+    return every(
+        lambda cursor: query_page(
+            DirectoryItem,
+            models.MIRROR_WORK,
+            index=DirectoryItem.kind_index,
+            pattern="directory.mirror_sweep",
+            convert=_work,
+            unreadable=_unreadable,
+            cursor=cursor,
+            limit=_BIG_PAGE,
+        )
+    )
+
+
+def take(entity: str, *, now: datetime, until: datetime) -> MirrorWork | None:
+    """The work with a lease until ``until``; ``None`` when there is none, or when another worker has it.
+
+    ``until`` must be later than any lease could be that is free at ``now``.
+    """
+    return _leased(entity, until, DirectoryItem.lease_until.does_not_exist() | (DirectoryItem.lease_until <= _epoch(now)))
+
+
+def keep(work: MirrorWork, *, until: datetime) -> MirrorWork | None:
+    """The same work as it stands, with a longer lease; ``None`` when the lease has been lost."""
+    assert work.lease_until is not None
+    return _leased(work.entity, until, DirectoryItem.lease_until == _epoch(work.lease_until))
+
+
+def finish(work: MirrorWork) -> bool:
+    """Cognito has followed. False when there was a change meanwhile, or the lease was lost: then it may not have."""
+    pk, sk = _key(work)
+    try:
+        transact([Remove(DirectoryItem, pk, _is_ours(work) & (DirectoryItem.token == work.token), sk)])
+    except ConditionFailed:
+        return False
+    return True
+
+
+def postpone(work: MirrorWork, *, due_at: datetime, attempts: int, error: str) -> None:
+    """Give the work back after a failure. A change that came meanwhile stays due at once."""
+    told = [
+        DirectoryItem.due_at.set(_epoch(due_at)),
+        DirectoryItem.attempts.set(attempts),
+        DirectoryItem.error.set(error),
+    ]
+    if not _give_back(work, told, only_same=True):
+        _give_back(work, [], only_same=False)
+
+
+def item_pk_of(entity: str) -> str:
+    """The partition of a person or a group that is named as in the audit log."""
+    kind, _, name = entity.partition("#")
+    return models.person_pk(name) if kind == "person" else models.group_pk(name)
+
+
+def _asking(item_pk: str, now: datetime) -> Upsert:
     pk, sk = models.work_key(item_pk)
-    moment = round(now.timestamp(), 3)
     actions = [
         DirectoryItem.si_key1.set(models.MIRROR_WORK),
         DirectoryItem.token.set(secrets.token_hex(8)),
-        DirectoryItem.due_at.set(moment),
+        DirectoryItem.due_at.set(_epoch(now)),
         DirectoryItem.attempts.set(0),
-        DirectoryItem.created_at.set(DirectoryItem.created_at | now.astimezone(UTC).isoformat(timespec="milliseconds")),
+        DirectoryItem.error.remove(),
+        DirectoryItem.created_at.set(DirectoryItem.created_at | iso(now)),
     ]
-    return [Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)]
+    return Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)
+
+
+def _leased(entity: str, until: datetime, condition: Condition) -> MirrorWork | None:
+    pk, sk = models.work_key(item_pk_of(entity))
+    try:
+        item = update_one(Change(DirectoryItem, pk, [DirectoryItem.lease_until.set(_epoch(until))], condition, sk))
+    except ConditionFailed:
+        return None
+    assert isinstance(item, DirectoryItem)
+    return _work(item)
+
+
+def _give_back(work: MirrorWork, told: Sequence[Action], *, only_same: bool) -> bool:
+    pk, sk = _key(work)
+    condition = _is_ours(work) & (DirectoryItem.token == work.token) if only_same else _is_ours(work)
+    try:
+        update_one(Change(DirectoryItem, pk, [DirectoryItem.lease_until.remove(), *told], condition, sk))
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _is_ours(work: MirrorWork) -> Condition:
+    assert work.lease_until is not None
+    return DirectoryItem.lease_until == _epoch(work.lease_until)
+
+
+def _key(work: MirrorWork) -> models.Key:
+    return models.work_key(item_pk_of(work.entity))
+
+
+def _work(item: DirectoryItem) -> MirrorWork:
+    return MirrorWork(
+        entity=_entity(item),
+        token=item.token,
+        since=datetime.fromisoformat(item.created_at),
+        due_at=from_epoch(float(item.due_at)),
+        lease_until=from_epoch(float(item.lease_until)) if item.lease_until is not None else None,
+        attempts=int(item.attempts or 0),
+        error=item.error or "",
+    )
+
+
+def _unreadable(raw: RawItem) -> MirrorFailure:
+    return MirrorFailure(str(raw["pk"]["S"]), "It is not mirror work that can be read. Somebody else has changed it.")
+
+
+def _entity(item: DirectoryItem) -> str:
+    item_pk = models.item_pk_in(item)
+    kind = person_entity if models.is_person_pk(item_pk) else group_entity
+    return kind(item_pk.partition(":")[2])
+
+
+def _epoch(moment: datetime) -> float:
+    return round(moment.timestamp(), 3)

@@ -1,0 +1,8 @@
+"""Calls to Cognito, which follows the table."""
+
+from __future__ import annotations
+
+from accessportal.directory.effects.comparing import PoolImage, difference_of, read_pool
+from accessportal.directory.effects.converging import Attempt, converge, converge_after
+
+__all__ = ["Attempt", "PoolImage", "converge", "converge_after", "difference_of", "read_pool"]

@@ -1,0 +1,199 @@
+"""Keeping Cognito equal to the table: the sweep of what is pending, and the comparison of everything with everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from accessportal.directory import effects, store
+from accessportal.directory.config import current
+from accessportal.directory.effects import Attempt, PoolImage
+from accessportal.directory.operations.people import continue_deleting
+from accessportal.directory.policy import mirror as policy
+from accessportal.directory.states import Comparison, MirrorDifference, MirrorFailure, MirrorReport, MirrorWork, group_entity, person_entity
+from accessportal.directory.store import mirror as work_store
+from accessportal.directory.store.whole import TableImage, read_table
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import InvalidRequest
+
+MOST_SHARE = 0.2
+# A handful is never a landslide, whatever share it is.
+_SMALL_NUMBER = 5
+# The sweep comes every minute.
+SWEEP_SECONDS = 50.0
+_WORKERS = 4
+# A throttled call or a lost answer is nobody's business; what fails so often is.
+_FAILURES_TO_TELL = 3
+
+Progress = Callable[[int, int], None]
+
+
+def sweep_mirror(*, clock: Clock, limit_seconds: float = SWEEP_SECONDS, workers: int = _WORKERS) -> MirrorReport:
+    """Cognito has followed every change that is due, or the change has a later due time and the reason.
+
+    Nothing new is begun after ``limit_seconds``. One item that fails stops nobody; ``failures`` are those that broke or that
+    failed repeatedly. May run at any time, twice, and beside itself.
+
+    :raises Unavailable: when the work could not be listed.
+    """
+    run = _Run(clock, until=clock.now() + timedelta(seconds=limit_seconds))
+    seen: set[tuple[str, str, int]] = set()
+    while not run.is_over:
+        # Once each as it stands: what failed comes again when it is due, what was asked for meanwhile at once.
+        due = [work for work in run.readable(work_store.every_work()) if _is_due(work, clock) and _mark(work) not in seen]
+        if not due:
+            break
+        seen.update(map(_mark, due))
+        run.bring_up([work.entity for work in due], workers=workers)
+    waiting = sum(1 for _ in work_store.every_work())
+    told = {failure.entity: failure for failure in run.failures if failure.entity in run.broken or _fails_often(failure)}
+    return MirrorReport(done=len(run.done), waiting=waiting, failures=tuple(told.values()))
+
+
+def compare_mirror(
+    *, apply: bool, most_share: float = MOST_SHARE, progress: Progress | None = None, actor: Actor, clock: Clock
+) -> Comparison:
+    """The whole table has been held against the whole pool and, with ``apply``, the pool made equal.
+
+    The lists only find candidates; each is then read again in both, so that a change under way is no difference. The brake:
+    when more than ``most_share`` of what the pool holds is unknown to the table (and more than a handful), nothing that
+    removes is done, and ``stopped`` says so. What is to be mended becomes mirror work first: a crash forgets none of it.
+
+    :raises NotAllowed: for anybody but operators and the portal itself.
+    :raises InvalidRequest: when no user pool is set, or ``most_share`` is not a share.
+    :raises Unavailable: when table or pool can't be read to the end; then nothing was changed.
+    """
+    policy.may_compare(actor).require()
+    _check(most_share)
+    table = read_table()
+    pool = effects.read_pool(progress=progress)
+    found = _confirmed(_candidates(table, pool, clock), clock)
+    stopped = _brake(sum(one.removes for one in found), pool.size, most_share)
+    if not apply:
+        return Comparison(listed=pool.size, differences=tuple(found), stopped=stopped)
+    wanted = [one.entity for one in found if not (stopped and one.removes)]
+    work_store.ask(wanted, now=clock.now())
+    run = _Run(clock, until=None)
+    run.bring_up(wanted, workers=_WORKERS)
+    return Comparison(
+        listed=pool.size, differences=tuple(found), mended=len(run.done), waiting=tuple(run.failures + run.waiting), stopped=stopped
+    )
+
+
+@dataclass
+class _Run:
+    """People and groups brought up to date, each by itself. Nothing new is begun after ``until``."""
+
+    clock: Clock
+    until: datetime | None
+    done: list[str] = field(default_factory=list)
+    waiting: list[MirrorFailure] = field(default_factory=list)
+    failures: list[MirrorFailure] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        return self.until is not None and self.clock.now() > self.until
+
+    def bring_up(self, entities: Collection[str], *, workers: int) -> None:
+        if workers == 1:
+            for entity in entities:
+                self._unit(entity)
+            return
+        with ThreadPoolExecutor(workers, thread_name_prefix="mirror") as executor:
+            for future in [executor.submit(self._unit, entity) for entity in entities]:
+                future.result()
+
+    def readable(self, found: Iterable[MirrorWork | MirrorFailure]) -> Iterator[MirrorWork]:
+        """The work among what was found; each of the others is a failure, told once."""
+        for one in found:
+            if isinstance(one, MirrorWork):
+                yield one
+            elif one.entity not in self.broken:
+                self._break(one)
+
+    def _unit(self, entity: str) -> None:
+        if self.is_over:
+            return
+        try:
+            attempt = bring_up(entity=entity, clock=self.clock)
+        except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the others; it is reported and fails the job
+            self._break(MirrorFailure(entity, f"{type(error).__name__}: {error}"))
+            return
+        if attempt.is_done:
+            self.done.append(entity)
+        else:
+            told = self.failures if attempt.is_error else self.waiting
+            told.append(MirrorFailure(entity, attempt.reason))
+
+    def _break(self, failure: MirrorFailure) -> None:
+        self.broken.add(failure.entity)
+        self.failures.append(failure)
+
+
+def bring_up(*, entity: str, clock: Clock) -> Attempt:
+    """As :func:`effects.converge`; deleting a person that was begun is finished first.
+
+    :raises Unavailable: when our store did not answer.
+    """
+    kind, _, name = entity.partition("#")
+    if kind == "person":
+        person = store.get_person(name)
+        if person is not None and person.is_deleting:
+            continue_deleting(key=name, now=clock.now())
+    return effects.converge(entity=entity, clock=clock)
+
+
+def _is_due(work: MirrorWork, clock: Clock) -> bool:
+    now = clock.now()
+    return work.due_at <= now and (work.lease_until is None or work.lease_until <= now)
+
+
+def _mark(work: MirrorWork) -> tuple[str, str, int]:
+    return work.entity, work.token, work.attempts
+
+
+def _fails_often(failure: MirrorFailure) -> bool:
+    work = work_store.find(failure.entity)
+    return work is not None and work.attempts >= _FAILURES_TO_TELL
+
+
+def _candidates(table: TableImage, pool: PoolImage, clock: Clock) -> list[str]:
+    """Everybody and every group that the two lists have differently; groups first, because people go into them."""
+    now = clock.now()
+    wanted = {
+        key: policy.wanted_user(person, table.memberships.get(key, ()), groups=table.groups, now=now)
+        for key, person in table.people.items()
+    }
+    people = {key for key in wanted.keys() | pool.users.keys() if wanted.get(key) != pool.users.get(key)}
+    names = frozenset(name for group in table.groups.values() for name in policy.wanted_groups(group))
+    groups = {policy.group_of(name) or "" for name in names ^ pool.groups}
+    return [*map(group_entity, sorted(groups)), *map(person_entity, sorted(people))]
+
+
+def _confirmed(candidates: Collection[str], clock: Clock) -> list[MirrorDifference]:
+    def look(entity: str) -> MirrorDifference | None:
+        return effects.difference_of(entity=entity, now=clock.now())
+
+    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="compare") as executor:
+        return [difference for difference in executor.map(look, candidates) if difference is not None]
+
+
+def _brake(doomed: int, listed: int, most_share: float) -> str:
+    if doomed <= _SMALL_NUMBER or doomed <= most_share * listed:
+        return ""
+    return (
+        f"{doomed} of {listed} users, groups and members of groups in the pool are unknown to the table, more than the share of "
+        f"{most_share:.0%} that may go at once. Nothing is removed. Look at them, then run it again with a larger share."
+    )
+
+
+def _check(most_share: float) -> None:
+    if not current().user_pool_id:
+        text = "No user pool is set. Make one with create_user_pool and set PORTAL_USER_POOL_ID."
+        raise InvalidRequest(text, code="no_user_pool", field="PORTAL_USER_POOL_ID")
+    if not 0 <= most_share <= 1:
+        raise InvalidRequest("Give a share from 0 to 1, for instance 0.2.", code="share_invalid", field="most_share")

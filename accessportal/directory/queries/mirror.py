@@ -1,0 +1,25 @@
+"""What Cognito must still follow."""
+
+from __future__ import annotations
+
+from accessportal.directory.states import MirrorWork
+from accessportal.directory.store import mirror as store
+from accessportal.kernel.pages import Page
+
+
+def mirror_pending(*, cursor: str | None = None, limit: int = 50) -> Page[MirrorWork]:
+    """The people and groups that Cognito has not followed yet, groups first. It may lag a moment behind a change.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return store.page(cursor=cursor, limit=limit)
+
+
+def mirror_state_of(*, entity: str) -> MirrorWork | None:
+    """What Cognito must still follow of a person or group (by its audit name); ``None`` when it has followed everything.
+
+    Strongly read: a page that says "removed" may stand on it.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return store.find(entity)
