@@ -42,6 +42,7 @@ class Conf(BaseSettings):
     operator_group: str = "/portal/operators"
     auditor_group: str = "/portal/auditors"
     aws_start_url: str = ""
+    events_topic_arn: str = Field(default="", pattern=r"^(arn:[\w-]+:sns:[\w-]+:\d{12}:[\w-]+(\.fifo)?)?$")
 
     oidc_issuer: str = ""
     oidc_client_id: str = ""

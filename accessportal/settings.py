@@ -26,6 +26,7 @@ DEMO = _conf.demo
 OPERATOR_GROUP = _conf.operator_group
 AUDITOR_GROUP = _conf.auditor_group
 AWS_START_URL = _conf.aws_start_url
+EVENTS_TOPIC_ARN = _conf.events_topic_arn
 IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
 METRICS_TOKEN = _conf.metrics_token.get_secret_value()
 DEMO_PASSWORD = _conf.demo_password.get_secret_value()

@@ -22,6 +22,7 @@ class JobSchedule:
 # The queue looks at schedules every 30 s, so a tick comes 60 to 95 s after the last one: the tick's look-ahead covers that.
 SCHEDULES: tuple[JobSchedule, ...] = (
     JobSchedule("tick", "accessportal.jobs.tasks.tick", minutes=1, timeout_seconds=150),
+    JobSchedule("publish_events", "accessportal.jobs.tasks.publish_events", minutes=1, timeout_seconds=150),
     JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=840),
     JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
 )

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import structlog
+from django.conf import settings
 from django.db import close_old_connections
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import TickReport
+from accessportal.audit import operations as audit
+from accessportal.audit.effects import topic_sender
+from accessportal.audit.queries import count_unpublished
 from accessportal.catalog import operations as catalog
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
@@ -68,6 +72,25 @@ def reconcile_assignments() -> str:
         "dead_claims": len(report.dead_claims),
     }
     _beat("reconcile_assignments", counts, is_ok=not any(counts.values()))
+    return _words(counts)
+
+
+def publish_events() -> str:
+    """What waits in the outbox is with the topic of events; without a topic it is kept, which is said.
+
+    :raises ItemsFailed: at its end, when events could not be published; the next run tries them again.
+    """
+    report = audit.publish_outbox(send=topic_sender(settings.EVENTS_TOPIC_ARN), actor=system("publish_events"), clock=_CLOCK)
+    if not report.has_topic:
+        waiting = count_unpublished()
+        _beat("publish_events", {"published": 0, "failed": 0, "kept": waiting.count}, is_ok=True)
+        return f"kept {waiting.count}{' or more' if waiting.is_more else ''}, because PORTAL_EVENTS_TOPIC_ARN is not set"
+    counts = {"published": report.published, "repeated": report.repeated, "failed": len(report.failures)}
+    _beat("publish_events", counts, is_ok=report.is_ok)
+    for failure in report.failures:
+        log.error("jobs.item_failed", job="publish_events", entity=failure.entity, sequence=failure.sequence, error=failure.error)
+    if not report.is_ok:
+        raise ItemsFailed(", ".join(filter(None, [_words(counts), report.stopped])))
     return _words(counts)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from django.conf import settings
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from accessportal.access_requests import queries as requests
+from accessportal.audit import queries as audit
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import system
 from accessportal.observe import heartbeats
@@ -26,6 +28,7 @@ class PortalCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _heartbeats()
         yield from _stuck(self._now)
+        yield from _unpublished(self._now)
         yield from _catalog()
 
 
@@ -50,6 +53,23 @@ def _stuck(now: datetime) -> Iterator[Metric]:
     oldest = min((request.work_due_at for request in page.items if request.work_due_at is not None), default=now)
     yield GaugeMetricFamily(
         "accessportal_stuck_oldest_seconds", "How long the oldest of them is overdue.", value=max(0.0, (now - oldest).total_seconds())
+    )
+
+
+def _unpublished(now: datetime) -> Iterator[Metric]:
+    waiting = audit.count_unpublished()
+    yield GaugeMetricFamily(
+        "accessportal_events_topic_set", "1 when a topic for events is set, 0 when they are kept.", value=bool(settings.EVENTS_TOPIC_ARN)
+    )
+    yield GaugeMetricFamily(
+        "accessportal_unpublished_events",
+        f"Events that are not published yet, counted to {audit.UNPUBLISHED_COUNTED_TO}.",
+        value=waiting.count,
+    )
+    yield GaugeMetricFamily(
+        "accessportal_unpublished_oldest_seconds",
+        "How long the oldest of them waits.",
+        value=max(0.0, (now - (waiting.oldest_at or now)).total_seconds()),
     )
 
 

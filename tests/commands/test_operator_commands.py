@@ -33,6 +33,7 @@ COMMANDS = (
     "list_requests",
     "load_demo",
     "load_rules",
+    "publish_events",
     "reconcile_assignments",
     "request_access",
     "runportal",

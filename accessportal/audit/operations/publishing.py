@@ -117,10 +117,10 @@ def _publish_shard(shard: str, run: _Run) -> bool:
     cursor: str | None = None
     try:
         while not run.is_over:
-            if not lease.is_held():
+            page = store.unpublished_page(shard, cursor=cursor, limit=_PAGE)
+            if page.items and not lease.is_held():
                 run.left_to_others += 1
                 return False
-            page = store.unpublished_page(shard, cursor=cursor, limit=_PAGE)
             found: dict[str, int] = {}
             for event in page.items:
                 if event.entity not in seen:
