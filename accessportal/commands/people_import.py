@@ -9,17 +9,15 @@ from itertools import chain, zip_longest
 
 from accessportal.commands.people_file import WantedMembership
 from accessportal.commands.people_plan import THREADS, Plan, Step
-from accessportal.directory import operations, queries
+from accessportal.directory import operations
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable
-from accessportal.kernel.pages import every
 
 # More than this is no accident of single rows: the store, or the way to it, is down.
 _GIVE_UP_AFTER = 25
 
-_SWEEP_SECONDS = 10.0
-_PAGE = 1000
+_SWEEP_SECONDS = 5.0
 
 Progress = Callable[[str, int, int], None]
 """Told what is being made, how many are done, and of how many."""
@@ -72,32 +70,29 @@ def carry_out(plan: Plan, *, actor: Actor, clock: Clock, progress: Progress) -> 
 
 
 def follow(*, clock: Clock, progress: Progress) -> int:
-    """Make Cognito follow everything that waits, this import's and others'; how many entities still wait in the end.
+    """Make Cognito follow everything that waits, this import's and others'; how many people and groups still wait in the end.
 
     It stops when a sweep got no further: then Cognito is throttling or down, and the worker's sweeps go on with it.
     """
-    total = left = _waiting()
-    while left:
-        operations.sweep_mirror(clock=clock, limit_seconds=_SWEEP_SECONDS)
-        before, left = left, _waiting()
-        progress("in Cognito", max(total - left, 0), total)
-        if left >= before:
-            break
-    return left
-
-
-def _waiting() -> int:
-    return sum(1 for _ in every(lambda cursor: queries.mirror_pending(cursor=cursor, limit=_PAGE)))
+    done = 0
+    while True:
+        report = operations.sweep_mirror(clock=clock, limit_seconds=_SWEEP_SECONDS, workers=THREADS)
+        done += report.done
+        if done or report.waiting:
+            progress("in Cognito", done, done + report.waiting)
+        if not report.done or not report.waiting:
+            return report.waiting
 
 
 def _groups(plan: Plan, actor: Actor, clock: Clock, progress: Progress) -> Iterator[Imported]:
     """All new groups change one counter, and their parents: side by side they would only wait for each other."""
     for done, (group_id, line) in enumerate(plan.groups.items(), start=1):
         made = Imported()
-        try:
-            made.groups += _create_group(group_id, actor, clock)
-        except PortalError as error:
-            _note(made, line, error)
+        with operations.mirroring_later():
+            try:
+                made.groups += _create_group(group_id, actor, clock)
+            except PortalError as error:
+                _note(made, line, error)
         progress("groups", done, len(plan.groups))
         yield made
 
@@ -125,15 +120,16 @@ def _person(step: Step, actor: Actor, clock: Clock) -> Imported:
     """The person with their first membership in one transaction, then the other memberships one by one."""
     made = Imported()
     is_there = not step.is_new
-    for wanted in step.memberships or (None,):
-        try:
-            if not is_there:
-                made.add(_create_person(step, wanted, actor, clock))
-                is_there = True
-            elif wanted is not None:
-                made.memberships += _grant(step, wanted, actor, clock)
-        except PortalError as error:
-            _note(made, wanted.line if wanted else step.person.line, error)
+    with operations.mirroring_later():
+        for wanted in step.memberships or (None,):
+            try:
+                if not is_there:
+                    made.add(_create_person(step, wanted, actor, clock))
+                    is_there = True
+                elif wanted is not None:
+                    made.memberships += _grant(step, wanted, actor, clock)
+            except PortalError as error:
+                _note(made, wanted.line if wanted else step.person.line, error)
     return made
 
 

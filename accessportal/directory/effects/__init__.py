@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from accessportal.directory.effects.comparing import PoolImage, difference_of, read_pool
 from accessportal.directory.effects.converging import Attempt, converge, converge_after
+from accessportal.directory.effects.later import mirroring_later
 
-__all__ = ["Attempt", "PoolImage", "converge", "converge_after", "difference_of", "read_pool"]
+__all__ = ["Attempt", "PoolImage", "converge", "converge_after", "difference_of", "mirroring_later", "read_pool"]

@@ -17,6 +17,7 @@ from accessportal.aws import cognito
 from accessportal.aws.errors import Gone, OutsideError, Refused, Transient
 from accessportal.directory import store
 from accessportal.directory.config import current
+from accessportal.directory.effects.later import is_later
 from accessportal.directory.policy import mirror as policy
 from accessportal.directory.policy.mirror import UserImage
 from accessportal.directory.states import Mirrored, MirrorWork, group_entity, person_entity
@@ -49,6 +50,8 @@ def converge_after(*, entity: str, now: datetime) -> Mirrored:
 
     Never raises for trouble outside: the change stands, and the sweep goes on. Without a pool it is done at once.
     """
+    if is_later() and current().user_pool_id:
+        return Mirrored(is_done=False, reason="It is left to the sweep.")
     try:
         attempt = converge(entity=entity, clock=_ClockFrom(now), patience=_PATIENCE)
     except Unavailable as error:
