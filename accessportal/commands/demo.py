@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,11 @@ from django.contrib.auth import get_user_model
 
 from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries
+from accessportal.commands.demo_directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.commands.demo_env import HOME, kept_secret
-from accessportal.directory import operations as directory
-from accessportal.directory.states import GroupRole
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict
 from accessportal.rules import operations as rules
 from accessportal.rules import queries as rule_queries
 from accessportal.twin import world
@@ -27,45 +24,6 @@ _ACTOR = system("demo")
 _PASSWORD_FILE = HOME / "demo-password"
 _RULES_FILE = Path(__file__).parent / "demo_rules.yaml"
 _PASSWORD_LENGTH = 12
-
-
-@dataclass(frozen=True, slots=True)
-class DemoPerson:
-    """``group`` is empty for somebody whom no rule serves. ``part`` is what to try as them."""
-
-    email: str
-    name: str
-    group: str
-    part: str
-
-
-PEOPLE = (
-    DemoPerson("alice@example.com", "Alice Archer", "/engineering/payments", "asks for access"),
-    DemoPerson("bob@example.com", "Bob Baker", "/security", "decides requests"),
-    DemoPerson("sam@example.com", "Sam Suzuki", "/security", "decides requests, the second of two"),
-    DemoPerson("mei@example.com", "Mei Marino", "/security", "decides requests"),
-    DemoPerson("mallory@example.com", "Mallory Moss", "", "is served by no rule"),
-    DemoPerson("olga@example.com", "Olga Orlov", "/portal/operators", "runs the portal"),
-    DemoPerson("ana@example.com", "Ana Almeida", "/portal/auditors", "reads everything"),
-)
-
-# Parents first.
-GROUPS = {
-    "/engineering": "Everybody who builds",
-    "/engineering/payments": "Payments",
-    "/engineering/platform": "Platform",
-    "/engineering/web": "Web",
-    "/engineering/mobile": "Mobile",
-    "/data": "Data",
-    "/data/analytics": "Analytics",
-    "/security": "Security",
-    "/finance": "Finance",
-    "/support": "Support",
-    "/contractors": "Contractors",
-    "/portal": "The portal's own roles",
-    "/portal/operators": "Operators",
-    "/portal/auditors": "Auditors",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +46,7 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
     :raises Unavailable: when the store or the twin did not answer.
     """
     former, password = _password()
-    _ensure_groups(clock)
-    for one in PEOPLE:
-        _ensure_person(one, clock)
+    ensure_directory(clock)
     _ensure_sign_ins(password, is_new=password != former)
     made = world.seed_world(accounts=accounts, permission_sets=permission_sets, people=PEOPLE, progress=progress)
     freshness = catalog_queries.freshness()
@@ -101,7 +57,7 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
         password=password,
         accounts=freshness.accounts,
         permission_sets=freshness.permission_sets,
-        people=len(PEOPLE),
+        people=len(PEOPLE) + len(COLLEAGUES),
         groups=len(GROUPS),
         rules_loaded=_load_rules_once(clock),
     )
@@ -111,21 +67,6 @@ def sign_in_lines(report: DemoReport) -> list[str]:
     """Who can sign in, with which password, to do what."""
     lines = [f"Sign in with the password {report.password} as"]
     return lines + [f"  {one.email:<20} {one.part}" for one in PEOPLE]
-
-
-def _ensure_groups(clock: Clock) -> None:
-    for group_id, description in GROUPS.items():
-        with contextlib.suppress(Conflict):
-            name = group_id.rpartition("/")[2].capitalize()
-            directory.create_group(group_id=group_id, name=name, description=description, actor=_ACTOR, now=clock.now())
-
-
-def _ensure_person(one: DemoPerson, clock: Clock) -> None:
-    with contextlib.suppress(Conflict):
-        directory.create_person(email=one.email, name=one.name, actor=_ACTOR, now=clock.now())
-        # Only for a new person: somebody taken out of a group must not come back at the next start.
-        if one.group:
-            directory.grant_membership(email=one.email, group_id=one.group, role=GroupRole.CONTRIBUTOR, actor=_ACTOR, now=clock.now())
 
 
 def _ensure_sign_ins(password: str, *, is_new: bool) -> None:

@@ -1,0 +1,136 @@
+"""The demo's directory: a small company as a tree of groups, and its people. Made once; what somebody changed afterwards stays.
+
+Whether something was made before is asked of the audit log, which remembers what was taken away again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from accessportal.audit import queries as audit
+from accessportal.directory import operations, queries
+from accessportal.directory.queries import importing
+from accessportal.directory.states import ROOT, GroupRole, group_entity, person_entity
+from accessportal.kernel.actors import system
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.pages import every
+
+_ACTOR = system("demo")
+_FOUNDER = "olga@example.com"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoPerson:
+    """``group`` is the one that Identity Center knows them in, empty for somebody whom no rule serves. ``part`` is what to try
+    as them; without one they can't sign in."""
+
+    email: str
+    name: str
+    group: str
+    part: str = ""
+
+
+PEOPLE = (
+    DemoPerson("alice@example.com", "Alice Archer", "/engineering/payments", "asks for access"),
+    DemoPerson("bob@example.com", "Bob Baker", "/security", "decides requests"),
+    DemoPerson("sam@example.com", "Sam Suzuki", "/security", "decides requests, the second of two"),
+    DemoPerson("mei@example.com", "Mei Marino", "/security", "decides requests, and is admin of /engineering"),
+    DemoPerson("mallory@example.com", "Mallory Moss", "", "is served by no rule"),
+    DemoPerson(_FOUNDER, "Olga Orlov", "/portal/operators", "runs the portal, and is admin of all groups"),
+    DemoPerson("ana@example.com", "Ana Almeida", "/portal/auditors", "reads everything"),
+)
+COLLEAGUES = (
+    DemoPerson("priya@example.com", "Priya Pillai", "/data"),
+    DemoPerson("tom@example.com", "Tom Turner", "/engineering/platform"),
+    DemoPerson("nina@example.com", "Nina Novak", "/engineering/payments/ledger"),
+    DemoPerson("femi@example.com", "Femi Falade", "/engineering/platform/networking"),
+    DemoPerson("ines@example.com", "Inês Iglesias", "/finance"),
+    DemoPerson("carl@example.com", "Carl Crane", "/contractors"),
+)
+
+# Parents first.
+GROUPS = {
+    "/engineering": "Everybody who builds",
+    "/engineering/payments": "Payments",
+    "/engineering/payments/ledger": "The books behind the payments",
+    "/engineering/payments/ledger/reports": "What the finance people read",
+    "/engineering/payments/on-call": "Whoever is woken up this week",
+    "/engineering/platform": "Platform",
+    "/engineering/platform/networking": "Networks and names",
+    "/engineering/web": "Web",
+    "/engineering/mobile": "Mobile",
+    "/data": "Data",
+    "/data/analytics": "Analytics",
+    "/security": "Security",
+    "/security/response": "Whoever acts when something happens",
+    "/finance": "Finance",
+    "/support": "Support",
+    "/contractors": "Contractors",
+    "/portal": "The portal's own roles",
+    "/portal/operators": "Operators",
+    "/portal/auditors": "Auditors",
+}
+
+# Besides the group of each person above, where everybody is contributor unless this says otherwise.
+_ROLES = {
+    ("mei@example.com", "/engineering"): GroupRole.ADMIN,
+    ("sam@example.com", "/security/response"): GroupRole.ADMIN,
+    ("bob@example.com", "/security/response"): GroupRole.CONTRIBUTOR,
+    ("priya@example.com", "/data"): GroupRole.ADMIN,
+    ("tom@example.com", "/engineering/platform"): GroupRole.ADMIN,
+    ("ines@example.com", "/finance"): GroupRole.ADMIN,
+    ("ines@example.com", "/engineering/payments/ledger/reports"): GroupRole.READER,
+    ("nina@example.com", "/engineering/payments/on-call"): GroupRole.CONTRIBUTOR,
+    ("carl@example.com", "/contractors"): GroupRole.READER,
+}
+
+
+def ensure_directory(clock: Clock) -> None:
+    """The directory is founded, with Olga as admin of the root; groups, people and roles of the demo are there.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    founder = next(one for one in PEOPLE if one.email == _FOUNDER)
+    operations.found_directory(
+        admin_email=founder.email,
+        admin_name=founder.name,
+        operator_group=settings.OPERATOR_GROUP,
+        auditor_group=settings.AUDITOR_GROUP,
+        actor=_ACTOR,
+        now=clock.now(),
+    )
+    for group_id, description in GROUPS.items():
+        _ensure_group(group_id, description, clock)
+    for one in (*PEOPLE, *COLLEAGUES):
+        _ensure_person(one, clock)
+
+
+def _ensure_group(group_id: str, description: str, clock: Clock) -> None:
+    parent_id = group_id.rpartition("/")[0] or ROOT
+    was_made = queries.find_group(group_id=group_id) or audit.history(group_entity(group_id), limit=1).items
+    if was_made or queries.find_group(group_id=parent_id) is None:
+        return
+    name = group_id.rpartition("/")[2].replace("-", " ").capitalize()
+    operations.create_group(group_id=group_id, name=name, description=description, actor=_ACTOR, now=clock.now())
+
+
+def _ensure_person(one: DemoPerson, clock: Clock) -> None:
+    roles = {group_id: role for (email, group_id), role in _ROLES.items() if email == one.email}
+    if one.group:
+        roles.setdefault(one.group, GroupRole.CONTRIBUTOR)
+    if queries.find_person(email=one.email) is None:
+        if audit.history(person_entity(one.email), limit=1).items:
+            return
+        operations.create_person(email=one.email, name=one.name, actor=_ACTOR, now=clock.now())
+    for group_id in sorted(roles.keys() - _groups_ever(one.email)):
+        if queries.find_group(group_id=group_id) is not None:
+            operations.grant_membership(email=one.email, group_id=group_id, role=roles[group_id], actor=_ACTOR, now=clock.now())
+
+
+def _groups_ever(email: str) -> frozenset[str]:
+    """Every group that the person is or was in: somebody taken out must not come back at the next start."""
+    present = {membership.group_id for membership in importing.memberships_of(email=email)}
+    told = every(lambda cursor: audit.history(person_entity(email), cursor=cursor))
+    return frozenset(present | {event.scope for event in told if event.scope})
