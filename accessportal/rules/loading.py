@@ -13,8 +13,11 @@ import yaml
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.durations import format_duration
 from accessportal.rules.matching import pattern_fault
+from accessportal.rules.offers import OFFERS, check_group, has_items, read_offers
 from accessportal.rules.states import (
+    AWS_ACCOUNT,
     EVERYBODY,
+    GROUP,
     KINDS,
     SMALLEST_DURATION_SECONDS,
     Approval,
@@ -35,10 +38,7 @@ LONGEST_PATTERN = 200
 _USUAL_DURATION_SECONDS = 3_600
 _LARGEST_QUORUM = 20
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
-# The directory's own form of a group path; another one could never have anybody in it.
-_GROUP = re.compile(r"(?:/[a-z0-9_-][a-z0-9._-]*)+")
 _USER = re.compile(r"[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,189}")
-_OU = re.compile(r"/|(?:/[^/\s](?:[^/]*[^/\s])?)+")
 _SHARED_KEYS = ("name", "kind", "effect", "subjects", "targets")
 _NOBODY = People()
 _NO_APPROVAL = Approval(required=False, quorum=0, approvers=_NOBODY)
@@ -66,6 +66,12 @@ def content_of(rule: Rule) -> dict[str, Any]:
     content = dataclasses.asdict(rule)
     for key in ("version", "position", "hash", "applied_at", "applied_by", "is_removed"):
         del content[key]
+    # Only the keys of its own kind: a further kind must not change what is said of the rules that are in force.
+    for kind, offers in OFFERS.items():
+        if kind != rule.kind:
+            del content[offers.key]
+            for key in offers.target_keys:
+                del content["targets"][key]
     return content
 
 
@@ -111,11 +117,13 @@ def _read_file(reader: Reader, root: yaml.Node) -> tuple[Rule, ...]:
 
 def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rule | None:
     """The rule, or ``None`` when it has no name to go by; other mistakes are noted and stand-ins used."""
-    effect = _peek_effect(node)
+    effect = Effect.DENY if _peek(node, "effect") == Effect.DENY else Effect.ALLOW
+    kind = GROUP if _peek(node, "kind") == GROUP else AWS_ACCOUNT
+    offers = OFFERS[kind]
     if effect is Effect.DENY:
-        values = reader.mapping(node, path, required=_SHARED_KEYS, optional=("permission_sets", "description"))
+        values = reader.mapping(node, path, required=_SHARED_KEYS, optional=(offers.key, "description"))
     else:
-        required = (*_SHARED_KEYS, "permission_sets", "duration", "approval")
+        required = (*_SHARED_KEYS, offers.key, "duration", "approval")
         values = reader.mapping(node, path, required=required, optional=("ticket", "description"))
     if values is None:
         return None
@@ -123,7 +131,8 @@ def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rul
     reader.rule_name = name or ""
     if "effect" in values:
         _read_choice(reader, values["effect"], f"{path}.effect", tuple(Effect))
-    kind = _read_choice(reader, values["kind"], f"{path}.kind", KINDS) if "kind" in values else ""
+    if "kind" in values:
+        _read_choice(reader, values["kind"], f"{path}.kind", KINDS)
     smallest, usual, longest = _read_durations(reader, values["duration"], f"{path}.duration") if "duration" in values else (0, 0, 0)
     rule = Rule(
         name=name or "",
@@ -133,12 +142,13 @@ def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rul
         kind=kind,
         effect=effect,
         subjects=_read_subjects(reader, values["subjects"], f"{path}.subjects") if "subjects" in values else _NOBODY,
-        targets=_read_targets(reader, values["targets"], f"{path}.targets") if "targets" in values else Targets(),
-        permission_sets=_read_permission_sets(reader, values, path),
+        targets=offers.read_targets(reader, values["targets"], f"{path}.targets") if "targets" in values else Targets(),
+        permission_sets=read_offers(reader, values, path, offers, effect) if kind == AWS_ACCOUNT else (),
+        roles=read_offers(reader, values, path, offers, effect) if kind == GROUP else (),
         default_duration_seconds=usual,
         min_duration_seconds=smallest,
         max_duration_seconds=longest,
-        approval=_read_approval(reader, values["approval"], f"{path}.approval") if "approval" in values else _NO_APPROVAL,
+        approval=_read_approval(reader, values["approval"], f"{path}.approval", kind) if "approval" in values else _NO_APPROVAL,
         ticket=_read_ticket(reader, values["ticket"], f"{path}.ticket") if "ticket" in values else _NO_TICKET,
         description=_read_description(reader, values, path),
     )
@@ -149,13 +159,13 @@ def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rul
     return dataclasses.replace(rule, hash=hash_of(rule)) if name else None
 
 
-def _peek_effect(node: yaml.Node) -> Effect:
-    """The effect decides which keys are allowed, so it is looked for first; whether it is well written is judged later."""
+def _peek(node: yaml.Node, key: str) -> str:
+    """A value that decides which keys are allowed is looked for first; whether it is well written is judged later."""
     if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == "effect" and value.value == Effect.DENY:
-                return Effect.DENY
-    return Effect.ALLOW
+        for key_node, value in node.value:
+            if key_node.value == key and isinstance(value, yaml.ScalarNode):
+                return str(value.value)
+    return ""
 
 
 def _read_name(reader: Reader, values: dict[str, yaml.Node], path: str) -> str | None:
@@ -182,7 +192,7 @@ def _read_description(reader: Reader, values: dict[str, yaml.Node], path: str) -
 
 def _read_subjects(reader: Reader, node: yaml.Node, path: str) -> People:
     who = _read_people(reader, node, path, _check_subject_group)
-    if not _has_items(node):
+    if not has_items(node):
         reader.report(node, path, "A rule without subjects is about nobody.", "Name groups or users; the group / means everybody.")
     return who
 
@@ -194,83 +204,12 @@ def _read_people(reader: Reader, node: yaml.Node, path: str, check_group: Any) -
     return People(groups, tuple(dict.fromkeys(fold_email(user) for user in users)))
 
 
-def _has_items(node: yaml.Node) -> bool:
-    """Whether any list in it has an item, well written or not: badly written is a mistake of its own."""
-    return not isinstance(node, yaml.MappingNode) or any(
-        not isinstance(value, yaml.CollectionNode) or value.value for _, value in node.value
-    )
-
-
 def _check_subject_group(value: str) -> str:
-    return "" if value == EVERYBODY else _check_group(value)
-
-
-def _check_group(value: str) -> str:
-    if _GROUP.fullmatch(value):
-        return ""
-    return "is not a group path: write it like /engineering/payments, in lower case, without a slash at the end."
+    return "" if value == EVERYBODY else check_group(value)
 
 
 def _check_user(value: str) -> str:
     return "" if _USER.fullmatch(value) else "is not an e-mail address: write it like alice@example.com."
-
-
-def _check_ou(value: str) -> str:
-    return "" if _OU.fullmatch(value) else "is not an OU path: write it like /Workloads/Prod, or / for all, without a slash at the end."
-
-
-def _check_account(value: str) -> str:
-    if value.isascii() and value.isdigit():
-        return "" if len(value) == 12 else "is not an account id: write it like 123456789012, 12 digits."
-    return "" if len(value) <= 50 else "is not an account name: write it like payments-dev, at most 50 characters."
-
-
-def _check_permission_set(value: str) -> str:
-    return (
-        ""
-        if re.fullmatch(r"[A-Za-z0-9_+=,.@-]{1,32}", value)
-        else "is not a permission set name: write it like ReadOnlyAccess, 1 to 32 letters, digits and _+=,.@- ."
-    )
-
-
-def _check_tag_value(value: str) -> str:
-    return ""
-
-
-def _read_targets(reader: Reader, node: yaml.Node, path: str) -> Targets:
-    values = reader.mapping(node, path, optional=("ous", "accounts", "tags")) or {}
-    ous = reader.texts(values["ous"], f"{path}.ous", _check_ou) if "ous" in values else ()
-    accounts = reader.texts(values["accounts"], f"{path}.accounts", _check_account) if "accounts" in values else ()
-    tags: dict[str, tuple[str, ...]] = {}
-    if "tags" in values:
-        for key, accepted in (reader.free_mapping(values["tags"], f"{path}.tags") or {}).items():
-            tags[key] = reader.texts(accepted, f"{path}.tags.{shown(key)}", _check_tag_value)
-            if isinstance(accepted, yaml.SequenceNode) and not accepted.value:
-                reader.report(
-                    accepted,
-                    f"{path}.tags.{shown(key)}",
-                    "A tag without accepted values matches nothing.",
-                    "Name values, or remove the tag.",
-                )
-    if not _has_items(node):
-        reader.report(
-            node,
-            path,
-            "A rule without targets would be about every account.",
-            "Name ous, accounts or tags; “ous: [/]” means every account.",
-        )
-    return Targets(ous, accounts, tags)
-
-
-def _read_permission_sets(reader: Reader, values: dict[str, yaml.Node], path: str) -> tuple[str, ...]:
-    if "permission_sets" not in values:
-        return ()
-    node = values["permission_sets"]
-    if isinstance(node, yaml.SequenceNode) and not node.value:
-        reader.report(
-            node, f"{path}.permission_sets", "The list is empty.", "Name permission sets; a deny rule without this key covers all."
-        )
-    return reader.texts(node, f"{path}.permission_sets", _check_permission_set)
 
 
 def _read_durations(reader: Reader, node: yaml.Node, path: str) -> tuple[int, int, int]:
@@ -302,11 +241,11 @@ def _read_durations(reader: Reader, node: yaml.Node, path: str) -> tuple[int, in
     return (smallest, usual, longest)
 
 
-def _read_approval(reader: Reader, node: yaml.Node, path: str) -> Approval:
+def _read_approval(reader: Reader, node: yaml.Node, path: str, kind: str) -> Approval:
     values = reader.mapping(node, path, required=("required",), optional=("quorum", "approvers")) or {}
     required = reader.flag(values["required"], f"{path}.required") if "required" in values else None
     quorum = reader.whole_number(values["quorum"], f"{path}.quorum", smallest=1, largest=_LARGEST_QUORUM) if "quorum" in values else 1
-    approvers = _read_people(reader, values["approvers"], f"{path}.approvers", _check_group) if "approvers" in values else _NOBODY
+    approvers = _read_people(reader, values["approvers"], f"{path}.approvers", check_group) if "approvers" in values else _NOBODY
     if required is False:
         if "quorum" in values:
             reader.report(
@@ -316,13 +255,10 @@ def _read_approval(reader: Reader, node: yaml.Node, path: str) -> Approval:
                 "Remove it, or set required: true.",
             )
         return Approval(required=False, quorum=0, approvers=approvers)
-    if required and not ("approvers" in values and _has_items(values["approvers"])):
-        reader.report(
-            values.get("approvers", node),
-            f"{path}.approvers",
-            "Approval is required but nobody may approve.",
-            "Name groups or users in approvers.",
-        )
+    asks_admins = kind == GROUP and "approvers" not in values
+    if required and not asks_admins and not ("approvers" in values and has_items(values["approvers"])):
+        remedy = "Name groups or users in approvers" + (", or leave it out: then the group's admins approve." if kind == GROUP else ".")
+        reader.report(values.get("approvers", node), f"{path}.approvers", "Approval is required but nobody may approve.", remedy)
     elif quorum and not approvers.groups and 0 < len(approvers.users) < quorum:
         what = f"{quorum} approvals are needed but only {len(approvers.users)} people may approve."
         reader.report(values.get("quorum", node), f"{path}.quorum", what, "Lower it, or name more approvers.")

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic_core import SchemaError, SchemaValidator, ValidationError
 
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
-from accessportal.rules.states import EVERYBODY, LONGEST_TICKET, Effect, People, Question, Rule, Targets
+from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, LONGEST_TICKET, Effect, People, Question, Rule, Targets
 
 
 class Part(enum.Enum):
     """The part of a question that a rule can fail on."""
 
-    KIND = enum.auto()
     SUBJECT = enum.auto()
     TARGET = enum.auto()
     UNREADABLE = enum.auto()
-    PERMISSION_SET = enum.auto()
+    OFFER = enum.auto()
     TOO_SHORT = enum.auto()
     TOO_LONG = enum.auto()
     TICKET_MISSING = enum.auto()
@@ -44,11 +43,11 @@ class Finding:
 def judge(rule: Rule, question: Question) -> tuple[Finding, ...]:
     """Every reason why ``rule`` does not fit ``question``; none: it fits.
 
-    A deny rule has no limits. Duration and ticket are not judged while they are ``None``. Groups and OU path must have
-    been read (``policy.decide`` sees to that); tags that could not be read are a finding of their own.
+    Both are of one kind. A deny rule has no limits. Duration and ticket are not judged while they are ``None``. Groups and
+    OU path must have been read (``policy.decide`` sees to that); tags that could not be read are a finding of their own.
     """
-    findings = [*_judge_kind(rule, question), *_judge_subject(rule, question), *_judge_target(rule.targets, question)]
-    findings += _judge_permission_set(rule, question)
+    judge_target, judge_offer = _JUDGES[rule.kind]
+    findings = [*_judge_subject(rule, question), *judge_target(rule.targets, question), *judge_offer(rule, question)]
     if rule.effect is Effect.ALLOW:
         findings += [*_judge_duration(rule, question), *_judge_ticket(rule, question)]
     return tuple(findings)
@@ -60,10 +59,8 @@ def is_at_or_below(path: str, top: str) -> bool:
 
 
 def includes(who: People, *, subject: str, groups: frozenset[str]) -> bool:
-    """Whether ``subject`` (a folded address or a group path), a member of ``groups``, is among ``who`` as subjects."""
-    if EVERYBODY in who.groups or subject in who.users or not groups.isdisjoint(who.groups):
-        return True
-    return subject.startswith("/") and any(is_at_or_below(subject, group) for group in who.groups)
+    """Whether ``subject`` (a folded address or a group's id), who is in ``groups``, is among ``who`` as subjects."""
+    return EVERYBODY in who.groups or subject in who.users or not groups.isdisjoint(who.groups)
 
 
 def is_in_place(where: Targets, *, account_id: str, account_name: str, ou_path: str) -> bool:
@@ -109,18 +106,12 @@ def ticket_matches(pattern: str, ticket_id: str) -> bool:
     return True
 
 
-def _judge_kind(rule: Rule, question: Question) -> Iterator[Finding]:
-    if rule.kind != question.kind:
-        yield Finding(Part.KIND, f"this rule is about {rule.kind}, not {question.kind}")
-
-
 def _judge_subject(rule: Rule, question: Question) -> Iterator[Finding]:
     who = rule.subjects
     if includes(who, subject=question.subject, groups=question.subject_groups or frozenset()):
         return
     # Access given to a group serves everybody below it, the refused ones too.
-    is_refused_below = any(is_at_or_below(group, question.subject) for group in who.groups)
-    if rule.effect is Effect.DENY and question.subject.startswith("/") and is_refused_below:
+    if rule.effect is Effect.DENY and not question.subject_below.isdisjoint(who.groups):
         return
     parts = []
     if who.groups:
@@ -131,7 +122,7 @@ def _judge_subject(rule: Rule, question: Question) -> Iterator[Finding]:
     yield Finding(Part.SUBJECT, f"{question.subject} is not {' and not '.join(parts) or 'anybody this rule names'}", remedy)
 
 
-def _judge_target(where: Targets, question: Question) -> Iterator[Finding]:
+def _judge_account(where: Targets, question: Question) -> Iterator[Finding]:
     name, ou_path = question.account_name or question.account_id, question.ou_path or ""
     if not is_in_place(where, account_id=question.account_id, account_name=question.account_name, ou_path=ou_path):
         parts = []
@@ -158,7 +149,28 @@ def _judge_permission_set(rule: Rule, question: Question) -> Iterator[Finding]:
     if question.permission_set in rule.permission_sets or (rule.effect is Effect.DENY and not rule.permission_sets):
         return
     offered = words.listed(rule.permission_sets)
-    yield Finding(Part.PERMISSION_SET, f"{question.permission_set} is not {offered}", f"Ask for {offered}.")
+    yield Finding(Part.OFFER, f"{question.permission_set} is not {offered}", f"Ask for {offered}.")
+
+
+def _judge_group(where: Targets, question: Question) -> Iterator[Finding]:
+    if question.group_id in where.groups or not question.groups_above.isdisjoint(where.subtrees):
+        return
+    place = words.targets(where)
+    yield Finding(Part.TARGET, f"{question.group_name or question.group_id} is not among {place}", f"Choose a group among {place}.")
+
+
+def _judge_role(rule: Rule, question: Question) -> Iterator[Finding]:
+    # As with permission sets: only a deny may leave the list out.
+    if question.role in rule.roles or (rule.effect is Effect.DENY and not rule.roles):
+        return
+    offered = words.listed(rule.roles)
+    yield Finding(Part.OFFER, f"{question.role} is not {offered}", f"Ask for {offered}.")
+
+
+_JUDGES: Mapping[str, tuple[Callable[[Targets, Question], Iterator[Finding]], Callable[[Rule, Question], Iterator[Finding]]]] = {
+    AWS_ACCOUNT: (_judge_account, _judge_permission_set),
+    GROUP: (_judge_group, _judge_role),
+}
 
 
 def _judge_duration(rule: Rule, question: Question) -> Iterator[Finding]:

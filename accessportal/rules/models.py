@@ -41,6 +41,7 @@ class RuleItem(PortalModel):
     subjects: Any = MapAttribute(null=True)
     targets: Any = MapAttribute(null=True)
     permission_sets: Any = ListAttribute(null=True)
+    roles: Any = ListAttribute(null=True)
     duration: Any = MapAttribute(null=True)
     approval: Any = MapAttribute(null=True)
     ticket: Any = MapAttribute(null=True)

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from accessportal.catalog.states import Account
-from accessportal.directory.states import Person
+from accessportal.directory.states import Group, Person
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
 from accessportal.rules.matching import has_tags, is_at_or_below, is_in_place
-from accessportal.rules.states import EVERYBODY, Effect, FieldChange, Impact, People, Rule, RuleChange, RulePlan, RuleSet, Targets
+from accessportal.rules.states import (
+    AWS_ACCOUNT,
+    EVERYBODY,
+    GROUP,
+    Effect,
+    FieldChange,
+    Impact,
+    People,
+    Rule,
+    RuleChange,
+    RulePlan,
+    RuleSet,
+    Targets,
+)
+
+_PLACES = {AWS_ACCOUNT: "account", GROUP: "group"}
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What exists now. ``people`` has the enabled people of every ``subjects`` that changes; ``missing_*`` name what the
-    file names and the directory does not know."""
+    file names and the directory does not know. ``groups`` are all groups by id."""
 
     accounts: tuple[Account, ...]
     permission_sets: frozenset[str]
     people: Mapping[People, tuple[Person, ...]]
+    groups: Mapping[str, Group]
     missing_groups: frozenset[str] = frozenset()
     missing_users: frozenset[str] = frozenset()
 
@@ -53,14 +69,14 @@ def impacts(plan: RulePlan, facts: Facts) -> tuple[Impact, ...]:
     return tuple(impact for impact in found if impact.gains or impact.loses)
 
 
-def warnings(rules: Iterable[Rule], facts: Facts) -> tuple[str, ...]:
+def warnings(rules: Collection[Rule], facts: Facts) -> tuple[str, ...]:
     """A sentence for every name in the file that means nothing now. It may be on purpose, so it stops nothing."""
     found: list[str] = []
-    if not facts.accounts:
+    if not facts.accounts and any(rule.kind == AWS_ACCOUNT for rule in rules):
         found.append("The catalog has no accounts yet: accounts, OUs and permission sets were not checked.")
     known = {account.account_id for account in facts.accounts} | {account.name.casefold() for account in facts.accounts}
     for rule in rules:
-        groups = [*rule.subjects.groups, *rule.approval.approvers.groups]
+        groups = [*rule.subjects.groups, *rule.approval.approvers.groups, *rule.targets.groups, *rule.targets.subtrees]
         users = [*rule.subjects.users, *rule.approval.approvers.users]
         found += [f"Rule {rule.name}: there is no group {group}." for group in groups if group in facts.missing_groups]
         found += [f"Rule {rule.name}: there is no person {user}." for user in users if user in facts.missing_users]
@@ -86,7 +102,8 @@ def _fields(rule: Rule) -> dict[str, str]:
     fields = {"description": rule.description, "kind": rule.kind, "effect": rule.effect.value}
     fields |= {"subjects.groups": _joined(rule.subjects.groups), "subjects.users": _joined(rule.subjects.users)}
     fields |= {"targets.ous": _joined(rule.targets.ous), "targets.accounts": _joined(rule.targets.accounts), "targets.tags": _joined(tags)}
-    fields["permission_sets"] = _joined(rule.permission_sets)
+    fields |= {"targets.groups": _joined(rule.targets.groups), "targets.subtrees": _joined(rule.targets.subtrees)}
+    fields |= {"permission_sets": _joined(rule.permission_sets), "roles": _joined(rule.roles)}
     approvers = rule.approval.approvers
     return fields | {
         "duration.min": _duration(rule.min_duration_seconds),
@@ -121,7 +138,7 @@ def _impact(name: str, old: Rule | None, new: Rule | None, facts: Facts) -> Impa
     for rule, is_new in ((old, False), (new, True)):
         if rule is None:
             continue
-        whole = [(_who(rule.subjects, facts), words.permission_sets(rule.permission_sets), _where(rule.targets, facts))]
+        whole = [(_who(rule.subjects, facts), words.offers(rule), _where(rule, facts))]
         if rule.effect is Effect.ALLOW:
             (gains if is_new else loses).extend(_say(whole, "gain" if is_new else "lose", rule))
         else:
@@ -130,7 +147,7 @@ def _impact(name: str, old: Rule | None, new: Rule | None, facts: Facts) -> Impa
 
 
 _Triple = tuple["_Who", str, str]
-"""Who, which permission sets, where: one sentence."""
+"""Who, which permission sets or roles, where: one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,39 +158,45 @@ class _Who:
 
 def _say(triples: Iterable[_Triple], verb: str, rule: Rule) -> tuple[str, ...]:
     sentences = []
+    at = words.at(rule.kind)
     for who, what, where in triples:
         if verb in {"gain", "lose"}:
-            told = f"{who.text} {verb}{'s' if who.is_one else ''} {what} on {where}"
+            told = f"{who.text} {verb}{'s' if who.is_one else ''} {what} {at} {where}"
             sentences.append(f"{told} {words.limits(rule)}" if verb == "gain" else told)
         else:
-            sentences.append(f"{who.text} {'is' if who.is_one else 'are'} {verb} {what} on {where}")
+            sentences.append(f"{who.text} {'is' if who.is_one else 'are'} {verb} {what} {at} {where}")
     return tuple(sentences)
 
 
 def _spread(old: Rule, new: Rule, facts: Facts) -> list[_Triple]:
-    """What ``new`` covers beyond ``old``: more people with all of it, and for everybody more sets, or more accounts."""
+    """What ``new`` covers beyond ``old``: more people with all of it, and for everybody more on offer, or more places."""
     triples: list[_Triple] = []
-    what, where = words.permission_sets(new.permission_sets), _where(new.targets, facts)
+    what, where = words.offers(new), _where(new, facts)
     joined = _newcomers(old.subjects, new.subjects, facts)
     if joined is not None:
         triples.append((joined, what, where))
-    added_sets = _sets_beyond(old, new)
-    if added_sets:
-        triples.append((_who(new.subjects, facts), added_sets, where))
-    before = {account.account_id for account in _covered(old.targets, facts)}
-    added = [account.name for account in _covered(new.targets, facts) if account.account_id not in before]
+    added_offers = _offers_beyond(old, new)
+    if added_offers:
+        triples.append((_who(new.subjects, facts), added_offers, where))
+    before = _covered(old, facts)
+    added = [name for key, name in _covered(new, facts).items() if key not in before]
     if added:
-        triples.append((_who(new.subjects, facts), what, f"{words.listed(added, 'and')} ({_count(len(added), 'account')})"))
+        triples.append((_who(new.subjects, facts), what, f"{words.listed(added, 'and')} ({_count(len(added), _PLACES[new.kind])})"))
     return triples
 
 
-def _sets_beyond(old: Rule, new: Rule) -> str:
-    """The permission sets of ``new`` that ``old`` does not cover, in words; an empty list (of a deny) covers all."""
-    if not old.permission_sets:
+def _offers_beyond(old: Rule, new: Rule) -> str:
+    """The permission sets or roles of ``new`` that ``old`` does not cover, in words; an empty list (of a deny) covers all."""
+    before, after = _offers(old), _offers(new)
+    if not before:
         return ""
-    if not new.permission_sets:
-        return f"every permission set but {words.listed(old.permission_sets, 'and')}"
-    return words.listed([name for name in new.permission_sets if name not in old.permission_sets], "and")
+    if not after:
+        return f"{words.offers(new)} but {words.listed(before, 'and')}"
+    return words.listed([name for name in after if name not in before], "and")
+
+
+def _offers(rule: Rule) -> tuple[str, ...]:
+    return rule.roles if rule.kind == GROUP else rule.permission_sets
 
 
 def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[str]]:
@@ -190,7 +213,7 @@ def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[s
     if new.approval.quorum != old.approval.quorum:
         text = f"{who}: {words.approval(new)} instead of {words.approval(old)}"
         (easier if new.approval.quorum < old.approval.quorum else stricter).append(text)
-    came, went = _names_moved(old.approval.approvers, new.approval.approvers)
+    came, went = _names_moved(old, new)
     easier += [f"{words.listed(came, 'and')} may approve"] if came else []
     stricter += [f"{words.listed(went, 'and')} may approve no more"] if went else []
     if new.ticket != old.ticket:
@@ -201,9 +224,15 @@ def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[s
     return easier, stricter
 
 
-def _names_moved(old: People, new: People) -> tuple[list[str], list[str]]:
-    before, after = [*old.groups, *old.users], [*new.groups, *new.users]
+def _names_moved(old: Rule, new: Rule) -> tuple[list[str], list[str]]:
+    """Who may approve by ``new`` alone, and who by ``old`` alone."""
+    before, after = _approvers(old), _approvers(new)
     return [name for name in after if name not in before], [name for name in before if name not in after]
+
+
+def _approvers(rule: Rule) -> list[str]:
+    named = rule.approval.approvers
+    return [words.approvers(rule)] if rule.asks_admins else [*named.groups, *named.users]
 
 
 def _newcomers(old: People, new: People, facts: Facts) -> _Who | None:
@@ -218,9 +247,16 @@ def _newcomers(old: People, new: People, facts: Facts) -> _Who | None:
     if came:
         return _Who(f"{words.listed(came, 'and')} ({_count(len(came), 'person')})", is_one=len(came) == 1)
     # Whoever joins later will be served all the same.
-    names = [group for group in new.groups if not any(is_at_or_below(group, other) for other in old.groups)]
+    old_groups = frozenset(old.groups)
+    names = [group for group in new.groups if old_groups.isdisjoint(_with_above(group, facts))]
     names += [user for user in new.users if user not in old.users and user not in after]
     return _Who(f"{words.listed(names, 'and')} (nobody new now)", is_one=len(names) == 1) if names else None
+
+
+def _with_above(group_id: str, facts: Facts) -> frozenset[str]:
+    """The group, and every group above it that there is now."""
+    group = facts.groups.get(group_id)
+    return frozenset((group_id, *(group.ancestors if group else ())))
 
 
 def _who(who: People, facts: Facts) -> _Who:
@@ -233,18 +269,27 @@ def _who(who: People, facts: Facts) -> _Who:
     return _Who(f"{words.listed(names, 'and')} ({_count(count, 'person')})", is_one=len(names) == 1)
 
 
-def _where(where: Targets, facts: Facts) -> str:
+def _where(rule: Rule, facts: Facts) -> str:
+    where = rule.targets
     unknown = sum(1 for account in facts.accounts if where.tags and account.tags is None and _is_in_place(where, account))
     rest = f", and {unknown} whose tags can't be read" if unknown else ""
-    return f"{words.targets(where)} ({_count(len(_covered(where, facts)), 'account')}{rest})"
+    return f"{words.targets(where)} ({_count(len(_covered(rule, facts)), _PLACES[rule.kind])}{rest})"
 
 
-def _covered(where: Targets, facts: Facts) -> Sequence[Account]:
-    return [
-        account
+def _covered(rule: Rule, facts: Facts) -> dict[str, str]:
+    """The accounts or groups of today that the rule's targets mean: what tells them apart, and their names in sentences."""
+    where = rule.targets
+    if rule.kind == GROUP:
+        return {
+            group_id: group_id
+            for group_id in sorted(facts.groups)
+            if group_id in where.groups or not _with_above(group_id, facts).isdisjoint(where.subtrees)
+        }
+    return {
+        account.account_id: account.name
         for account in facts.accounts
         if _is_in_place(where, account) and (not where.tags or (account.tags is not None and has_tags(where, account.tags)))
-    ]
+    }
 
 
 def _is_in_place(where: Targets, account: Account) -> bool:
@@ -266,5 +311,6 @@ def subjects_in(plan: RulePlan) -> frozenset[People]:
 def names_in(rules: Collection[Rule]) -> tuple[frozenset[str], frozenset[str]]:
     """Every group (but ``/``) and every user that the rules name."""
     everyone = [who for rule in rules for who in (rule.subjects, rule.approval.approvers)]
-    groups = frozenset(group for who in everyone for group in who.groups) - {EVERYBODY}
+    places = frozenset(group for rule in rules for group in (*rule.targets.groups, *rule.targets.subtrees))
+    groups = (places | frozenset(group for who in everyone for group in who.groups)) - {EVERYBODY}
     return groups, frozenset(user for who in everyone for user in who.users)

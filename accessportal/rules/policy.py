@@ -14,10 +14,12 @@ from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
 from accessportal.rules.matching import DURATION, TICKET, Finding, Part, judge
-from accessportal.rules.states import Effect, Miss, Question, Rule, RuleDecision
+from accessportal.rules.states import AWS_ACCOUNT, GROUP, Effect, Miss, Question, Rule, RuleDecision
 
 _LIMITS = DURATION | TICKET
 _MOST_REMEDIES = 5
+# The inputs that name what is asked for, and where, by kind.
+_INPUTS = {AWS_ACCOUNT: ("permission_set", "account"), GROUP: ("role", "group")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +56,16 @@ def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:
 
     ``code`` of a refusal: ``denied_by_rule``, ``groups_unreadable``, ``ou_unreadable``, ``tags_unreadable``,
     ``duration_too_long``, ``duration_too_short``, ``ticket_missing``, ``ticket_mismatch``, ``permission_set_not_offered``,
-    ``subject_not_covered``, ``account_not_covered``, ``no_rule``. ``misses`` are the rules that were looked at and did not
-    decide. While duration or ticket is ``None`` (a form being filled in) it is not judged.
+    ``role_not_offered``, ``subject_not_covered``, ``account_not_covered``, ``group_not_covered``, ``no_rule``. ``misses`` are
+    the rules of the question's kind that were looked at and did not decide. While duration or ticket is ``None`` (a form being
+    filled in) it is not judged.
     """
     if question.subject_groups is None:
         return _unreadable(f"The groups of {question.subject} could not be read, so nothing can be decided.", "groups_unreadable")
-    if question.ou_path is None:
+    if question.kind == AWS_ACCOUNT and question.ou_path is None:
         name = question.account_name or question.account_id
         return _unreadable(f"The place of {name} among the OUs could not be read, so nothing can be decided.", "ou_unreadable")
-    judged = [_Judged(rule, judge(rule, question)) for rule in rules]
+    judged = [_Judged(rule, judge(rule, question)) for rule in rules if rule.kind == question.kind]
     denies = [one for one in judged if one.rule.effect is Effect.DENY]
     allows = [one for one in judged if one.rule.effect is Effect.ALLOW]
     return _by_deny(denies, judged, question) or _by_allow(allows, denies, question) or _refused(allows, judged, question)
@@ -78,7 +81,7 @@ def may_apply(actor: Actor) -> Decision:
 def _by_deny(denies: Sequence[_Judged], judged: Sequence[_Judged], question: Question) -> RuleDecision | None:
     for one in denies:
         if one.fits:
-            return _denied(one.rule, [other for other in judged if not other.fits], question)
+            return _denied(one.rule, [other for other in judged if not other.fits])
     for one in denies:
         if one.is_unknown:
             return _tags_unreadable(one.rule, judged, question)
@@ -104,17 +107,21 @@ def _by_allow(allows: Sequence[_Judged], denies: Sequence[_Judged], question: Qu
 def _refused(allows: Sequence[_Judged], judged: Sequence[_Judged], question: Question) -> RuleDecision:
     """No rule admits it: say which input is the nearest to change, nearest first."""
     misses = tuple(one.miss for one in judged)
+    what = words.asked_for(question)
+    if not judged:
+        return _refuse("no_rule", f"No rule is about {what} for {question.subject}.", ())
     near = [one for one in allows if one.fits_but_for_limits]
     if near:
         return _outside_limits(near, misses, question)
     for one in allows:
         if one.parts - _LIMITS == {Part.UNREADABLE}:
             return _tags_unreadable(one.rule, judged, question)
-    what = f"{question.permission_set} on {question.account_name or question.account_id}"
+    offer, target = _INPUTS[question.kind]
+    elsewhere = "in other groups" if question.kind == GROUP else "on other accounts"
     ways: tuple[tuple[Part, str, str, str], ...] = (
-        (Part.PERMISSION_SET, "permission_set_not_offered", "permission_set", f"No rule offers {question.subject} {what}."),
+        (Part.OFFER, f"{offer}_not_offered", offer, f"No rule offers {question.subject} {what}."),
         (Part.SUBJECT, "subject_not_covered", "", f"{question.subject} is in none of the groups that may ask for {what}."),
-        (Part.TARGET, "account_not_covered", "account", f"No rule offers {question.subject} {what}, only on other accounts."),
+        (Part.TARGET, f"{target}_not_covered", target, f"No rule offers {question.subject} {what}, only {elsewhere}."),
     )
     for part, code, field, reason in ways:
         near = [one for one in allows if one.parts - _LIMITS == {part}]
@@ -151,13 +158,13 @@ def _duration_fault(near: Sequence[_Judged], question: Question) -> tuple[str, s
     return "duration_too_short", reason
 
 
-def _denied(rule: Rule, others: Sequence[_Judged], question: Question) -> RuleDecision:
-    what = words.permission_sets(rule.permission_sets)
-    reason = f"Rule {rule.name} refuses {what} on {words.targets(rule.targets)} to {words.people(rule.subjects)}."
+def _denied(rule: Rule, others: Sequence[_Judged]) -> RuleDecision:
+    reason = f"Rule {rule.name} refuses {words.offered(rule)} to {words.people(rule.subjects)}."
     if rule.description:
         reason += f" {rule.description}"
-    field = "permission_set" if rule.permission_sets else "account"
-    remedy = "Ask for another permission set or choose another account." if rule.permission_sets else "Choose another account."
+    offer, target = _INPUTS[rule.kind]
+    is_of_some = bool(rule.permission_sets or rule.roles)
+    remedy = f"Ask for another {offer.replace('_', ' ')} or choose another {target}." if is_of_some else f"Choose another {target}."
     return RuleDecision(
         allowed=False,
         code="denied_by_rule",
@@ -166,7 +173,7 @@ def _denied(rule: Rule, others: Sequence[_Judged], question: Question) -> RuleDe
         misses=tuple(one.miss for one in others),
         remedies=(remedy,),
         max_duration_seconds=0,
-        field=field,
+        field=offer if is_of_some else target,
     )
 
 

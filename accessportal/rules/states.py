@@ -12,7 +12,8 @@ from accessportal.kernel.errors import InvalidRequest
 EVERYBODY = "/"
 """As a group in ``subjects``: all people."""
 AWS_ACCOUNT = "aws_account"
-KINDS = (AWS_ACCOUNT,)
+GROUP = "group"
+KINDS = (AWS_ACCOUNT, GROUP)
 """The kinds of access that a rule can be about."""
 SMALLEST_DURATION_SECONDS = 60
 LONGEST_TICKET = 200
@@ -36,19 +37,24 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """``ous`` (each with all below), ``accounts`` (ids or names), ``tags`` (key to accepted values).
+    """Of kind ``aws_account``: ``ous`` (each with all below), ``accounts`` (ids or names), ``tags`` (key to accepted values).
+    Of kind ``group``: ``groups`` (exactly these) and ``subtrees`` (each with every group below it in the tree).
 
-    A target matches when it is in one of the OUs or accounts (either list; both empty means any account) and has an
-    accepted value for every tag key.
+    An account matches when it is in one of the OUs or accounts (either list; both empty means any account) and has an
+    accepted value for every tag key. A group matches when it is one of the groups or in one of the subtrees.
     """
 
     ous: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    subtrees: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
+    """Without ``approvers`` in a rule of kind ``group``, the admins of the group that is asked for approve."""
+
     required: bool
     quorum: int
     approvers: People
@@ -66,8 +72,9 @@ class Ticket:
 class Rule:
     """One version of a rule. ``position`` is its place in the file, from 0. ``hash`` is over its canonical content.
 
-    Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``is_removed`` is true only
-    in a history: this version took the rule away.
+    Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``permission_sets`` are what
+    a rule of kind ``aws_account`` is about, ``roles`` what one of kind ``group`` is about; a deny with neither is about all.
+    ``is_removed`` is true only in a history: this version took the rule away.
     """
 
     name: str
@@ -88,24 +95,38 @@ class Rule:
     applied_by: str = ""
     description: str = ""
     is_removed: bool = False
+    roles: tuple[str, ...] = ()
+
+    @property
+    def asks_admins(self) -> bool:
+        """Whether the admins of the group that is asked for are the approvers."""
+        return self.kind == GROUP and self.approval.required and self.approval.approvers == People()
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """Everything a decision stands on; facts are ``None`` where they could not be read, which refuses.
 
-    ``subject`` is a folded address or a group path; ``subject_groups`` are the groups that it is in, ancestors included.
+    ``subject`` is a folded address or a group's id; ``subject_groups`` are the groups that it is in, every group above
+    included, and a group itself too. ``subject_below``: of a group, every group below it.
+    Account, OU, tags and permission set are asked for by kind ``aws_account``, group and role by kind ``group``;
+    ``groups_above`` are the group that is asked for and every group above it.
     ``duration_seconds`` and ``ticket_id`` are ``None`` while a form is still empty: then they are not judged.
     """
 
     kind: str
     subject: str
     subject_groups: frozenset[str] | None
-    account_id: str
-    account_name: str
-    ou_path: str | None
-    tags: Mapping[str, str] | None
-    permission_set: str
+    subject_below: frozenset[str] = frozenset()
+    account_id: str = ""
+    account_name: str = ""
+    ou_path: str | None = None
+    tags: Mapping[str, str] | None = None
+    permission_set: str = ""
+    group_id: str = ""
+    group_name: str = ""
+    groups_above: frozenset[str] = frozenset()
+    role: str = ""
     duration_seconds: int | None = None
     ticket_id: str | None = None
 
@@ -124,7 +145,8 @@ class RuleDecision:
     """The answer and its whole explanation.
 
     ``rule`` is the rule that decided (the allow, or the deny that refused), or ``None`` when none matched. For a refusal
-    whose remedy is one input, ``field`` names it (``duration``, ``ticket_id``, ``account``, ``permission_set``).
+    whose remedy is one input, ``field`` names it (``duration``, ``ticket_id``, ``account``, ``permission_set``, ``group``,
+    ``role``).
     ``max_duration_seconds`` is the most that any matching rule would admit for this subject and target (0: none).
     ``remedies`` are sentences that say what would change the answer.
     """

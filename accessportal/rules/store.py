@@ -22,7 +22,7 @@ from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
-from accessportal.rules.states import Approval, Effect, People, Rule, RuleHead, RuleSet, Targets, Ticket
+from accessportal.rules.states import GROUP, Approval, Effect, People, Rule, RuleHead, RuleSet, Targets, Ticket
 from accessportal.store.base import unavailable
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
@@ -273,12 +273,9 @@ def _body(rule: Rule) -> dict[str, Any]:
         "effect": rule.effect.value,
         "description": rule.description or None,
         "subjects": _people_map(rule.subjects),
-        "targets": {
-            "ous": list(rule.targets.ous),
-            "accounts": list(rule.targets.accounts),
-            "tags": {key: list(values) for key, values in rule.targets.tags.items()},
-        },
-        "permission_sets": list(rule.permission_sets),
+        "targets": _targets_map(rule),
+        "permission_sets": None if rule.kind == GROUP else list(rule.permission_sets),
+        "roles": list(rule.roles) if rule.kind == GROUP else None,
         "duration": {"default": rule.default_duration_seconds, "min": rule.min_duration_seconds, "max": rule.max_duration_seconds},
         "approval": {
             "required": rule.approval.required,
@@ -288,6 +285,14 @@ def _body(rule: Rule) -> dict[str, Any]:
         "ticket": {"required": rule.ticket.required, "pattern": rule.ticket.pattern},
         "removed": rule.is_removed or None,
     }
+
+
+def _targets_map(rule: Rule) -> dict[str, Any]:
+    """Each kind's own keys alone."""
+    where = rule.targets
+    if rule.kind == GROUP:
+        return {"groups": list(where.groups), "subtrees": list(where.subtrees)}
+    return {"ous": list(where.ous), "accounts": list(where.accounts), "tags": {key: list(values) for key, values in where.tags.items()}}
 
 
 def _people_map(who: People) -> dict[str, list[str]]:
@@ -306,11 +311,14 @@ def _record(item: RuleItem) -> Rule:
         effect=Effect(item.effect),
         subjects=_people(item.subjects.as_dict()),
         targets=Targets(
-            ous=tuple(targets["ous"]),
-            accounts=tuple(targets["accounts"]),
-            tags={key: tuple(values) for key, values in targets["tags"].items()},
+            ous=tuple(targets.get("ous", ())),
+            accounts=tuple(targets.get("accounts", ())),
+            tags={key: tuple(values) for key, values in targets.get("tags", {}).items()},
+            groups=tuple(targets.get("groups", ())),
+            subtrees=tuple(targets.get("subtrees", ())),
         ),
-        permission_sets=tuple(item.permission_sets),
+        permission_sets=tuple(item.permission_sets or ()),
+        roles=tuple(item.roles or ()),
         default_duration_seconds=int(duration["default"]),
         min_duration_seconds=int(duration["min"]),
         max_duration_seconds=int(duration["max"]),

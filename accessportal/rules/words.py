@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import EVERYBODY, People, Rule, Targets
+from accessportal.rules.states import EVERYBODY, GROUP, People, Question, Rule, Targets
 
 _SHOWN = 5
 _LITERAL_START = re.compile(r"[A-Za-z0-9 _:#/-]+(?![*+?{])")
@@ -28,7 +28,10 @@ def people(who: People, word: str = "and") -> str:
 
 
 def targets(where: Targets) -> str:
-    """``/Workloads/Prod``, ``accounts a and b``, ``any account``, each with its tags."""
+    """``/Workloads/Prod``, ``accounts a and b``, ``any account``, each with its tags; ``/engineering and below``."""
+    if where.groups or where.subtrees:
+        below = [] if EVERYBODY in where.subtrees else [f"{top} and below" for top in where.subtrees]
+        return "every group" if EVERYBODY in where.subtrees else listed([*below, *where.groups], "and")
     parts = []
     if where.ous:
         parts.append("every account" if "/" in where.ous else listed(where.ous, "and"))
@@ -39,8 +42,28 @@ def targets(where: Targets) -> str:
     return f"{place} with tag {listed(tags, 'and')}" if tags else place
 
 
-def permission_sets(names: Sequence[str]) -> str:
-    return listed(names, "and") or "every permission set"
+def offers(rule: Rule) -> str:
+    """The permission sets or the roles that a rule is about."""
+    if rule.kind == GROUP:
+        return listed(rule.roles, "and") or "every role"
+    return listed(rule.permission_sets, "and") or "every permission set"
+
+
+def at(kind: str) -> str:
+    """The word between what is offered and where."""
+    return "in" if kind == GROUP else "on"
+
+
+def offered(rule: Rule) -> str:
+    """``ReadOnlyAccess on /Workloads/Prod``, ``reader in /engineering and below``."""
+    return f"{offers(rule)} {at(rule.kind)} {targets(rule.targets)}"
+
+
+def asked_for(question: Question) -> str:
+    """``ReadOnlyAccess on payments-prod``, ``reader in Payments``."""
+    if question.kind == GROUP:
+        return f"{question.role} in {question.group_name or question.group_id}"
+    return f"{question.permission_set} on {question.account_name or question.account_id}"
 
 
 def approval(rule: Rule) -> str:
@@ -48,7 +71,11 @@ def approval(rule: Rule) -> str:
     if not rule.approval.required:
         return "no approval"
     count = "one approval" if rule.approval.quorum == 1 else f"{rule.approval.quorum} approvals"
-    return f"{count} from {people(rule.approval.approvers, 'or')}"
+    return f"{count} from {approvers(rule)}"
+
+
+def approvers(rule: Rule) -> str:
+    return "the group's admins" if rule.asks_admins else people(rule.approval.approvers, "or")
 
 
 def ticket_like(pattern: str) -> str:

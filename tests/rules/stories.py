@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -102,6 +103,73 @@ PROD: dict[str, Any] = {
 """Alice asks for ReadOnlyAccess in payments-prod, with a ticket."""
 SECURITY: dict[str, Any] = {"account_id": "000000000003", "account_name": "audit", "ou_path": "/Security/Logs"}
 MALLORY: dict[str, Any] = {"subject": "mallory@example.com", "subject_groups": frozenset()}
+
+
+def in_tree(*path: str, below: Collection[str] = ()) -> dict[str, Any]:
+    """As the subject: the group at the end of ``path`` (the groups above it, and itself), with the groups ``below`` it."""
+    return {"subject": path[-1], "subject_groups": frozenset(path), "subject_below": frozenset(below)}
+
+
+GROUP_RULES = """
+rules:
+  - name: closed-groups
+    kind: group
+    effect: deny
+    description: Ask the security team.
+    subjects: {groups: [/contractors]}
+    targets: {groups: [/], subtrees: [/security]}
+
+  - name: no-foreign-admins
+    kind: group
+    effect: deny
+    subjects: {groups: [/contractors]}
+    targets: {subtrees: [/engineering]}
+    roles: [contributor, admin]
+
+  - name: look-around
+    kind: group
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {subtrees: [/engineering]}
+    roles: [reader]
+    duration: {max: 8h}
+    approval: {required: false}
+
+  - name: help-out
+    kind: group
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {subtrees: [/engineering]}
+    roles: [reader, contributor]
+    duration: {default: 1d, max: 7d}
+    approval: {required: true}
+
+  - name: stand-in
+    kind: group
+    effect: allow
+    subjects: {users: [carol@example.com]}
+    targets: {groups: [/portal/operators]}
+    roles: [contributor]
+    duration: {max: 4h}
+    approval: {required: true, quorum: 2, approvers: {groups: [/security]}}
+    ticket: {required: true, pattern: "INC-[0-9]+"}
+"""
+
+
+def join(**facts: Any) -> Question:
+    """Alice of the payments team asks to be a reader in the group Web, which was once moved below engineering."""
+    plain: dict[str, Any] = {
+        "kind": "group",
+        "subject": "alice@example.com",
+        "subject_groups": frozenset({"/", "/engineering", "/engineering/payments"}),
+        "group_id": "/web",
+        "group_name": "Web",
+        "groups_above": frozenset({"/", "/engineering", "/web"}),
+        "role": "reader",
+        "duration_seconds": HOUR,
+        "ticket_id": "",
+    }
+    return Question(**(plain | facts))
 
 
 def many(count: int, *, longest: str = "8h") -> tuple[Rule, ...]:

@@ -15,7 +15,9 @@ from accessportal.rules.states import Question
 
 MANUAL = (Path(__file__).parent.parent.parent / "docs" / "rules.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
-TABLE_START = "| subject | groups |"
+TABLE_START = "| subject | groups | OU |"
+GROUPS_START = "| subject | groups | group asked for |"
+WHOLE, WHOLE_GROUP, RULES, GROUP_RULES = range(4)
 
 
 def rows(start: str) -> list[list[str]]:
@@ -42,7 +44,28 @@ def question(subject: str, groups: str, ou: str, tags: str, permission_set: str,
 @pytest.mark.parametrize("row", rows(TABLE_START), ids=lambda row: " ".join(row[:1] + row[2:8]))
 def test_the_table_of_answers_holds(row: list[str]) -> None:
     *facts, answer, rule = row
-    decision = decide(read_rules(EXAMPLES[1]), question(*facts))
+    decision = decide(read_rules(EXAMPLES[RULES]), question(*facts))
+    assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
+
+
+def group_question(subject: str, groups: str, path: str, role: str, duration: str) -> Question:
+    return Question(
+        kind="group",
+        subject=subject,
+        subject_groups=frozenset(groups.split()) - {"-"},
+        group_id=path.rsplit(maxsplit=1)[-1],
+        group_name="Example",
+        groups_above=frozenset({"/", *path.split()}),
+        role=role,
+        duration_seconds=None if duration == "…" else parse_duration(duration),
+        ticket_id="",
+    )
+
+
+@pytest.mark.parametrize("row", rows(GROUPS_START), ids=lambda row: " ".join(row[2:6]))
+def test_the_table_of_answers_about_groups_holds(row: list[str]) -> None:
+    *facts, answer, rule = row
+    decision = decide(read_rules(EXAMPLES[GROUP_RULES]), group_question(*facts))
     assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
 
 
@@ -50,14 +73,19 @@ def test_every_answer_that_there_is_has_a_row() -> None:
     assert decide.__doc__ is not None
     told = decide.__doc__.partition("of a refusal:")[2].partition("``misses``")[0]
     codes = set(re.findall(r"``([a-z_]+)``", told))
-    assert len(codes) == 12
+    assert len(codes) == 14
     # Needs another kind of access than the example rules are about.
-    assert codes - {"no_rule"} <= {row[7] for row in rows(TABLE_START)}
+    assert codes - {"no_rule"} <= {row[7] for row in rows(TABLE_START)} | {row[5] for row in rows(GROUPS_START)}
 
 
 def test_the_whole_example_has_every_key_and_the_table_every_key_of_it() -> None:
-    (rule,) = yaml.safe_load(EXAMPLES[0])["rules"]
-    read_rules(EXAMPLES[0])
+    assert keys_of(EXAMPLES[WHOLE]) == {row[0].strip("`") for row in rows("| key |")}
+    of_groups = {row[0].strip("`") for row in rows("| key of kind")}
+    assert of_groups - {"approval.approvers"} <= keys_of(EXAMPLES[WHOLE_GROUP]) <= of_groups | keys_of(EXAMPLES[WHOLE])
+
+
+def keys_of(text: str) -> set[str]:
+    (rule,) = yaml.safe_load(text)["rules"]
+    read_rules(text)
     nested = ("subjects", "targets", "duration", "approval", "ticket")
-    keys = {f"{key}.{inner}" if key in nested else key for key, value in rule.items() for inner in (value if key in nested else [""])}
-    assert keys == {row[0].strip("`") for row in rows("| key |")}
+    return {f"{key}.{inner}" if key in nested else key for key, value in rule.items() for inner in (value if key in nested else [""])}

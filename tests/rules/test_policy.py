@@ -11,7 +11,7 @@ from accessportal.kernel.actors import Role, person, system
 from accessportal.rules.matching import pattern_fault, ticket_matches
 from accessportal.rules.policy import decide, may_apply
 from accessportal.rules.states import Question, RuleDecision
-from tests.rules.stories import HOUR, MALLORY, PROD, SECURITY, ask, rules
+from tests.rules.stories import HOUR, MALLORY, PROD, SECURITY, ask, in_tree, rules
 
 
 def answer(**facts: Any) -> RuleDecision:
@@ -35,8 +35,8 @@ ALLOWED = [
     pytest.param(PROD, "prod-readonly", id="production with ticket"),
     pytest.param(PROD | {"tags": {"env": "live"}}, "prod-readonly", id="second accepted tag value"),
     pytest.param({"ou_path": "/Workloads/Dev/Deep/Er"}, "payments-dev", id="an OU includes what is below"),
-    pytest.param({"subject": "/engineering/payments", "subject_groups": frozenset()}, "payments-dev", id="a group itself"),
-    pytest.param({"subject": "/engineering/payments/cards", "subject_groups": frozenset()}, "payments-dev", id="a group below"),
+    pytest.param(in_tree("/engineering", "/engineering/payments"), "payments-dev", id="a group itself"),
+    pytest.param(in_tree("/engineering", "/engineering/payments", "/cards"), "payments-dev", id="a group below, whatever its path"),
     pytest.param(
         {"subject": "carol@example.com", "subject_groups": frozenset(), "account_name": "legacy-one", "permission_set": "ReadOnlyAccess"},
         "named-account",
@@ -99,9 +99,8 @@ REFUSED = [
     pytest.param(SECURITY | MALLORY, "denied_by_rule", "account", id="denied to a stranger too"),
     pytest.param(SECURITY | {"duration_seconds": None, "ticket_id": None}, "denied_by_rule", "account", id="denied in an empty form"),
     pytest.param({"kind": "sandbox"}, "no_rule", "", id="another kind"),
-    pytest.param(
-        {"subject": "/engineering", "subject_groups": frozenset()}, "ticket_missing", "ticket_id", id="a group above is not in it"
-    ),
+    pytest.param(in_tree("/engineering"), "ticket_missing", "ticket_id", id="a group above is not in it"),
+    pytest.param(in_tree("/", "/engineering/payments/moved"), "subject_not_covered", "", id="a group that was moved away"),
 ]
 
 
@@ -112,10 +111,17 @@ def test_refused_because(facts: dict[str, Any], code: str, field: str) -> None:
     assert decision.reason.endswith(".")
 
 
-@pytest.mark.parametrize("subject", ["/contractors", "/contractors/outside", "/contractors/outside/eu"])
-def test_a_deny_refuses_every_group_that_it_would_reach(subject: str) -> None:
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pytest.param(in_tree("/contractors", below=["/contractors/outside", "/eu"]), id="above"),
+        pytest.param(in_tree("/contractors", "/contractors/outside", below=["/eu"]), id="itself"),
+        pytest.param(in_tree("/contractors", "/contractors/outside", "/eu"), id="below"),
+    ],
+)
+def test_a_deny_refuses_every_group_that_it_would_reach(subject: dict[str, Any]) -> None:
     """Access for ``/contractors`` would serve ``/contractors/outside`` too."""
-    decision = answer(subject=subject, subject_groups=frozenset(), permission_set="AdministratorAccess", tags={"pii": "yes"})
+    decision = answer(**subject, permission_set="AdministratorAccess", tags={"pii": "yes"})
     assert decided_by(decision) == "no-contractor-admin"
     assert decision.field == "permission_set"
 
