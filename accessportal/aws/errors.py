@@ -14,7 +14,7 @@ _THROTTLING = frozenset(
     {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown", "KMSThrottling"}
 )
 _BUSY = frozenset({"ConflictException", "ConcurrentModificationException"})
-_GONE = frozenset({"ResourceNotFoundException", "AccountNotFoundException", "EntityNotFoundException", "NotFound"})
+_GONE = frozenset({"ResourceNotFoundException", "AccountNotFoundException", "EntityNotFoundException", "UserNotFoundException", "NotFound"})
 _TRANSIENT = frozenset(
     {"InternalServerException", "ServiceException", "ServiceUnavailable", "InternalFailure", "RequestTimeout", "RequestTimeoutException"}
 )

@@ -12,6 +12,8 @@ from moto import mock_aws
 from moto.core.models import botocore_stubber
 
 from accessportal.kernel.clock import Clock
+from accessportal.twin.cognito import TARGET_PREFIX as COGNITO_PREFIX
+from accessportal.twin.cognito import CognitoFaults
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import IdentityCenterTwin
 from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError
@@ -28,18 +30,22 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
     """
     repair_moto()
     front = IdentityCenterTwin(clock=clock, settings=settings, facts=MotoFacts())
+    cognito = CognitoFaults(settings)
     moto_answer = botocore_stubber.process_request
 
     def process_request(request: AWSPreparedRequest) -> Any:
         def forward() -> Any:
             return moto_answer(request)
 
-        operation = _operation(request)
+        target = _target(request)
+        operation = target.rpartition(".")[2]
         with front.lock:
-            if operation is None:
-                return forward()
             try:
-                return front.answer(operation, _body(request), lambda: Answer(*forward()))
+                if target.startswith(TARGET_PREFIX):
+                    return front.answer(operation, _body(request), lambda: Answer(*forward()))
+                if target.startswith(COGNITO_PREFIX):
+                    return cognito.answer(operation, lambda: Answer(*forward()))
+                return forward()
             except LostAnswerError as lost:
                 raise ConnectionClosedError(endpoint_url=request.url) from lost
 
@@ -51,10 +57,10 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
             del botocore_stubber.process_request
 
 
-def _operation(request: AWSPreparedRequest) -> str | None:
+def _target(request: AWSPreparedRequest) -> str:
+    """The ``X-Amz-Target`` header of the JSON protocols, or empty."""
     target: str | bytes = request.headers.get("X-Amz-Target", "")
-    name = target.decode() if isinstance(target, bytes) else target
-    return name.removeprefix(TARGET_PREFIX) if name.startswith(TARGET_PREFIX) else None
+    return target.decode() if isinstance(target, bytes) else target
 
 
 def _body(request: AWSPreparedRequest) -> bytes:

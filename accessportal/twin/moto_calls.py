@@ -17,7 +17,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from accessportal.twin.protocol import Answer
 
 ITEM_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
-_READ = re.compile(r"(Get|List|Describe|BatchGet|Query|Scan|TransactGet|IsMember|Search|Head|Lookup)")
+_READ = re.compile(r"(Admin)?(Get|List|Describe|BatchGet|Query|Scan|TransactGet|IsMember|Search|Head|Lookup)")
 _SCOPE = re.compile(r"Credential=[^/]+/[^/]+/([^/]+)/([^/]+)/")
 _SIGNATURE = re.compile(r"Signature=[0-9a-f]+")
 # What neither moto nor a replay needs, or what should not lie in a file.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 import moto.dynamodb.models
 import moto.iam.models
+from moto.cognitoidp.models import CognitoIdpBackend
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.serialize import BaseJSONSerializer
 from moto.dynamodb.models import DynamoDBBackend
@@ -23,6 +25,7 @@ from accessportal.twin.moto_state import wire
 
 # The place of ``index_name`` among the arguments of Table.query after the hash key.
 _INDEX_NAME = 6
+_COGNITO_PAGE = 60
 
 Slot = tuple[Table, DynamoType, DynamoType | None]
 
@@ -40,6 +43,7 @@ def repair_moto() -> None:
     _query_by_key()
     _write_values_straight()
     _look_up_once()
+    _page_cognito_by_name()
 
 
 def _permission_set_arn(instance_arn: str) -> str:
@@ -156,3 +160,29 @@ def _look_up_once() -> None:
     modules = tuple(moto.backends.list_of_moto_modules())
     moto.backends.list_of_moto_modules = lambda: iter(modules)
     moto.core.responses.method_names_from_class = functools.cache(moto.core.responses.method_names_from_class)
+
+
+def _page_cognito_by_name() -> None:
+    """moto's page token names the first row of the next page: a list ends in an error when that user or group was deleted meanwhile,
+    and a user's groups come in an order that changes. These pages go on after the last name, as AWS's do; and the users of a
+    group are found without looking at all users."""
+    backend: Any = CognitoIdpBackend
+    backend.list_users = _paged(backend.list_users, "pagination_token", "username")
+    backend.list_groups = _paged(backend.list_groups, "next_token", "group_name")
+    backend.list_users_in_group = _paged(_users_in_group, "next_token", "username")
+    backend.admin_list_groups_for_user = _paged(backend.admin_list_groups_for_user, "next_token", "group_name")
+
+
+def _users_in_group(self: CognitoIdpBackend, user_pool_id: str, group_name: str, **_all: Any) -> tuple[list[Any], None]:
+    return list(self.get_group(user_pool_id, group_name).users), None
+
+
+def _paged(listing: Callable[..., Any], token: str, name: str) -> Callable[..., Any]:
+    def page(self: CognitoIdpBackend, *args: Any, limit: str | int | None = None, **tokens: str | None) -> tuple[list[Any], str | None]:
+        rows, _ = listing(self, *args, limit=sys.maxsize)
+        after = tokens.get(token) or ""
+        rest = sorted((row for row in rows if getattr(row, name) > after), key=lambda row: str(getattr(row, name)))
+        size = min(int(limit or _COGNITO_PAGE), _COGNITO_PAGE)
+        return rest[:size], getattr(rest[size - 1], name) if len(rest) > size else None
+
+    return page

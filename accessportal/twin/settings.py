@@ -6,7 +6,9 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-_CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"})
+_CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"}) | frozenset(
+    {"cognito_throttle", "cognito_server_error", "cognito_lose_answer"}
+)
 
 
 @dataclass(slots=True)
@@ -21,6 +23,9 @@ class TwinSettings:
     Chances, drawn from one random source (``seed``): ``fail_job`` (the job ends ``FAILED``), ``slow_job`` (it takes
     ``slow_job_seconds``), ``throttle``, ``conflict``, ``server_error`` (the call has no effect), ``lose_answer`` (the call takes
     effect, the client gets no answer).
+
+    ``cognito_throttle``, ``cognito_server_error`` and ``cognito_lose_answer`` are the same chances for Cognito's calls, from a
+    random source of their own. ``cognito_outage``: Cognito does not answer at all, and nothing takes effect.
     """
 
     job_seconds: float = 2.0
@@ -36,6 +41,10 @@ class TwinSettings:
     conflict: float = 0.0
     server_error: float = 0.0
     lose_answer: float = 0.0
+    cognito_throttle: float = 0.0
+    cognito_server_error: float = 0.0
+    cognito_lose_answer: float = 0.0
+    cognito_outage: bool = False
     seed: int = 1
 
     def role_quota(self, account_id: str) -> int:
@@ -61,6 +70,10 @@ def _checked(name: str, value: Any) -> Any:
             raise ValueError('role_quotas: must be an object of account ids and whole numbers, like {"111122223333": 0}')
         return dict(value)
     kind = type(defaults[name])
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"{name}: must be true or false, not {value!r}")
+        return value
     if type(value) not in ((int,) if kind is int else (int, float)) or not _in_range(name, value):
         raise ValueError(f"{name}: must be {_range_words(name, kind)}, not {value!r}")
     return kind(value)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from accessportal.directory import effects, store
 from accessportal.directory.config import current
 from accessportal.directory.effects import Attempt, PoolImage
-from accessportal.directory.operations.people import continue_deleting
+from accessportal.directory.operations.deleting import continue_deleting
 from accessportal.directory.policy import mirror as policy
 from accessportal.directory.states import Comparison, MirrorDifference, MirrorFailure, MirrorReport, MirrorWork, group_entity, person_entity
 from accessportal.directory.store import mirror as work_store
