@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 from typing import Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from accessportal.kernel.addresses import is_safe_address
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -99,17 +100,6 @@ class Conf(BaseSettings):
         if missing and self.oidc_create_people:
             raise ValueError(f"PORTAL_OIDC_CREATE_PEOPLE needs an issuer to sign in with: set {', '.join(given)} too")
         return self
-
-
-def is_safe_address(value: str) -> bool:
-    """Whether secrets may be sent there: HTTPS, or this machine itself, where the tests and a developer's issuer are."""
-    try:
-        address = urlsplit(value)
-        return bool(address.hostname) and (
-            address.scheme == "https" or (address.scheme == "http" and address.hostname in {"localhost", "127.0.0.1", "::1"})
-        )
-    except ValueError:
-        return False
 
 
 @functools.cache

@@ -17,7 +17,7 @@ try:
     _conf = conf()
 except ValidationError as error:
     # Without the values: one of them may be a secret.
-    _faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_input=False)]
+    _faults = [": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"]))) for fault in error.errors(include_input=False)]
     raise ImproperlyConfigured(f"The settings can't be used. {'; '.join(_faults)}.") from None
 
 BASE_DIR = ROOT
@@ -30,6 +30,16 @@ EVENTS_TOPIC_ARN = _conf.events_topic_arn
 IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
 METRICS_TOKEN = _conf.metrics_token.get_secret_value()
 DEMO_PASSWORD = _conf.demo_password.get_secret_value()
+
+OIDC_ISSUER = _conf.oidc_issuer
+OIDC_CLIENT_ID = _conf.oidc_client_id
+OIDC_CLIENT_SECRET = _conf.oidc_client_secret.get_secret_value()
+OIDC_NAME = _conf.oidc_name
+OIDC_CREATE_PEOPLE = _conf.oidc_create_people
+OIDC_SIGN_OUT_URL = _conf.oidc_sign_out_url
+HELP_CONTACT = _conf.help_contact
+SESSION_IDLE_MINUTES = _conf.session_idle_minutes
+SESSION_HOURS = _conf.session_hours
 
 SECRET_KEY = _conf.secret_key.get_secret_value()
 if not SECRET_KEY:
@@ -50,6 +60,10 @@ INSTALLED_APPS = [
     "accessportal.commands",
     "accessportal.jobs",
     "accessportal.console.apps.PortalAdminConfig",
+    # Its sign-in flow alone: none of its pages has an address, and none of its tables gets a row (docs/subsystems/identity.md).
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -76,6 +90,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "accessportal.identity.sessions.SessionLimits",
     "accessportal.identity.middleware.ActorMiddleware",
     "accessportal.portal.middleware.ErrorMiddleware",
 ]
@@ -115,6 +131,15 @@ LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
 
+# allauth: no sign-up, no e-mail of its own, nothing kept. Starting is a GET that changes nothing here (decision 0016).
+ACCOUNT_ADAPTER = "accessportal.identity.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_ADAPTER = "accessportal.identity.adapters.SocialAccountAdapter"
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_ONLY = True
+SOCIALACCOUNT_STORE_TOKENS = False
+
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_I18N = True
@@ -153,7 +178,8 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_AGE = 12 * 3600
+# No longer than a session may last at most; ``identity.sessions`` enforces that, and the shorter limit for doing nothing.
+SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
 if _conf.secure:
     SECURE_SSL_REDIRECT = True

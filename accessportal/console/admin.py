@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-import django.contrib.auth.admin  # noqa: F401  # registers what is unregistered below; our app comes first
+import allauth.account.admin  # these three register what is unregistered below; our app comes first
+import allauth.socialaccount.admin  # noqa: F401
+import django.contrib.auth.admin  # noqa: F401
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
@@ -18,6 +22,8 @@ from accessportal.kernel.actors import fold_email
 # What a person may do comes from the directory; Django's groups would look as if they meant something.
 admin.site.unregister(Group)
 admin.site.unregister(get_user_model())
+# Of allauth the sign-in flow alone is used; its tables are empty, and rows in them would look as if they meant something.
+admin.site.unregister([EmailAddress, SocialAccount, SocialApp, SocialToken])
 
 
 @admin.register(User)

@@ -19,6 +19,7 @@ from django_htmx.middleware import HtmxDetails
 
 from accessportal.identity.backends import remember
 from accessportal.identity.queries import actor_for
+from accessportal.identity.sessions import why_ended
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed, Unavailable
@@ -80,9 +81,11 @@ class ActorMiddleware(LoginRequiredMiddleware):
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> Any:
         """htmx follows a redirect and would put the sign-in page into a corner of the old one: send the whole page there."""
+        ended = why_ended(request)
+        sign_in = self.get_login_url(view_func) + (f"?because={ended.value}" if ended else "")
         if cast(PortalRequest, request).htmx:
-            return HttpResponseClientRedirect(redirect_to_login(_shown_path(request)).headers["Location"])
-        return super().handle_no_permission(request, view_func)
+            return HttpResponseClientRedirect(redirect_to_login(_shown_path(request), sign_in).headers["Location"])
+        return redirect_to_login(request.get_full_path(), sign_in)
 
 
 def _shown_path(request: HttpRequest) -> str:

@@ -1,23 +1,136 @@
-"""Writes to Django's own user table: the part of a person that lets them sign in."""
+"""Letting people in, telling of it, and Django's own user table: the part of a person that a session refers to."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
+import structlog
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
-from accessportal.kernel.actors import fold_email
+from accessportal.audit import queries as audit_queries
+from accessportal.audit.operations import prepare_event
+from accessportal.audit.states import Draft
+from accessportal.directory import operations as directory
+from accessportal.directory import queries as directory_queries
+from accessportal.directory.states import Person
+from accessportal.identity.tokens import Proven
+from accessportal.kernel.actors import fold_email, person, system
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
+from accessportal.store.transactions import ConditionFailed, transact
+
+log = structlog.get_logger(__name__)
+
+BY_ISSUER = "openid_connect"
+BY_PASSWORD = "password"  # noqa: S105  # the name of a way to sign in
+_UNKNOWN = "unknown"
+# One event for the same refusal of the same person a minute: telling must not be a way to fill the table.
+_TOLD_EVERY = timedelta(minutes=1)
+_ATTEMPTS = 3
 
 
-def ensure_demo_user(*, email: str, name: str, password: str) -> User:
-    """Afterwards the person can sign in with ``password`` (where ``DEMO`` is on). Doing it again changes the password.
+def admit(*, proven: Proven, now: datetime) -> User:
+    """The person whom the issuer vouches for may come in: they are in the directory, enabled, bound to this identity, and the
+    sign-in is told in their history. Returns the user that the session is to be for.
+
+    A person is bound to the first identity that they sign in with: an address that the issuer gave to somebody else must not
+    bring that somebody what the former owner has.
+
+    :raises NotAllowed: with the reason for the person; nothing was written then, except perhaps a new person.
+    """
+    known = directory_queries.find_person(email=proven.email) or _first_time(proven, now)
+    if not known.is_enabled:
+        raise NotAllowed(
+            f"{known.email} is disabled in the directory. Ask {settings.HELP_CONTACT} if that is a mistake.", code="person_disabled"
+        )
+    user = ensure_user(email=known.email, name=known.name)
+    if not user.is_active:
+        raise NotAllowed(f"{known.email} was shut out by an operator. Ask {settings.HELP_CONTACT}.", code="user_inactive")
+    directory.record_sign_in(email=known.key, identity=proven.identity, method=BY_ISSUER, actor=person(known.key), now=now)
+    return user
+
+
+def _first_time(proven: Proven, now: datetime) -> Person:
+    if not settings.OIDC_CREATE_PEOPLE:
+        raise NotAllowed(f"{proven.email} is not in the directory yet. Ask {settings.HELP_CONTACT} to add you.", code="person_unknown")
+    try:
+        directory.create_person(email=proven.email, name=proven.name or proven.email, actor=system("sign-in"), now=now)
+    except Conflict:
+        # Two first sign-ins at once: the other one created them.
+        log.info("identity.person_exists", email=fold_email(proven.email))
+    except InvalidRequest as error:
+        raise NotAllowed(f"The portal can't keep your address or name: {error.message}", code="person_unusable") from error
+    created = directory_queries.find_person(email=proven.email)
+    if created is None:
+        raise Unavailable("The person who was just created can't be read.", code="person_lost")
+    return created
+
+
+def record_password_sign_in(*, email: str, now: datetime) -> None:
+    """The sign-in with a password of the demo is told in the person's history."""
+    directory.record_sign_in(email=email, method=BY_PASSWORD, actor=person(email), now=now)
+
+
+def record_sign_out(*, email: str, now: datetime) -> None:
+    """The sign-out is told in the person's history. A store that does not answer keeps nobody signed in: it is logged."""
+    try:
+        directory.record_sign_out(email=email, actor=person(email), now=now)
+    except (NotAllowed, Unavailable):
+        log.exception("identity.sign_out_not_told", email=email)
+
+
+def record_refusal(*, email: str, reason: str, method: str, now: datetime) -> None:
+    """The refused sign-in is told under ``sign_in#<address>``, or under ``sign_in#unknown`` for an address nobody in the
+    directory has: whoever can make up addresses must not make up histories.
+
+    The same refusal is told once a minute; the others, and what the store did not take, are in the log alone.
+    """
+    log.warning("identity.sign_in_refused", email=fold_email(email), reason=reason, method=method)
+    try:
+        known = directory_queries.find_person(email=email) if email else None
+        _tell_refusal(known.key if known else _UNKNOWN, reason=reason, method=method, now=now)
+    except Unavailable:
+        log.exception("identity.refusal_not_told", reason=reason)
+
+
+def _tell_refusal(key: str, *, reason: str, method: str, now: datetime) -> None:
+    entity = f"sign_in#{key}"
+    draft = Draft("sign_in.refused", key, {"email": key, "reason": reason, "method": method})
+    for _ in range(_ATTEMPTS):
+        newest = next(iter(audit_queries.history(entity, limit=1).items), None)
+        if newest is not None and newest.data.get("reason") == reason and now - newest.at < _TOLD_EVERY:
+            return
+        sequence, prev_hash = (newest.sequence, newest.hash) if newest else (0, "")
+        event = prepare_event(draft, entity=entity, sequence=sequence + 1, prev_hash=prev_hash, actor=system("sign-in"), now=now)
+        try:
+            transact([event.step])
+        except ConditionFailed:
+            continue
+        return
+    log.warning("identity.refusal_not_told", reason=reason)
+
+
+def ensure_user(*, email: str, name: str) -> User:
+    """Django's user for the person, with their present name. A new one has no password; a known one keeps what it has.
 
     What they may do stays with the directory: no role or permission is kept on the user. ``is_staff`` only lets Django's
     admin site be reached at all; its pages ask the actor.
     """
     first, _, last = name.partition(" ")
-    user, _created = get_user_model().objects.get_or_create(username=fold_email(email))
-    user.email = email.strip()
-    user.first_name, user.last_name = first[:150], last[:150]
+    told = {"email": email.strip(), "first_name": first[:150], "last_name": last[:150]}
+    user, is_new = get_user_model().objects.update_or_create(
+        username=fold_email(email), defaults=told, create_defaults={**told, "is_active": True, "is_staff": True}
+    )
+    if is_new:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user
+
+
+def ensure_demo_user(*, email: str, name: str, password: str) -> User:
+    """Afterwards the person can sign in with ``password`` (where ``DEMO`` is on). Doing it again changes the password."""
+    user = ensure_user(email=email, name=name)
     user.is_active = user.is_staff = True
     if not user.check_password(password):
         user.set_password(password)

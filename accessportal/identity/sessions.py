@@ -1,0 +1,99 @@
+"""How long a session may last: an idle limit and an absolute one, counted from what the session itself remembers."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY, logout
+from django.contrib.auth.signals import user_logged_in
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponseBase
+
+from accessportal.kernel.clock import Clock, SystemClock, from_epoch, to_epoch
+
+log = structlog.get_logger(__name__)
+
+SIGNED_IN_AT = "signed_in_at"
+SEEN_AT = "seen_at"
+_ENDED = "_portal_session_ended"
+# Writing "seen" at every request would be a database write for each; the idle limit is kept to within this.
+_SEEN_EVERY = timedelta(seconds=30)
+
+
+class Ended(enum.StrEnum):
+    """Why a session is over; the sign-in page says it in words."""
+
+    IDLE = "idle"
+    TOO_LONG = "too_long"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    idle: timedelta
+    absolute: timedelta
+
+
+def ended_at(session: dict[str, Any], *, limits: Limits, now: datetime) -> Ended | None:
+    """Why the signed-in ``session`` is over ``now``; ``None`` while it goes on.
+
+    A session without its times was not begun by signing in here: it is over.
+    """
+    started, seen = session.get(SIGNED_IN_AT), session.get(SEEN_AT)
+    if not isinstance(started, int) or not isinstance(seen, int) or now >= from_epoch(started) + limits.absolute:
+        return Ended.TOO_LONG
+    return Ended.IDLE if now >= from_epoch(seen) + limits.idle else None
+
+
+def _present_limits() -> Limits:
+    return Limits(idle=timedelta(minutes=settings.SESSION_IDLE_MINUTES), absolute=timedelta(hours=settings.SESSION_HOURS))
+
+
+def why_ended(request: HttpRequest) -> Ended | None:
+    """Why this request came without its session, if a limit ended it."""
+    found = getattr(request, _ENDED, None)
+    return found if isinstance(found, Ended) else None
+
+
+class SessionLimits:
+    """Signs out whoever did nothing for too long, or signed in too long ago.
+
+    What htmx fetches by GET counts as nothing: pages refresh themselves, and a page left open must not keep its session
+    alive for ever. Whoever works on a page opens others and sends forms.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase], clock: Clock | None = None) -> None:
+        self._get_response = get_response
+        self._clock = clock or SystemClock()
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if SESSION_KEY in request.session:
+            self._judge(request, self._clock.now())
+        return self._get_response(request)
+
+    def _judge(self, request: HttpRequest, now: datetime) -> None:
+        session = request.session
+        told = {name: session.get(name) for name in (SIGNED_IN_AT, SEEN_AT)}
+        ended = ended_at(told, limits=_present_limits(), now=now)
+        if ended is not None:
+            log.info("identity.session_ended", user=request.user.get_username(), why=ended.value)
+            logout(request)
+            setattr(request, _ENDED, ended)
+        elif not _is_refresh(request) and now - from_epoch(told[SEEN_AT] or 0) >= _SEEN_EVERY:
+            session[SEEN_AT] = to_epoch(now)
+
+
+def _is_refresh(request: HttpRequest) -> bool:
+    return request.method == "GET" and request.headers.get("HX-Request") == "true"
+
+
+@receiver(user_logged_in, dispatch_uid="accessportal.identity.sessions")
+def _begin(request: HttpRequest, **_: Any) -> None:
+    """Whatever way somebody signs in, Django calls this: a session that was not marked here has no time left."""
+    now = to_epoch(SystemClock().now())
+    request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now
