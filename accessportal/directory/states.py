@@ -70,6 +70,7 @@ class Person:
 
     ``version`` and ``audit_head`` say where its chain in the audit log ends; memberships are told in the same chain.
     ``is_deleting``: deleting was begun, it is disabled, and the sweep will finish it.
+    ``identity``: who they are at their issuer, kept from the first sign-in on.
     """
 
     key: str
@@ -81,6 +82,7 @@ class Person:
     audit_head: str = ""
     is_deleting: bool = False
     signed_in_at: datetime | None = None
+    identity: str = ""
 
     @property
     def is_enabled(self) -> bool:
@@ -255,6 +257,14 @@ class MirrorWork:
     lease_until: datetime | None
     attempts: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserPool:
+    """Cognito's pool that follows the directory. ``is_new``: it was made just now."""
+
+    pool_id: str
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)

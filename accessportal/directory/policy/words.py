@@ -1,14 +1,11 @@
-"""Pure rules of the directory: what an address and a group path look like, what counts, and who may change it."""
+"""What an address, a group path, a name and a description look like."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import datetime
 
-from accessportal.directory.states import Group, Membership, State
-from accessportal.kernel.actors import Actor, fold_email
-from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.directory.states import ROOT
+from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
 
 # ASCII alone: folding maps some foreign letters onto ASCII ones (the Kelvin sign becomes "k"), so that two addresses
@@ -19,28 +16,34 @@ _EMAIL = re.compile(
     r"@[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+"
 )
 _GROUP_ID = re.compile(r"(?:/[a-z0-9_-][a-z0-9._-]*)+")
-_MAX_GROUP_ID = 256
+_LONGEST_STORED_GROUP_ID = 256
+# Cognito's names have 128 characters: a user's is the address, a group's is "<groupId>:contributor".
+_MAX_EMAIL = 128
+_MAX_GROUP_ID = 116
 _MAX_NAME = 200
 _MAX_DESCRIPTION = 1000
 
 
 def is_email(text: str) -> bool:
+    """Whether somebody in the table may have this address; earlier versions took longer ones than are accepted today."""
     return _EMAIL.fullmatch(text) is not None
 
 
 def is_group_id(text: str) -> bool:
-    return len(text) <= _MAX_GROUP_ID and _GROUP_ID.fullmatch(text) is not None
+    """Whether a group in the table may have this path, the root included; earlier versions took longer ones."""
+    return text == ROOT or (len(text) <= _LONGEST_STORED_GROUP_ID and _GROUP_ID.fullmatch(text) is not None)
 
 
 def clean_email(text: str) -> str:
-    """The address as typed, without space around it.
+    """The address as typed, without space around it, fit for a new person.
 
     :raises InvalidRequest: on field ``email``.
     """
     email = text.strip()
-    if not is_email(email):
+    if not is_email(email) or len(email) > _MAX_EMAIL:
         raise InvalidRequest(
-            f"“{_shown(text)}” is not an e-mail address that can be used here: write it like alice@example.com, in ASCII letters.",
+            f"“{_shown(text)}” is not an e-mail address that can be used here: write it like alice@example.com, in ASCII letters, "
+            f"with at most {_MAX_EMAIL} characters.",
             code="email_invalid",
             field="email",
         )
@@ -48,11 +51,11 @@ def clean_email(text: str) -> str:
 
 
 def clean_group_id(text: str) -> str:
-    """The path, unchanged.
+    """The path, unchanged, fit for a new group below the root.
 
     :raises InvalidRequest: on field ``group_id``.
     """
-    if not is_group_id(text):
+    if text == ROOT or not is_group_id(text) or len(text) > _MAX_GROUP_ID:
         raise InvalidRequest(
             f"“{_shown(text)}” is not a group path: write it like /engineering/payments, at most {_MAX_GROUP_ID} lower-case letters, "
             "digits and - _ . (a part does not start with a dot, the path does not end with a slash).",
@@ -88,45 +91,6 @@ def clean_description(text: str) -> str:
 def key_of(email: str) -> str | None:
     """The folded form of ``email``, or ``None`` for what can't be anybody's address (and is not worth a read)."""
     return fold_email(email) if is_email(email.strip()) else None
-
-
-def parent_of(group_id: str) -> str | None:
-    """The group right above, or ``None`` for a top one."""
-    return group_id.rpartition("/")[0] or None
-
-
-def with_ancestors(group_id: str) -> tuple[str, ...]:
-    """The group and every group above it, top first: ``/a/b`` gives ``/a`` and ``/a/b``."""
-    parts = group_id.split("/")[1:]
-    return tuple("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))
-
-
-def is_below(group_id: str, ancestor: str) -> bool:
-    """Whether ``group_id`` is strictly below ``ancestor``; ``/engineering`` is not below ``/eng``."""
-    return group_id.startswith(ancestor + "/")
-
-
-def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> frozenset[str]:
-    """The groups that these memberships put a person into, ancestors included.
-
-    ``groups`` are those that exist. A membership counts only while its own group exists and is enabled; of the groups
-    above, each counts for itself, so a missing one in between takes nothing from the others.
-    """
-    enabled = {group_id for group_id, group in groups.items() if group.state is State.ENABLED}
-    return frozenset(
-        above
-        for membership in memberships
-        if membership.group_id in enabled and membership.role_at(now)
-        for above in with_ancestors(membership.group_id)
-        if above in enabled
-    )
-
-
-def may_manage(actor: Actor) -> Decision:
-    """Whether ``actor`` may change people, groups and memberships."""
-    if actor.is_system or actor.is_operator:
-        return allow("operators and the portal itself keep the directory")
-    return refuse("Only operators may change people, groups and memberships. Ask an operator.", code="directory_operators_only")
 
 
 def _shown(text: str) -> str:

@@ -1,0 +1,68 @@
+"""Claims of requests on memberships: what the workflow gives for a time. The workflow has decided already who may have it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.directory import store
+from accessportal.directory.operations.memberships import membership_in, require_grantable, with_claim, without_claim
+from accessportal.directory.operations.shared import about_membership, group_named, held_by, settled, told_person
+from accessportal.directory.states import Claim, Membership
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.store.transactions import Guard
+
+
+def add_claim(*, email: str, group_id: str, claim: Claim, guards: Sequence[Guard], actor: Actor, now: datetime) -> Membership:
+    """``claim`` is one of those that hold the membership; nothing is written when it is there already, with this role and end.
+
+    ``guards`` are the caller's conditions for still wanting it.
+
+    :raises NotFound: when the person or the group does not exist.
+    :raises Conflict: when a guard does not hold, one of the two is disabled, or a limit is reached.
+    """
+    ends_at = None if claim.ends_at is None else from_epoch(to_epoch(claim.ends_at))
+    wanted = replace(claim, ends_at=ends_at, given_at=now, given_by=actor.name)
+
+    def attempt() -> Membership:
+        group = group_named(group_id)
+        person, memberships = held_by(email)
+        before = membership_in(memberships, group_id)
+        present = before.claim(claim.claim_id) if before else None
+        if before is not None and present is not None and (present.role, present.ends_at) == (wanted.role, wanted.ends_at):
+            return before
+        require_grantable(person, group, wanted.role, memberships)
+        after = with_claim(before, wanted, person=person.key, group_id=group_id)
+        draft = about_membership("user.granted", wanted, after, of=after, now=now)
+        changed, events = told_person(person, [draft], actor=actor, now=now)
+        change = store.PersonChange(person, changed, [store.MembershipChange(before, after, is_grant=True)])
+        store.write_person(change, events=events, guards=guards, by=actor.name, at=now)
+        return after
+
+    return settled(attempt, guards=guards)
+
+
+def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now: datetime) -> Membership | None:
+    """``claim_id`` no longer holds the membership, which is returned as the other claims hold it (``None``: it is gone).
+
+    Nothing is written when it does not hold it, nor for somebody or a group that is gone. The person stays, in whatever
+    groups: who came by a request was there before it.
+    """
+
+    def attempt() -> Membership | None:
+        person, memberships = held_by(email)
+        before = membership_in(memberships, group_id)
+        claim = before.claim(claim_id) if before else None
+        if before is None or claim is None:
+            return before
+        after = without_claim(before, claim_id)
+        draft = about_membership("user.revoked", claim, after, of=before, now=now)
+        changed, events = told_person(person, [draft], actor=actor, now=now)
+        exists = store.get_group(group_id) is not None
+        change = store.PersonChange(person, changed, [store.MembershipChange(before, after, group_exists=exists)])
+        store.write_person(change, events=events, by=actor.name, at=now)
+        return after
+
+    return settled(attempt)

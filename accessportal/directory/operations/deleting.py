@@ -1,0 +1,95 @@
+"""Deleting a person, with every membership. What does not fit into one transaction is finished by whoever comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.audit.states import Draft
+from accessportal.directory import store
+from accessportal.directory.operations.memberships import about_deletion
+from accessportal.directory.operations.shared import (
+    about_membership,
+    held_by,
+    is_standing_admin,
+    mirrored,
+    require_another_root_admin,
+    require_people_right,
+    settled,
+    told_person,
+)
+from accessportal.directory.states import Changed, Membership, Person, PersonVerb, State
+from accessportal.kernel.actors import Actor, system
+
+# Each takes three of a transaction's 100 items: the membership, its group, its event.
+MOST_AT_ONCE = 30
+_REASON = "the person was deleted"
+
+
+def delete_person(*, email: str, actor: Actor, now: datetime) -> Changed[Person]:
+    """The person and all their memberships are gone. Their chain of events stays; if they come again, they go on with it.
+
+    Up to 30 memberships go in one transaction with the person. With more the person is disabled first and marked as being
+    deleted, and the rest follows in parts; a crash between leaves it to the next deletion or the sweep.
+
+    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
+    :raises NotFound: when nobody has this address.
+    :raises Conflict: when the person is the last admin of the root.
+    """
+
+    def attempt() -> Person:
+        require_people_right(PersonVerb.DELETE, actor=actor, now=now)
+        person, memberships = held_by(email)
+        standing = is_standing_admin(person, memberships)
+        if standing:
+            require_another_root_admin(person)
+        if len(memberships) <= MOST_AT_ONCE:
+            _remove(person, memberships, is_last=True, is_standing=standing, actor=actor, now=now)
+        elif not person.is_deleting:
+            _begin(person, is_standing=standing, actor=actor, now=now)
+        return person
+
+    person = settled(attempt)
+    _finish(person.key, actor=actor, now=now)
+    return mirrored(person, entity=person.entity, now=now)
+
+
+def continue_deleting(*, key: str, now: datetime) -> None:
+    """The person is gone if their deletion was begun; anybody else is left alone."""
+    _finish(key, actor=system("directory"), now=now)
+
+
+def _finish(key: str, *, actor: Actor, now: datetime) -> None:
+    def attempt() -> bool:
+        person, memberships = store.get_person_with_memberships(key)
+        if person is None or not person.is_deleting:
+            return False
+        is_last = len(memberships) <= MOST_AT_ONCE
+        _remove(person, memberships[:MOST_AT_ONCE], is_last=is_last, is_standing=False, actor=actor, now=now)
+        return not is_last
+
+    while settled(attempt):
+        pass
+
+
+def _begin(person: Person, *, is_standing: bool, actor: Actor, now: datetime) -> None:
+    wanted = replace(person, state=State.DISABLED, is_deleting=True)
+    changed, events = told_person(wanted, [Draft("user.disabled", person.key, {"state": State.DISABLED.value})], actor=actor, now=now)
+    store.write_person(store.PersonChange(person, changed, standing=False if is_standing else None), events=events, by=actor.name, at=now)
+
+
+def _remove(person: Person, memberships: Sequence[Membership], *, is_last: bool, is_standing: bool, actor: Actor, now: datetime) -> None:
+    drafts = [_about(one, now) for one in memberships]
+    if is_last:
+        drafts.append(about_deletion(person, reason="deleted by an admin"))
+    changed, events = told_person(person, drafts, actor=actor, now=now)
+    groups = store.get_groups(one.group_id for one in memberships)
+    gone = [store.MembershipChange(one, None, group_exists=one.group_id in groups) for one in memberships]
+    change = store.PersonChange(person, None if is_last else changed, gone, standing=False if is_standing else None)
+    store.write_person(change, events=events, by=actor.name, at=now)
+
+
+def _about(membership: Membership, now: datetime) -> Draft:
+    strongest = max(membership.claims, key=lambda claim: claim.role.rank)
+    return about_membership("user.revoked", strongest, None, of=membership, now=now, reason=_REASON)

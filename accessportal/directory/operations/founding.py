@@ -1,0 +1,166 @@
+"""The beginning: the root, the portal's own groups, and the first person. It also takes in groups of the first version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.audit.states import Draft
+from accessportal.directory import policy, store
+from accessportal.directory.operations.groups import create_group
+from accessportal.directory.operations.memberships import grant_membership, with_claim
+from accessportal.directory.operations.people import create_person
+from accessportal.directory.operations.shared import (
+    about_membership,
+    end_of_chain,
+    mirrored,
+    require_people_right,
+    settled,
+    told_group,
+    told_person,
+)
+from accessportal.directory.states import (
+    PERMANENT,
+    ROOT,
+    Changed,
+    Claim,
+    Group,
+    GroupRole,
+    Person,
+    PersonVerb,
+    State,
+    group_entity,
+    person_entity,
+)
+from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.errors import Conflict
+from accessportal.store.transactions import Insert
+
+# A group of the first version that becomes a child of the root takes three items of a transaction, another one takes one.
+_TOPS_AT_ONCE = 29
+_OTHERS_AT_ONCE = 90
+
+
+def found_directory(
+    *, admin_email: str, admin_name: str, operator_group: str, auditor_group: str, actor: Actor, now: datetime
+) -> Changed[Group]:
+    """The root exists, with ``admin_email`` as an admin for good; every group stands below it; the portal's own two groups
+    exist, and the first admin is an operator if that group is new.
+
+    The only way to a first admin, who then admits everybody else. It may be repeated, for instance after a crash: what
+    exists is left alone. Groups of the first version, which had no root, are taken in where their paths put them.
+
+    :raises InvalidRequest: for a bad address, name or group path.
+    :raises NotAllowed: unless the actor is the portal itself, or an admin of the root.
+    :raises Conflict: when somebody else is admin of the root already, or the person is disabled.
+    """
+    address, name = policy.clean_email(admin_email), policy.clean_name(admin_name)
+    key = fold_email(address)
+    require_people_right(PersonVerb.CREATE, actor=actor, now=now)
+
+    def attempt() -> Group:
+        root = store.get_group(ROOT)
+        if root is None:
+            return _found(_admin(key, address, name, now), actor=actor, now=now)
+        if root.standing_admins and key not in root.standing_admins:
+            raise Conflict(f"The directory was founded already; {ROOT} has another admin.", code="directory_founded", present=root)
+        return root
+
+    root = settled(attempt)
+    if key not in root.standing_admins:
+        _make_admin(key, address, name, actor=actor, now=now)
+    _take_in_groups(actor=actor, now=now)
+    if _ensure_group(operator_group, actor=actor, now=now):
+        grant_membership(email=address, group_id=operator_group, role=GroupRole.READER, actor=actor, now=now)
+    _ensure_group(auditor_group, actor=actor, now=now)
+    mirrored(store.get_person(key), entity=person_entity(key), now=now)
+    return mirrored(store.get_group(ROOT) or root, entity=group_entity(ROOT), now=now)
+
+
+def _admin(key: str, address: str, name: str, now: datetime) -> tuple[Person, bool]:
+    """The person as they are, or as they are to be made, and whether they are new."""
+    present = store.get_person(key)
+    if present is None:
+        sequence, head = end_of_chain(person_entity(key))
+        return Person(key, address, name, State.ENABLED, created_at=now, version=sequence, audit_head=head), True
+    if not present.is_enabled:
+        raise Conflict(f"{present.email} is disabled. Choose somebody else.", code="person_disabled", present=present)
+    return present, False
+
+
+def _found(admin: tuple[Person, bool], *, actor: Actor, now: datetime) -> Group:
+    person, is_new = admin
+    claim = Claim(PERMANENT, GroupRole.ADMIN, given_at=now, given_by=actor.name)
+    membership = with_claim(None, claim, person=person.key, group_id=ROOT)
+    drafts = (
+        [Draft("user.created", person.key, {"email": person.email, "name": person.name, "state": person.state.value})] if is_new else []
+    )
+    drafts.append(about_membership("user.granted", claim, membership, of=membership, now=now))
+    changed, person_events = told_person(person, drafts, actor=actor, now=now)
+    sequence, head = end_of_chain(group_entity(ROOT))
+    wanted = Group(
+        ROOT,
+        "All groups",
+        "",
+        State.ENABLED,
+        member_count=1,
+        admins=frozenset({person.key}),
+        standing_admins=frozenset({person.key}),
+        version=sequence,
+        audit_head=head,
+    )
+    data = {"group_id": ROOT, "parent_id": "", "name": wanted.name, "description": "", "state": wanted.state.value}
+    root, event = told_group(wanted, Draft("group.created", ROOT, data), actor=actor, now=now)
+    change = store.PersonChange(None if is_new else person, changed, [store.MembershipChange(None, membership)])
+    groups = 1 + sum(1 for group in store.every_group() if not group.is_root)
+    store.insert_root(root, groups=groups, admin=change, by=actor.name, at=now, events=[event, *person_events])
+    return root
+
+
+def _make_admin(key: str, address: str, name: str, *, actor: Actor, now: datetime) -> None:
+    if store.get_person(key) is None:
+        create_person(email=address, name=name, group_id=ROOT, role=GroupRole.ADMIN, actor=actor, now=now)
+    else:
+        grant_membership(email=address, group_id=ROOT, role=GroupRole.ADMIN, actor=actor, now=now)
+
+
+def _take_in_groups(*, actor: Actor, now: datetime) -> None:
+    """Write down where the groups of the first version stand: right below the root for those at the top of their paths.
+
+    A founding that was cut off goes on where it ended: what stands already is not touched.
+    """
+
+    def attempt() -> None:
+        placeless = store.list_placeless()
+        for some in _parts([group for group in placeless if group.parent_id == ROOT], _TOPS_AT_ONCE):
+            store.place_groups([_told_place(group, actor, now) for group in some], (), by=actor.name, at=now)
+        for some in _parts([group for group in placeless if group.parent_id != ROOT], _OTHERS_AT_ONCE):
+            store.place_groups((), [_with_admins(group) for group in some], by=actor.name, at=now)
+
+    settled(attempt)
+
+
+def _told_place(group: Group, actor: Actor, now: datetime) -> tuple[Group, Insert]:
+    data = {"group_id": group.group_id, "old_parent_id": "", "parent_id": ROOT, "groups_moved": 1}
+    return told_group(_with_admins(group), Draft("group.moved", group.group_id, data), actor=actor, now=now)
+
+
+def _with_admins(group: Group) -> Group:
+    """The first version did not write them down at the group."""
+    return replace(group, admins=frozenset(one.person for one in store.every_member(group.group_id) if one.has_admin_claim))
+
+
+def _ensure_group(group_id: str, *, actor: Actor, now: datetime) -> bool:
+    """Whether the group (empty: none is wanted) was made just now, with whatever was missing above it."""
+    if not group_id or group_id == ROOT or store.get_group(group_id) is not None:
+        return False
+    _ensure_group(policy.path_ancestors(policy.clean_group_id(group_id))[-1], actor=actor, now=now)
+    name = group_id.rpartition("/")[2].capitalize()
+    create_group(group_id=group_id, name=name, description="", actor=actor, now=now)
+    return True
+
+
+def _parts(groups: Sequence[Group], length: int) -> Iterator[Sequence[Group]]:
+    for start in range(0, len(groups), length):
+        yield groups[start : start + length]

@@ -1,0 +1,153 @@
+"""Making, renaming, enabling, disabling and deleting groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.audit.states import Draft
+from accessportal.directory import policy, store
+from accessportal.directory.operations.shared import end_of_chain, group_named, mirrored, require_group_right, settled, told_group
+from accessportal.directory.states import ROOT, Changed, Group, GroupVerb, State, group_entity
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import Conflict, InvalidRequest
+
+
+def create_group(
+    *, group_id: str, name: str, description: str, parent_id: str | None = None, actor: Actor, now: datetime
+) -> Changed[Group]:
+    """A new, enabled, empty group exists below ``parent_id``; without one, below the leading part of its path.
+
+    :raises InvalidRequest: for a bad path, name or description, or when the parent does not exist, is disabled or too deep.
+    :raises NotAllowed: unless the actor is an admin of the parent, or the portal itself.
+    :raises Conflict: when the group exists already, there are too many, or the directory was not founded.
+    """
+    policy.clean_group_id(group_id)
+    wanted = Group(group_id, policy.clean_name(name), policy.clean_description(description), State.ENABLED)
+    place = parent_id or policy.path_ancestors(group_id)[-1]
+    field = "parent_id" if parent_id else "group_id"
+
+    def attempt() -> Group:
+        present = store.get_groups({group_id, ROOT, *filter(policy.is_group_id, [place])})
+        if ROOT not in present:
+            raise Conflict("The directory has no root yet. Run found_directory first.", code="directory_not_founded")
+        parent = _fit_parent(present.get(place), place, field=field)
+        require_group_right(GroupVerb.CREATE_GROUP, parent, actor=actor, now=now)
+        if group_id in present:
+            raise Conflict(f"The group {group_id} exists already.", code="group_exists", present=present[group_id])
+        _require_room()
+        sequence, head = end_of_chain(group_entity(group_id))
+        data = {
+            "group_id": group_id,
+            "parent_id": place,
+            "name": wanted.name,
+            "description": wanted.description,
+            "state": wanted.state.value,
+        }
+        new = replace(wanted, ancestors=(*parent.ancestors, place), version=sequence, audit_head=head)
+        group, event = told_group(new, Draft("group.created", group_id, data), actor=actor, now=now)
+        store.insert_group(group, parent=parent, by=actor.name, at=now, event=event)
+        return group
+
+    return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
+
+
+def rename_group(*, group_id: str, name: str, description: str, actor: Actor, now: datetime) -> Changed[Group]:
+    """The group has this name and description. Its id, and so every rule and membership, stays as it is.
+
+    :raises InvalidRequest: for a bad name or description.
+    :raises NotFound: when there is no such group.
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
+    :raises Conflict: when both are as wanted already.
+    """
+    new_name, new_description = policy.clean_name(name), policy.clean_description(description)
+
+    def attempt() -> Group:
+        group = group_named(group_id)
+        require_group_right(GroupVerb.RENAME, group, actor=actor, now=now)
+        if (group.name, group.description) == (new_name, new_description):
+            raise Conflict(f"{group_id} has this name and description already.", code="group_unchanged", present=group)
+        data = {
+            "group_id": group_id,
+            "name": new_name,
+            "old_name": group.name,
+            "description": new_description,
+            "old_description": group.description,
+        }
+        wanted = replace(group, name=new_name, description=new_description)
+        changed, event = told_group(wanted, Draft("group.renamed", group_id, data), actor=actor, now=now)
+        store.change_group(changed, by=actor.name, at=now, event=event)
+        return changed
+
+    return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
+
+
+def set_group_state(*, group_id: str, state: State, actor: Actor, now: datetime) -> Changed[Group]:
+    """The group is enabled or disabled from now on. While disabled nobody is in it, and its memberships give nothing anywhere.
+
+    :raises NotFound: when there is no such group.
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and for the root.
+    :raises Conflict: when the group is in that state already.
+    """
+    verb = GroupVerb.ENABLE if state is State.ENABLED else GroupVerb.DISABLE
+
+    def attempt() -> Group:
+        group = group_named(group_id)
+        require_group_right(verb, group, actor=actor, now=now)
+        if group.state is state:
+            raise Conflict(f"{group_id} is {state.value} already.", code="group_state_unchanged", present=group)
+        draft = Draft(f"group.{state.value}", group_id, {"group_id": group_id, "state": state.value})
+        changed, event = told_group(replace(group, state=state), draft, actor=actor, now=now)
+        store.change_group(changed, by=actor.name, at=now, event=event)
+        return changed
+
+    return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
+
+
+def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group]:
+    """The group is gone. Its chain of events stays, and a later group of the same path goes on with it.
+
+    :raises NotFound: when there is no such group.
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and for the root.
+    :raises Conflict: while it has members or groups below.
+    """
+
+    def attempt() -> Group:
+        group = group_named(group_id)
+        require_group_right(GroupVerb.DELETE, group, actor=actor, now=now)
+        if group.member_count or group.child_count:
+            raise Conflict(
+                f"{group_id} has {group.member_count} members and {group.child_count} groups below. Remove them first.",
+                code="group_not_empty",
+                present=group,
+            )
+        parent_id = group.ancestors[-1]
+        data = {"group_id": group_id, "parent_id": parent_id, "name": group.name}
+        gone, event = told_group(group, Draft("group.deleted", group_id, data), actor=actor, now=now)
+        store.remove_group(gone, parent_exists=store.get_group(parent_id) is not None, at=now, event=event)
+        return gone
+
+    return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
+
+
+def _fit_parent(parent: Group | None, parent_id: str, *, field: str) -> Group:
+    if parent is None or not parent.is_enabled:
+        raise InvalidRequest(
+            f"The group above, {parent_id[:60]}, does not exist or is disabled. Create or enable it first.",
+            code="parent_missing",
+            field=field,
+        )
+    if len(parent.ancestors) >= policy.MAX_ANCESTORS:
+        raise InvalidRequest(
+            f"A group has at most {policy.MAX_ANCESTORS} groups above it. Choose a place further up.", code="group_too_deep", field=field
+        )
+    return parent
+
+
+def _require_room() -> None:
+    count = store.count_groups()
+    if count is not None and count >= store.MOST_GROUPS:
+        raise Conflict(
+            f"There are {count} groups, and Cognito has room for three roles of {store.MOST_GROUPS} at most. Delete one first.",
+            code="too_many_groups",
+        )

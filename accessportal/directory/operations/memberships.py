@@ -1,0 +1,204 @@
+"""Giving and taking memberships for good. What requests give for a time is in ``claims``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from accessportal.audit.states import Draft
+from accessportal.directory import store
+from accessportal.directory.operations.shared import (
+    about_membership,
+    group_named,
+    held_by,
+    mirrored,
+    require_another_root_admin,
+    require_group_right,
+    require_not_deleting,
+    settled,
+    told_person,
+)
+from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import Conflict, NotFound
+
+# Cognito's limit for one user.
+MOST_MEMBERSHIPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A membership to be written with the person, and the event that tells it."""
+
+    change: store.MembershipChange
+    draft: Draft
+    makes_standing_admin: bool
+
+
+def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor, now: datetime) -> Changed[Person]:
+    """The person is in the group for good, with ``role``; another permanent role there is replaced in one step. What requests
+    give there is left alone.
+
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
+    :raises NotFound: when the person or the group does not exist.
+    :raises Conflict: when the person has that role for good already, one of the two is disabled, a limit is reached, or the
+        root would lose its last admin.
+    """
+
+    def attempt() -> Person:
+        group = group_named(group_id)
+        require_group_right(GroupVerb.GRANT, group, actor=actor, now=now)
+        person, memberships = held_by(email)
+        before = membership_in(memberships, group_id)
+        former = before.claim(PERMANENT) if before else None
+        if former is not None and former.role is role:
+            raise Conflict(f"{person.email} is in {group_id} already, as {role.value}.", code="membership_exists", present=before)
+        require_grantable(person, group, role, memberships)
+        claim = Claim(PERMANENT, role, given_at=now, given_by=actor.name)
+        after = with_claim(before, claim, person=person.key, group_id=group_id)
+        draft = _granted(claim, former, after, now=now)
+        standing = _standing_after(person, group, former, claim)
+        changed, events = told_person(person, [draft], actor=actor, now=now)
+        change = store.PersonChange(person, changed, [store.MembershipChange(before, after, is_grant=True)], standing=standing)
+        store.write_person(change, events=events, by=actor.name, at=now)
+        return changed
+
+    person = settled(attempt)
+    return mirrored(person, entity=person.entity, now=now)
+
+
+def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime) -> Changed[Person | None]:
+    """The person no longer has a permanent role in the group. What requests give there stays until their end.
+
+    Whoever is then in no group at all is deleted with it (seed 001, "Revoke a user access to a group", step 4): the record
+    is ``None`` then.
+
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
+    :raises NotFound: when the person or the group does not exist, or the person is not directly in the group.
+    :raises Conflict: when only requests hold the membership, or the root would lose its last admin.
+    """
+
+    def attempt() -> tuple[Person, bool]:
+        group = group_named(group_id)
+        require_group_right(GroupVerb.REVOKE, group, actor=actor, now=now)
+        person, memberships = held_by(email)
+        require_not_deleting(person)
+        before = membership_in(memberships, group_id)
+        claim = _permanent_claim(person, before, group_id)
+        assert before is not None, "it has the claim"
+        standing = _standing_after(person, group, claim, None)
+        after = without_claim(before, PERMANENT)
+        drafts = [about_membership("user.revoked", claim, after, of=before, now=now)]
+        is_last = after is None and len(memberships) == 1
+        if is_last:
+            drafts.append(about_deletion(person, reason="the last membership was revoked"))
+        changed, events = told_person(person, drafts, actor=actor, now=now)
+        change = store.PersonChange(person, None if is_last else changed, [store.MembershipChange(before, after)], standing=standing)
+        store.write_person(change, events=events, by=actor.name, at=now)
+        return changed, is_last
+
+    person, is_gone = settled(attempt)
+    return mirrored(None if is_gone else person, entity=person.entity, now=now)
+
+
+def first_membership(key: str, group_id: str, role: GroupRole, *, actor: Actor, now: datetime) -> Given:
+    """The permanent membership that a new person gets at once.
+
+    :raises NotFound: when there is no such group.
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
+    :raises Conflict: when the group is disabled or has too many admins.
+    """
+    group = group_named(group_id)
+    require_group_right(GroupVerb.GRANT, group, actor=actor, now=now)
+    require_room(group, role, before=None)
+    claim = Claim(PERMANENT, role, given_at=now, given_by=actor.name)
+    membership = with_claim(None, claim, person=key, group_id=group_id)
+    draft = about_membership("user.granted", claim, membership, of=membership, now=now)
+    is_standing = group.is_root and role is GroupRole.ADMIN
+    return Given(store.MembershipChange(None, membership, is_grant=True), draft, is_standing)
+
+
+def require_grantable(person: Person, group: Group, role: GroupRole, memberships: Sequence[Membership]) -> None:
+    """:raises Conflict: when the person can't be given this role: somebody is disabled, or a limit is reached."""
+    require_not_deleting(person)
+    if not person.is_enabled:
+        raise Conflict(f"{person.email} is disabled. Enable the person first.", code="person_disabled", present=person)
+    before = membership_in(memberships, group.group_id)
+    if before is None and len(memberships) >= MOST_MEMBERSHIPS:
+        raise Conflict(
+            f"{person.email} is in {len(memberships)} groups, and Cognito has room for {MOST_MEMBERSHIPS}. Revoke one first.",
+            code="too_many_memberships",
+            present=person,
+        )
+    require_room(group, role, before=before)
+
+
+def require_room(group: Group, role: GroupRole, *, before: Membership | None) -> None:
+    """:raises Conflict: when the group is disabled, or has as many admins as it can."""
+    if not group.is_enabled:
+        raise Conflict(f"The group {group.group_id} is disabled. Enable it first.", code="group_disabled", present=group)
+    is_one_more = role is GroupRole.ADMIN and not (before and before.has_admin_claim)
+    if is_one_more and len(group.admins) >= store.MOST_ADMINS:
+        raise Conflict(
+            f"{group.group_id} has {store.MOST_ADMINS} admins, as many as it can. Take one away first, or choose another role.",
+            code="too_many_admins",
+            present=group,
+        )
+
+
+def membership_in(memberships: Sequence[Membership], group_id: str) -> Membership | None:
+    return next((one for one in memberships if one.group_id == group_id), None)
+
+
+def with_claim(before: Membership | None, claim: Claim, *, person: str, group_id: str) -> Membership:
+    """The membership with ``claim``, which takes the place of one with the same id."""
+    if before is None:
+        assert claim.given_at is not None, "a new claim says when it was given"
+        return Membership(person, group_id, (claim,), created_at=claim.given_at, created_by=claim.given_by)
+    others = tuple(one for one in before.claims if one.claim_id != claim.claim_id)
+    return replace(before, claims=(*others, claim))
+
+
+def without_claim(before: Membership, claim_id: str) -> Membership | None:
+    """The membership as the other claims hold it; ``None`` when there are none."""
+    others = tuple(one for one in before.claims if one.claim_id != claim_id)
+    return replace(before, claims=others) if others else None
+
+
+def about_deletion(person: Person, *, reason: str) -> Draft:
+    return Draft("user.deleted", person.key, {"email": person.email, "name": person.name, "reason": reason})
+
+
+def _granted(claim: Claim, former: Claim | None, after: Membership, *, now: datetime) -> Draft:
+    if former is None:
+        return about_membership("user.granted", claim, after, of=after, now=now)
+    return about_membership("user.role_changed", claim, after, of=after, now=now, old_role=former.role.value)
+
+
+def _permanent_claim(person: Person, before: Membership | None, group_id: str) -> Claim:
+    if before is None:
+        raise NotFound(f"{person.email} is not directly in {group_id}.", code="membership_not_found")
+    claim = before.claim(PERMANENT)
+    if claim is None:
+        requests = ", ".join(one.claim_id for one in before.claims)
+        raise Conflict(
+            f"{person.email} is in {group_id} only by request ({requests}). End the request to take it away.",
+            code="membership_temporary",
+            present=before,
+        )
+    return claim
+
+
+def _standing_after(person: Person, group: Group, former: Claim | None, claim: Claim | None) -> bool | None:
+    """What the change does to the root's standing admins.
+
+    :raises Conflict: when it would take the last one.
+    """
+    was = former is not None and former.role is GroupRole.ADMIN
+    is_now = claim is not None and claim.role is GroupRole.ADMIN
+    if not group.is_root or not person.is_enabled or was is is_now:
+        return None
+    if was:
+        require_another_root_admin(person)
+    return is_now

@@ -1,0 +1,101 @@
+"""Moving a group, with everything below it, to another place in the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.audit.states import Draft
+from accessportal.directory import policy, store
+from accessportal.directory.operations.shared import group_named, settled, told_group
+from accessportal.directory.queries.rights import actor_roles_on
+from accessportal.directory.states import Changed, Group, Mirrored
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import Conflict, InvalidRequest
+
+# One transaction holds 100 items; the moved group, both parents, both branches and the event need theirs.
+MOST_BELOW = 90
+
+
+def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) -> Changed[Group]:
+    """The group, with everything below it, stands right below ``parent_id``. Ids and memberships stay as they are; what is
+    inherited changes at once. Cognito knows of no tree and has nothing to follow.
+
+    :raises NotFound: when there is no such group.
+    :raises NotAllowed: unless the actor is an admin of the old and of the new parent, or the portal itself; and for the root.
+    :raises InvalidRequest: when the parent does not exist, is disabled, is the group itself or below it, or would make a group
+        too deep.
+    :raises Conflict: when it stands there already, or more than 90 groups are below it.
+    """
+
+    def attempt() -> Group:
+        group = group_named(group_id)
+        parent = store.get_group(parent_id) if policy.is_group_id(parent_id) else None
+        parents = [above for above in (group.parent_id, parent_id) if above]
+        policy.may_move(group, parents=parents, roles=actor_roles_on(parents, actor=actor, now=now), actor=actor).require()
+        place = _fit_parent(group, parent, parent_id)
+        below = _everything_below(group)
+        moved = replace(group, ancestors=(*place.ancestors, place.group_id))
+        replaced = [_moved_along(one, group, moved) for one in below]
+        _require_depth([moved, *replaced])
+        data = {"group_id": group_id, "old_parent_id": group.parent_id or "", "parent_id": parent_id, "groups_moved": 1 + len(below)}
+        changed, event = told_group(moved, Draft("group.moved", group_id, data), actor=actor, now=now)
+        old_parent = store.get_group(group.parent_id) if group.parent_id else None
+        store.move_group(changed, below=replaced, old_parent=old_parent, parent=place, by=actor.name, at=now, event=event)
+        return changed
+
+    return Changed(settled(attempt), Mirrored(is_done=True))
+
+
+def _fit_parent(group: Group, parent: Group | None, parent_id: str) -> Group:
+    if parent is None or not parent.is_enabled:
+        raise InvalidRequest(
+            f"The group {parent_id[:60]} does not exist or is disabled. Choose another one.", code="parent_missing", field="parent_id"
+        )
+    if policy.is_at_or_below(parent, group.group_id):
+        raise InvalidRequest(
+            f"{parent_id} is {group.group_id} itself or below it. Choose a place outside of it.", code="group_cycle", field="parent_id"
+        )
+    if group.parent_id == parent_id:
+        raise Conflict(f"{group.group_id} is right below {parent_id} already.", code="group_not_moved", present=group)
+    return parent
+
+
+def _everything_below(group: Group) -> list[Group]:
+    """Every group below, strongly read, parents first.
+
+    The branches may change while they are walked; the transaction then fails on the ``tree_version`` of the group where they did.
+    """
+    _, waiting = store.get_group_with_children(group.group_id)
+    found: list[Group] = []
+    ids = list(waiting)
+    while ids:
+        one, children = store.get_group_with_children(ids.pop(0))
+        if one is None:
+            continue
+        found.append(one)
+        ids += children
+        if len(found) + len(ids) > MOST_BELOW:
+            raise Conflict(
+                f"More than {MOST_BELOW} groups are below {group.group_id}, too many to move at once. Move its parts one by one.",
+                code="group_too_large",
+                present=group,
+            )
+    return found
+
+
+def _moved_along(one: Group, group: Group, moved: Group) -> Group:
+    kept = one.ancestors[len(group.ancestors) :]
+    return replace(one, ancestors=(*moved.ancestors, *kept))
+
+
+def _require_depth(groups: Sequence[Group]) -> None:
+    deepest = max(groups, key=lambda one: len(one.ancestors))
+    if len(deepest.ancestors) > policy.MAX_ANCESTORS:
+        raise InvalidRequest(
+            f"{deepest.group_id} would have {len(deepest.ancestors)} groups above it, of at most {policy.MAX_ANCESTORS}. "
+            "Choose a place further up.",
+            code="group_too_deep",
+            field="parent_id",
+        )

@@ -1,0 +1,122 @@
+"""Making people, and their state and name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.audit.states import Draft
+from accessportal.directory import policy, store
+from accessportal.directory.operations.memberships import first_membership
+from accessportal.directory.operations.shared import (
+    end_of_chain,
+    held_by,
+    is_standing_admin,
+    mirrored,
+    require_another_root_admin,
+    require_not_deleting,
+    require_people_right,
+    settled,
+    told_person,
+)
+from accessportal.directory.states import Changed, GroupRole, Person, PersonVerb, State, person_entity
+from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.errors import Conflict, InvalidRequest
+
+
+def create_person(
+    *, email: str, name: str, group_id: str | None = None, role: GroupRole | None = None, actor: Actor, now: datetime
+) -> Changed[Person]:
+    """A new, enabled person exists, with ``role`` in ``group_id`` from the first moment on, or in no group.
+
+    Somebody who was deleted and comes again goes on with the old chain of events.
+
+    :raises InvalidRequest: for a bad address or name, or a group without a role.
+    :raises NotFound: when there is no such group.
+    :raises NotAllowed: unless the actor is an admin of that group or of one above it; without a group, of the root.
+    :raises Conflict: when the address, in any spelling of its letters, belongs to somebody already, or the group is disabled.
+    """
+    address, clean_name = policy.clean_email(email), policy.clean_name(name)
+    if (group_id is None) != (role is None):
+        raise InvalidRequest(
+            "Give a group with a role, or neither.", code="group_without_role", field="role" if role is None else "group_id"
+        )
+    key = fold_email(address)
+
+    def attempt() -> Person:
+        if group_id is None or role is None:
+            require_people_right(PersonVerb.CREATE, actor=actor, now=now)
+        first = first_membership(key, group_id, role, actor=actor, now=now) if group_id and role else None
+        present, memberships = store.get_person_with_memberships(key)
+        if present is not None:
+            raise Conflict(f"{address} is in the directory already.", code="person_exists", present=present)
+        if memberships:
+            raise Conflict(
+                f"{address} was deleted by another program, which left memberships behind. Remove these items of the table first.",
+                code="memberships_left_behind",
+            )
+        sequence, head = end_of_chain(person_entity(key))
+        drafts = [Draft("user.created", key, {"email": address, "name": clean_name, "state": State.ENABLED.value})]
+        drafts += [first.draft] if first else []
+        wanted = Person(key, address, clean_name, State.ENABLED, created_at=now, version=sequence, audit_head=head)
+        person, events = told_person(wanted, drafts, actor=actor, now=now)
+        change = store.PersonChange(
+            None, person, [first.change] if first else [], standing=True if first and first.makes_standing_admin else None
+        )
+        store.write_person(change, events=events, by=actor.name, at=now)
+        return person
+
+    return mirrored(settled(attempt), entity=person_entity(key), now=now)
+
+
+def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -> Changed[Person]:
+    """The person is enabled or disabled from now on; a disabled one is in no group and may decide nothing.
+
+    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
+    :raises NotFound: when nobody has this address.
+    :raises Conflict: when the person is in that state already, is being deleted, or is the last admin of the root.
+    """
+
+    def attempt() -> Person:
+        require_people_right(PersonVerb.ENABLE if state is State.ENABLED else PersonVerb.DISABLE, actor=actor, now=now)
+        person, memberships = held_by(email)
+        require_not_deleting(person)
+        if person.state is state:
+            raise Conflict(f"{person.email} is {state.value} already.", code="person_state_unchanged", present=person)
+        wanted = replace(person, state=state)
+        standing = None
+        if is_standing_admin(replace(person, state=State.ENABLED), memberships):
+            standing = state is State.ENABLED
+        if standing is False:
+            require_another_root_admin(person)
+        changed, events = told_person(wanted, [Draft(f"user.{state.value}", person.key, {"state": state.value})], actor=actor, now=now)
+        store.write_person(store.PersonChange(person, changed, standing=standing), events=events, by=actor.name, at=now)
+        return changed
+
+    person = settled(attempt)
+    return mirrored(person, entity=person.entity, now=now)
+
+
+def rename_person(*, email: str, name: str, actor: Actor, now: datetime) -> Changed[Person]:
+    """The person has this name. The address, which everything refers to, stays for life.
+
+    :raises InvalidRequest: for a bad name.
+    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
+    :raises NotFound: when nobody has this address.
+    :raises Conflict: when the person has this name already, or is being deleted.
+    """
+    clean = policy.clean_name(name)
+
+    def attempt() -> Person:
+        require_people_right(PersonVerb.RENAME, actor=actor, now=now)
+        person, _ = held_by(email)
+        require_not_deleting(person)
+        if person.name == clean:
+            raise Conflict(f"{person.email} has this name already.", code="person_unchanged", present=person)
+        draft = Draft("user.renamed", person.key, {"name": clean, "old_name": person.name})
+        changed, events = told_person(replace(person, name=clean), [draft], actor=actor, now=now)
+        store.write_person(store.PersonChange(person, changed), events=events, by=actor.name, at=now)
+        return changed
+
+    person = settled(attempt)
+    return mirrored(person, entity=person.entity, now=now)

@@ -1,0 +1,133 @@
+"""What the operations have in common: deciding anew after a lost race, telling the chains, finding or refusing."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from accessportal.audit import queries as audit_queries
+from accessportal.audit.operations import prepare_event
+from accessportal.audit.states import Draft
+from accessportal.directory import effects, policy, store
+from accessportal.directory.queries.rights import actor_role_on
+from accessportal.directory.states import PERMANENT, ROOT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.store.transactions import ConditionFailed, Guard, Insert
+
+R = TypeVar("R", Person, Group, Person | None)
+T = TypeVar("T")
+_ATTEMPTS = 12
+
+
+def settled(attempt: Callable[[], T], *, guards: Sequence[Guard] = ()) -> T:
+    """The result of ``attempt``, which reads, decides and writes anew when another writer came between.
+
+    :raises Conflict: when one of ``guards`` does not hold, or others never cease to come between.
+    """
+    for number in range(_ATTEMPTS):
+        try:
+            return attempt()
+        except ConditionFailed as failed:
+            if any(failed.step is guard for guard in guards):
+                raise Conflict("The request changed while the membership was being changed.", code="guard_failed") from failed
+            # Many who were refused at once must not come back at once.
+            time.sleep(random.uniform(0, 0.01) * 1.5**number)
+    raise Conflict("Others keep changing the same person or group right now. Try again.", code="directory_contended")
+
+
+def mirrored(record: R, *, entity: str, now: datetime) -> Changed[R]:
+    """The written change, and whether Cognito follows it at once."""
+    return Changed(record, effects.converge_after(entity=entity, now=now))
+
+
+def told_person(person: Person, drafts: Sequence[Draft], *, actor: Actor, now: datetime) -> tuple[Person, list[Insert]]:
+    """``person`` at the version after these events, and the steps that write them."""
+    events = []
+    for draft in drafts:
+        event = prepare_event(draft, entity=person.entity, sequence=person.version + 1, prev_hash=person.audit_head, actor=actor, now=now)
+        person = replace(person, version=person.version + 1, audit_head=event.head)
+        events.append(event.step)
+    return person, events
+
+
+def told_group(group: Group, draft: Draft, *, actor: Actor, now: datetime) -> tuple[Group, Insert]:
+    """``group`` at its next version, and the step that writes why."""
+    event = prepare_event(draft, entity=group.entity, sequence=group.version + 1, prev_hash=group.audit_head, actor=actor, now=now)
+    return replace(group, version=group.version + 1, audit_head=event.head), event.step
+
+
+def end_of_chain(entity: str) -> tuple[int, str]:
+    """Sequence and hash of the last event of ``entity``: the chain of what was deleted must not be started a second time."""
+    newest = audit_queries.history(entity, limit=1).items
+    return (newest[0].sequence, newest[0].hash) if newest else (0, "")
+
+
+def about_membership(action: str, claim: Claim, after: Membership | None, *, of: Membership, now: datetime, **more: str) -> Draft:
+    """The event of ``claim`` coming to or leaving the membership ``of``, which is ``after`` from now on."""
+    effective = after.role_at(now) if after else None
+    data: dict[str, str | int] = {
+        "email": of.person,
+        "group_id": of.group_id,
+        "role": claim.role.value,
+        "claim": claim.claim_id,
+        "effective_role": effective.value if effective else "",
+        **more,
+    }
+    if claim.ends_at is not None:
+        data["ends_at"] = to_epoch(claim.ends_at)
+    return Draft(action, of.person, data, scope=of.group_id)
+
+
+def held_by(email: str) -> tuple[Person, tuple[Membership, ...]]:
+    """:raises NotFound: when nobody has this address."""
+    key = policy.key_of(email)
+    person, memberships = store.get_person_with_memberships(key) if key else (None, ())
+    if person is None:
+        raise NotFound("Nobody in the directory has this address.", code="person_not_found")
+    return person, memberships
+
+
+def group_named(group_id: str) -> Group:
+    """:raises NotFound: when there is no such group."""
+    group = store.get_group(group_id) if policy.is_group_id(group_id) else None
+    if group is None:
+        raise NotFound("There is no group with this path.", code="group_not_found")
+    return group
+
+
+def require_group_right(verb: GroupVerb, group: Group, *, actor: Actor, now: datetime) -> None:
+    """:raises NotAllowed: unless the actor may do this with the group."""
+    role = actor_role_on(group.group_id, actor=actor, now=now)
+    policy.may_with_group(verb, group=group, role=role, actor=actor).require()
+
+
+def require_people_right(verb: PersonVerb, *, actor: Actor, now: datetime) -> None:
+    """:raises NotAllowed: unless the actor may do this with people."""
+    policy.may_with_people(verb, root_role=actor_role_on(ROOT, actor=actor, now=now), actor=actor).require()
+
+
+def require_not_deleting(person: Person) -> None:
+    """:raises Conflict: when the person is being deleted."""
+    if person.is_deleting:
+        raise Conflict(f"{person.email} is being deleted.", code="person_deleting", present=person)
+
+
+def is_standing_admin(person: Person, memberships: Sequence[Membership]) -> bool:
+    """Whether the person is one of those of whom the root must always have one: enabled, with a permanent admin claim on it."""
+    claim = next((one.claim(PERMANENT) for one in memberships if one.group_id == ROOT), None)
+    return person.is_enabled and claim is not None and claim.role is GroupRole.ADMIN
+
+
+def require_another_root_admin(person: Person) -> None:
+    """:raises Conflict: when the root would be left without an admin."""
+    root = store.get_group(ROOT)
+    if root is not None and root.standing_admins <= {person.key}:
+        raise Conflict(
+            f"{person.email} is the last admin of {ROOT}. Make somebody else admin of {ROOT} first.", code="last_root_admin", present=root
+        )

@@ -1,0 +1,70 @@
+"""What a place in the tree gives: which groups count upward, which roles reach downward. Always asked with the clock passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from accessportal.directory.states import ROOT, EffectiveRole, Group, GroupRole, Membership, highest
+
+MAX_ANCESTORS = 20
+
+
+def path_ancestors(group_id: str) -> tuple[str, ...]:
+    """The groups above as the path has them, root first: ``/a/b`` gives ``/`` and ``/a``; the root has none.
+
+    It is where a group stands whose item does not say (other programs, data of the first version), and a guess for others.
+    """
+    if group_id == ROOT:
+        return ()
+    parts = group_id.split("/")[1:-1]
+    return (ROOT, *("/" + "/".join(parts[: count + 1]) for count in range(len(parts))))
+
+
+def is_at_or_below(group: Group, group_id: str) -> bool:
+    return group.group_id == group_id or group_id in group.ancestors
+
+
+def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> frozenset[str]:
+    """The groups that these memberships put a person into at ``now``, the groups above included.
+
+    ``groups`` are those that exist. A membership counts only while a claim does and its own group exists and is enabled;
+    of the groups above, each counts for itself, so a missing one in between takes nothing from the others.
+    """
+    enabled = {group_id for group_id, group in groups.items() if group.is_enabled}
+    return frozenset(
+        above
+        for membership in memberships
+        if membership.group_id in enabled and membership.role_at(now)
+        for above in (membership.group_id, *groups[membership.group_id].ancestors)
+        if above in enabled
+    )
+
+
+def role_at(memberships: Iterable[Membership], *, groups: Mapping[str, Group], group: Group, now: datetime) -> GroupRole | None:
+    """The highest role on ``group`` at ``now``, given by memberships in it or in a group above it.
+
+    ``groups`` are those that exist, at least those of the memberships. A disabled group's own memberships give nothing;
+    what comes from above it still reaches it, so that it can be enabled again.
+    """
+    return highest(*(one.role_at(now) for one in memberships if is_at_or_below(group, one.group_id) and _is_live(one, groups)))
+
+
+def effective_roles(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> tuple[EffectiveRole, ...]:
+    """What each membership gives at ``now``, in order of path: on a group, the highest of those at or above it counts."""
+    roles = (_effective(membership, now) for membership in memberships if _is_live(membership, groups))
+    return tuple(sorted((role for role in roles if role is not None), key=lambda role: role.group_id))
+
+
+def _effective(membership: Membership, now: datetime) -> EffectiveRole | None:
+    role = membership.role_at(now)
+    if role is None:
+        return None
+    ends = [claim.ends_at for claim in membership.claims if claim.role is role and claim.counts_at(now)]
+    ends_at = None if None in ends else max(end for end in ends if end is not None)
+    return EffectiveRole(membership.group_id, role, ends_at)
+
+
+def _is_live(membership: Membership, groups: Mapping[str, Group]) -> bool:
+    group = groups.get(membership.group_id)
+    return group is not None and group.is_enabled

@@ -1,0 +1,62 @@
+"""Why somebody may what they may."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from accessportal.directory import store
+from accessportal.directory.queries.lists import tree
+from accessportal.directory.queries.rights import get_person_for
+from accessportal.directory.queries.roles import find_person_with_groups
+from accessportal.directory.states import Explanation, Group, Holding, Inherited, Membership, Person
+from accessportal.kernel.actors import Actor
+
+
+def explain_person(*, email: str, actor: Actor, now: datetime) -> Explanation:
+    """The person's direct memberships with each claim, and the roles that these give on groups below, at ``now``.
+
+    Memberships and their groups are strongly read; the groups below come from the index and may lag a moment.
+
+    :raises NotFound: when nobody has this address, or the actor may not see them.
+    :raises Unavailable: when the store did not answer.
+    """
+    person = get_person_for(email=email, actor=actor, now=now)
+    _, memberships = store.get_person_with_memberships(person.key)
+    groups = store.get_groups(one.group_id for one in memberships)
+    direct = tuple(_holding(person, one, groups.get(one.group_id), now) for one in memberships)
+    return Explanation(
+        person=person,
+        direct=direct,
+        inherited=_inherited(direct),
+        groups=find_person_with_groups(email=person.key, now=now)[1],
+    )
+
+
+def _holding(person: Person, membership: Membership, group: Group | None, now: datetime) -> Holding:
+    reason = ""
+    if not person.is_enabled:
+        reason = "The person is disabled."
+    elif group is None:
+        reason = "The group does not exist any more."
+    elif not group.is_enabled:
+        reason = "The group is disabled."
+    elif membership.role_at(now) is None:
+        reason = "Its time is up."
+    return Holding(membership, group, role=None if reason else membership.role_at(now), reason=reason)
+
+
+def _inherited(direct: tuple[Holding, ...]) -> tuple[Inherited, ...]:
+    """The groups below with a higher role from above than of their own. Of equal ones from above the nearest is the source."""
+    own = {one.membership.group_id: one.role for one in direct if one.role is not None}
+    if not own:
+        return ()
+    found = []
+    for group in tree().groups.values():
+        sources = [group_id for group_id in group.ancestors if group_id in own]
+        if not sources or not group.is_enabled:
+            continue
+        source = max(reversed(sources), key=lambda group_id: own[group_id].rank)
+        mine = own.get(group.group_id)
+        if mine is None or mine.rank < own[source].rank:
+            found.append(Inherited(group.group_id, own[source], source))
+    return tuple(found)

@@ -1,0 +1,85 @@
+"""One person, one group, and lists of them for pages and commands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+
+from accessportal.directory import policy, store
+from accessportal.directory.queries.rights import may
+from accessportal.directory.states import ROOT, Group, GroupVerb, Membership, Person, Tree
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import InvalidRequest, NotFound
+from accessportal.kernel.pages import Page
+
+
+def find_person(*, email: str) -> Person | None:
+    """The person with this address, in any spelling of its letters; strongly read.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    key = policy.key_of(email)
+    return store.get_person(key) if key else None
+
+
+def find_group(*, group_id: str) -> Group | None:
+    """The group with this id, enabled or not; strongly read."""
+    return store.get_group(group_id) if policy.is_group_id(group_id) else None
+
+
+def find_groups(*, group_ids: Iterable[str]) -> dict[str, Group]:
+    """Those of ``group_ids`` that exist, enabled or not, by id; strongly read, a hundred a request."""
+    return store.get_groups(filter(policy.is_group_id, group_ids))
+
+
+def find_membership(*, email: str, group_id: str) -> Membership | None:
+    """The person's membership directly in the group, whether or not it gives anything now; strongly read."""
+    key = policy.key_of(email)
+    return store.get_membership(key, group_id) if key and policy.is_group_id(group_id) else None
+
+
+def list_people(*, prefix: str = "", cursor: str | None = None, limit: int = 50) -> Page[Person]:
+    """People in order of address, those whose address starts with ``prefix``. It may lag a moment behind a change."""
+    return store.page_of_people(prefix=prefix.strip().casefold(), cursor=cursor, limit=limit)
+
+
+def list_groups(*, under: str = ROOT, cursor: str | None = None, limit: int = 50) -> Page[Group]:
+    """Groups in order of path: all of them, the root included, or those below ``under`` at any depth in the tree, wherever
+    their paths would put them. It may lag a moment behind a change.
+
+    :raises InvalidRequest: when ``under`` is no group path.
+    """
+    if not policy.is_group_id(under):
+        raise InvalidRequest("Give / or a group path like /engineering.", code="group_id_invalid", field="under")
+    if under == ROOT:
+        return store.page_of_groups(cursor=cursor, limit=limit)
+    return store.page_of_groups_below(under, cursor=cursor, limit=limit)
+
+
+def list_child_groups(*, group_id: str) -> tuple[Group, ...]:
+    """The groups right below, in order of path, by the seed's two steps. It may lag a moment behind a change."""
+    return store.list_children(group_id) if policy.is_group_id(group_id) else ()
+
+
+def list_members(*, group_id: str, cursor: str | None = None, limit: int = 50, actor: Actor, now: datetime) -> Page[Membership]:
+    """The memberships directly in a group, in order of address, those past their end included. It may lag a moment.
+
+    :raises NotFound: when there is no such group.
+    :raises NotAllowed: when the actor has no role there and is neither operator nor auditor.
+    """
+    group = find_group(group_id=group_id)
+    if group is None:
+        raise NotFound("There is no group with this path.", code="group_not_found")
+    may(verb=GroupVerb.SEE_MEMBERS, group=group, actor=actor, now=now).require()
+    return store.page_of_members(group_id, cursor=cursor, limit=limit)
+
+
+def tree() -> Tree:
+    """Every group with the ids right below it, for pages. One read of all groups from the index: it may lag a moment."""
+    groups = {group.group_id: group for group in store.every_group()}
+    children: dict[str, list[str]] = defaultdict(list)
+    for group_id, group in sorted(groups.items()):
+        if group.parent_id is not None:
+            children[group.parent_id].append(group_id)
+    return Tree(groups=groups, children={parent: tuple(ids) for parent, ids in children.items()})

@@ -1,0 +1,135 @@
+"""Which groups and roles somebody has, and who has them: strongly read, judged at the moment that is passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from accessportal.directory import policy, store
+from accessportal.directory.states import Crowd, EffectiveRole, Group, GroupRole, Membership, Person
+
+
+def groups_of(*, email: str, now: datetime) -> frozenset[str]:
+    """The ids of the groups that a person is in at ``now``, every group above included; empty for unknown or disabled people.
+
+    Only groups that exist and are enabled count, and a membership counts only while its own group and one of its claims do.
+
+    :raises Unavailable: when the store did not answer; never an empty set for that.
+    """
+    return find_person_with_groups(email=email, now=now)[1]
+
+
+def find_person_with_groups(*, email: str, now: datetime) -> tuple[Person | None, frozenset[str]]:
+    """What :func:`find_person` and :func:`groups_of` say, of one moment. Two strong requests for up to a hundred groups; one
+    more when a group of theirs was moved.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    person, memberships = _held(email)
+    if person is None or not person.is_enabled:
+        return person, frozenset()
+    wanted = {above for one in memberships for above in (one.group_id, *policy.path_ancestors(one.group_id))}
+    groups = store.get_groups(wanted)
+    moved_below = {above for one in memberships if one.group_id in groups for above in groups[one.group_id].ancestors} - wanted
+    if moved_below:
+        groups |= store.get_groups(moved_below)
+    return person, policy.counted_groups(memberships, groups=groups, now=now)
+
+
+def roles_of(*, email: str, now: datetime) -> tuple[EffectiveRole, ...]:
+    """What each of a person's memberships gives at ``now``, on its group and everything below; in order of path.
+
+    On any one group the highest of those at or above it counts. Two strong requests. Empty for unknown or disabled people.
+
+    :raises Unavailable: when the store did not answer; never an empty answer for that.
+    """
+    person, memberships = _held(email)
+    if person is None or not person.is_enabled:
+        return ()
+    groups = store.get_groups(one.group_id for one in memberships)
+    return policy.effective_roles(memberships, groups=groups, now=now)
+
+
+def role_on(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
+    """The highest role of a person on a group at ``now``, given in it or in one above; ``None`` for none, and for a group that
+    does not exist. Two strong requests.
+
+    :raises Unavailable: when the store did not answer; never ``None`` for that.
+    """
+    return roles_on(email=email, group_ids=[group_id], now=now).get(group_id)
+
+
+def roles_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[str, GroupRole]:
+    """What :func:`role_on` says of each of the groups, of one moment; without those where it is ``None``."""
+    person, memberships = _held(email)
+    if person is None or not person.is_enabled or not memberships:
+        return {}
+    groups = store.get_groups({*(one.group_id for one in memberships), *filter(policy.is_group_id, group_ids)})
+    roles = {
+        group_id: policy.role_at(memberships, groups=groups, group=groups[group_id], now=now)
+        for group_id in group_ids
+        if group_id in groups
+    }
+    return {group_id: role for group_id, role in roles.items() if role is not None}
+
+
+def people_in(*, groups: Collection[str], users: Collection[str] = (), now: datetime) -> Crowd:
+    """The enabled people in these groups and in every group below at ``now``, and these users if they are enabled.
+
+    It agrees with :func:`groups_of`: somebody is here through ``groups`` exactly if one of them is among theirs. Index
+    reads only find candidates; each group, membership and person is then strongly read, because the right to approve
+    stands on it. Somebody added a moment ago may be missing until the index has caught up; nobody removed is ever here.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    asked = store.get_groups(filter(policy.is_group_id, groups))
+    live = {group_id for group_id, group in asked.items() if group.is_enabled}
+    keys = {one.person for one in _memberships_in(live) if one.role_at(now)}
+    keys.update(key for key in map(policy.key_of, users) if key)
+    return Crowd(people=_enabled(keys), missing_groups=tuple(sorted(set(groups) - live)))
+
+
+def admins_of(*, group_id: str, now: datetime) -> Crowd:
+    """The enabled people whose role on the group at ``now`` is admin, given in it or in one above. All strongly read.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    group = store.get_group(group_id) if policy.is_group_id(group_id) else None
+    if group is None:
+        return Crowd(people=(), missing_groups=(group_id,))
+    above = [group, *store.get_groups(group.ancestors).values()]
+    candidates = [(key, one.group_id) for one in above if one.is_enabled for key in one.admins]
+    admins = {one.person for one in store.get_memberships(candidates) if one.role_at(now) is GroupRole.ADMIN}
+    return Crowd(people=_enabled(admins))
+
+
+def groups_below(*, group_id: str) -> frozenset[str]:
+    """The ids of the groups below ``group_id`` at any depth, enabled or not; itself left out.
+
+    The index finds candidates, which are then strongly read: a group that came a moment ago may be missing, one that was
+    moved away or deleted never is here.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return frozenset(_below({group_id}))
+
+
+def _memberships_in(live: Collection[str]) -> tuple[Membership, ...]:
+    """The memberships in the groups ``live`` (known to exist and to be enabled) and in enabled groups below."""
+    below = {one.group_id for one in _below(live).values() if one.is_enabled} if live else set()
+    candidates = [(one.person, one.group_id) for group_id in sorted(below | set(live)) for one in store.every_member(group_id)]
+    return store.get_memberships(candidates)
+
+
+def _below(tops: Collection[str]) -> dict[str, Group]:
+    candidates = {one.group_id for one in store.every_group() if not one.is_root and set(tops).intersection(one.ancestors)}
+    return {group_id: one for group_id, one in store.get_groups(candidates).items() if set(tops).intersection(one.ancestors)}
+
+
+def _held(email: str) -> tuple[Person | None, tuple[Membership, ...]]:
+    key = policy.key_of(email)
+    return store.get_person_with_memberships(key) if key else (None, ())
+
+
+def _enabled(keys: Iterable[str]) -> tuple[Person, ...]:
+    return tuple(person for person in store.get_people(keys) if person.is_enabled)
