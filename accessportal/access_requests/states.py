@@ -60,20 +60,40 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDemand:
-    """What the deciding rule asked for at submission: how many, and who may decide. Empty groups and users: nobody."""
+    """What the deciding rule asked for at submission: how many, and who may decide. Empty groups and users: nobody.
+
+    ``admins_of``: the group whose admins decide, where the rule leaves it to them; else empty.
+    """
 
     required: bool
     quorum: int
     groups: tuple[str, ...]
     users: tuple[str, ...]
+    admins_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who the access is for: the person who asks, or a group that they are in.
+
+    ``groups`` are those that the subject is in, every group above included, and a group itself too; ``below`` are the
+    groups below a subject that is a group.
+    """
+
+    subject_id: str
+    name: str
+    groups: frozenset[str]
+    requester_name: str
+    below: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
     """One request, whole. While PENDING ``expires_at`` is the deadline for deciding (design, data model).
 
-    ``subject_id`` is a folded address or a group path; ``requested_by`` is always a person. ``evidence`` holds the facts
-    that the decision stood on. ``approvals`` are the folded addresses that have approved so far.
+    ``subject_id`` is a folded address or a group's id; ``requested_by`` is always a person. ``evidence`` holds the facts
+    that the decision stood on. ``scope`` names what it touches, in the audit log. ``approvals`` are the folded addresses that
+    have approved so far.
     """
 
     request_id: str
@@ -91,6 +111,7 @@ class AccessRequest:
     rule_hash: str
     approval: ApprovalDemand
     evidence: Mapping[str, Any]
+    scope: str
     status: Status
     requested_at: datetime
     expires_at: datetime
@@ -168,7 +189,7 @@ class Preview:
 
     ``outcome`` is ``at_once``, ``needs_approval`` or ``impossible``. For ``impossible``, ``reason`` says why and
     ``remedies`` what would change it; ``field`` names the input to change, if one. ``held_until`` is the end of the
-    longest access to the same thing that the subject already holds.
+    longest access to the same thing that the subject already holds. ``facts`` are the kind's own, by name.
     """
 
     outcome: str
@@ -192,7 +213,11 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A request in words for pages and commands. ``title`` is like ``payments-prod · ReadOnlyAccess``."""
+    """A request in words for pages and commands. ``title`` is like ``payments-prod · ReadOnlyAccess``.
+
+    ``facts`` are the target's, each a label and a value, whatever the kind; account, OU path and tags are those of an AWS
+    account and empty otherwise.
+    """
 
     title: str
     account_name: str
@@ -201,6 +226,7 @@ class Described:
     session_seconds: int
     subject_name: str
     requested_by_name: str
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

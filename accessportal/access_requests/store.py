@@ -69,7 +69,7 @@ def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime)
         work_due_at=None if request.work_due_at is None else _precise(request.work_due_at),
         rule_hash=request.rule_hash,
         evidence=dict(request.evidence),
-        scope=scope_of(request),
+        scope=request.scope,
         open_subject=request.subject_id,
         version=1,
         audit_head=event.head,
@@ -319,11 +319,6 @@ def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int
     )
 
 
-def scope_of(request: AccessRequest) -> str:
-    """What the request touches, for reading the audit log by scope."""
-    return f"account/{request.account_id}" if request.account_id else request.kind
-
-
 def _precise(moment: datetime) -> float:
     """Epoch seconds with milliseconds, rounded down: what is due now must not be stored as due in a moment."""
     return math.floor(moment.timestamp() * 1000) / 1000
@@ -334,7 +329,9 @@ def _moment(seconds: float | None) -> datetime | None:
 
 
 def _approval_map(demand: ApprovalDemand) -> dict[str, Any]:
-    return {"required": demand.required, "quorum": demand.quorum, "groups": list(demand.groups), "users": list(demand.users)}
+    found: dict[str, Any] = {"required": demand.required, "quorum": demand.quorum}
+    found |= {"groups": list(demand.groups), "users": list(demand.users)}
+    return found | {"admins_of": demand.admins_of} if demand.admins_of else found
 
 
 def _receipt_map(receipt: Receipt) -> dict[str, Any]:
@@ -389,8 +386,10 @@ def _record(item: RequestItem) -> AccessRequest:
             quorum=int(approval["quorum"]),
             groups=tuple(approval["groups"]),
             users=tuple(approval["users"]),
+            admins_of=approval.get("admins_of", ""),
         ),
         evidence=item.evidence.as_dict(),
+        scope=item.scope,
         status=Status(item.status),
         requested_at=from_epoch(item.requested_at),
         expires_at=from_epoch(item.expires_at),

@@ -30,6 +30,7 @@ REQUEST = AccessRequest(
     rule_hash="",
     approval=ApprovalDemand(required=False, quorum=0, groups=(), users=()),
     evidence={},
+    scope="account/222222222222",
     status=Status.ACTIVE,
     requested_at=NOW,
     expires_at=NOW + timedelta(hours=1),

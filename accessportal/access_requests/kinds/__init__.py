@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from accessportal.access_requests.kinds.aws_account import AwsAccount
 from accessportal.access_requests.kinds.base import Kind
+from accessportal.access_requests.kinds.group import GroupMembership
 from accessportal.kernel.errors import InvalidRequest
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (AwsAccount(),)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (AwsAccount(), GroupMembership())}
 
 
 def kind_named(name: str) -> Kind:

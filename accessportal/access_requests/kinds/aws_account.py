@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from accessportal.access_requests.kinds.base import Resolved
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.kinds.base import Resolved, text_of
+from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.assignments import operations as assignments
 from accessportal.assignments.states import AssignmentKey
 from accessportal.catalog import queries as catalog
@@ -28,14 +28,13 @@ class AwsAccount:
         self,
         *,
         target: Mapping[str, str],
-        subject: str,
-        subject_groups: frozenset[str] | None,
+        subject: Subject,
         duration_seconds: int | None,
         ticket_id: str | None,
     ) -> Resolved:
         account = _account(target.get("account", ""))
         permission_set = _permission_set(target.get("permission_set", ""))
-        principal = _principal(subject)
+        principal = _principal(subject.subject_id)
         return Resolved(
             stored={
                 "account_id": account.account_id,
@@ -45,9 +44,9 @@ class AwsAccount:
                 "principal_type": principal.principal_type.value,
                 "principal_id": principal.principal_id,
             },
+            scope=f"account/{account.account_id}",
             account_id=account.account_id,
             permission_set=permission_set.name,
-            title=f"{account.name} · {permission_set.name}",
             session_seconds=permission_set.session_seconds,
             evidence={
                 "account_name": account.name,
@@ -55,10 +54,17 @@ class AwsAccount:
                 "tags": None if account.tags is None else dict(account.tags),
                 "session_seconds": permission_set.session_seconds,
             },
+            facts={
+                "account_id": account.account_id,
+                "account_name": account.name,
+                "ou_path": account.ou_path,
+                "tags": ", ".join(f"{key}={value}" for key, value in sorted((account.tags or {}).items())),
+            },
             question=Question(
                 kind=self.name,
-                subject=subject,
-                subject_groups=subject_groups,
+                subject=subject.subject_id,
+                subject_groups=subject.groups,
+                subject_below=subject.below,
                 account_id=account.account_id,
                 account_name=account.name,
                 ou_path=account.ou_path,
@@ -68,6 +74,33 @@ class AwsAccount:
                 ticket_id=ticket_id,
             ),
         )
+
+    def asked(self, stored: Mapping[str, Any]) -> dict[str, str]:
+        return {"account": stored["account_id"], "permission_set": stored["permission_set"]}
+
+    def describe(self, request: AccessRequest) -> Described:
+        evidence = request.evidence
+        account_name, ou_path = text_of(evidence, "account_name", request.account_id), text_of(evidence, "ou_path", "")
+        tags = dict(evidence.get("tags") or {})
+        facts = (
+            ("Account", account_name),
+            ("Permission set", request.permission_set),
+            ("Where", ou_path),
+            ("Tags", ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))),
+        )
+        return Described(
+            title=f"{account_name} · {request.permission_set}",
+            account_name=account_name,
+            ou_path=ou_path,
+            tags=tags,
+            session_seconds=int(evidence.get("session_seconds", 0)),
+            subject_name=text_of(evidence, "subject_name", request.subject_id),
+            requested_by_name=text_of(evidence, "requested_by_name", request.requested_by),
+            facts=tuple((label, value) for label, value in facts if value),
+        )
+
+    def group_of(self, stored: Mapping[str, Any]) -> str:
+        return ""
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
         return assignments.hold(

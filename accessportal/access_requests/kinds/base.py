@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.proofs import Proof, Waiting
@@ -18,16 +18,18 @@ from accessportal.store.transactions import Guard
 class Resolved:
     """A target with its facts, read now. ``stored`` is what the request keeps; ``evidence`` are the facts it stood on.
 
-    ``title`` names it on pages. ``session_seconds``: how long an open session may outlive the access.
+    ``scope`` names in the audit log what the access touches. ``session_seconds``: how long an open session may outlive it.
+    ``facts`` are for the preview, by name. ``account_id`` and ``permission_set`` are the seed's own attributes.
     """
 
     stored: Mapping[str, Any]
-    account_id: str
-    permission_set: str
-    title: str
-    session_seconds: int
+    scope: str
     evidence: Mapping[str, Any]
+    facts: Mapping[str, str]
     question: Question
+    account_id: str = ""
+    permission_set: str = ""
+    session_seconds: int = 0
 
 
 class Kind(Protocol):
@@ -39,8 +41,7 @@ class Kind(Protocol):
         self,
         *,
         target: Mapping[str, str],
-        subject: str,
-        subject_groups: frozenset[str] | None,
+        subject: Subject,
         duration_seconds: int | None,
         ticket_id: str | None,
     ) -> Resolved:
@@ -48,6 +49,18 @@ class Kind(Protocol):
 
         :raises InvalidRequest: naming the part of the target that is wrong, and the remedy.
         """
+        ...
+
+    def asked(self, stored: Mapping[str, Any]) -> dict[str, str]:
+        """What :meth:`resolve` takes as ``target`` to ask for the same thing again."""
+        ...
+
+    def describe(self, request: AccessRequest) -> Described:
+        """The request in words, from the facts that it keeps; no look-up."""
+        ...
+
+    def group_of(self, stored: Mapping[str, Any]) -> str:
+        """The group whose admins decide where a rule leaves it to them; empty for a kind that is not about groups."""
         ...
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
@@ -61,3 +74,8 @@ class Kind(Protocol):
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two stored targets are the same thing."""
         ...
+
+
+def text_of(evidence: Mapping[str, Any], name: str, otherwise: str) -> str:
+    """A text among the facts that a request keeps; requests of earlier versions lack some."""
+    return str(evidence.get(name) or otherwise)

@@ -12,8 +12,8 @@ from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.kinds.base import Resolved
 from accessportal.access_requests.operations.shared import ask_for_work, load_for, purge_moment, require, until_written
 from accessportal.access_requests.queries.rights import demand_of
-from accessportal.access_requests.queries.subjects import Subject, subject_facts
-from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.access_requests.queries.subjects import subject_facts
+from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
@@ -51,8 +51,7 @@ def submit(
     subject = subject_facts(subject_id, actor, now=now)
     resolved = kind_named(kind).resolve(
         target=target,
-        subject=subject.subject_id,
-        subject_groups=subject.groups,
+        subject=subject,
         duration_seconds=duration_seconds,
         ticket_id=ticket_id.strip(),
     )
@@ -71,9 +70,7 @@ def submit(
     )
     action = "request.submitted" if rule.approval.required else "request.auto_approved"
     try:
-        written = store.insert(
-            request, draft=Draft(action, subject.subject_id, _told(request), scope=store.scope_of(request)), actor=actor, now=now
-        )
+        written = store.insert(request, draft=Draft(action, subject.subject_id, _told(request), scope=request.scope), actor=actor, now=now)
     except store.Overtaken:
         return _first_submission(request)
     if written.work is not None:
@@ -106,7 +103,7 @@ def extend(
     return submit(
         kind=first.kind,
         subject_id=first.subject_id if first.subject_id.startswith("/") else None,
-        target={"account": first.account_id, "permission_set": first.permission_set},
+        target=kind_named(first.kind).asked(first.target),
         duration_seconds=duration_seconds,
         reason=reason or first.reason,
         ticket_id=ticket_id or first.ticket_id,
@@ -131,7 +128,7 @@ def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
             *store.set_decision(decided_by=actor.name, decided_at=now, reason=""),
             *store.set_purge(purge_moment(now)),
         ]
-        draft = Draft("request.cancelled", request.subject_id, {"status": Status.CANCELLED.value}, scope=store.scope_of(request))
+        draft = Draft("request.cancelled", request.subject_id, {"status": Status.CANCELLED.value}, scope=request.scope)
         return store.change(request, actions, draft=draft, actor=actor, now=now)
 
     return until_written(attempt)
@@ -185,8 +182,9 @@ def _new_request(
         submission_id=submission_id,
         rule_name=rule.name,
         rule_hash=rule.hash,
-        approval=demand_of(rule),
+        approval=demand_of(rule, group_id=resolved.question.group_id),
         evidence=evidence,
+        scope=resolved.scope,
         status=Status.PENDING if waits else Status.ACTIVE,
         requested_at=asked_at,
         expires_at=asked_at + timedelta(seconds=lasts),

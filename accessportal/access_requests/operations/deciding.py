@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
-from accessportal.access_requests.queries.subjects import groups_above
+from accessportal.access_requests.queries.subjects import facts_of
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Work
 from accessportal.audit.states import Draft
-from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.errors import Conflict, InvalidRequest
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.rules import queries as rules
 
 
@@ -64,7 +63,7 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
             *store.set_purge(purge_moment(now)),
         ]
         data = {"reason": reason.strip(), "status": Status.DENIED.value}
-        draft = Draft("request.denied", request.subject_id, data, scope=store.scope_of(request))
+        draft = Draft("request.denied", request.subject_id, data, scope=request.scope)
         return store.change(request, actions, draft=draft, actor=actor, now=now)
 
     return until_written(attempt)
@@ -82,7 +81,7 @@ def lapse(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
             raise Conflict("The request is decided, or its deadline has not come.", code="not_due", present=request)
         actions = [*store.set_status(request, Status.LAPSED), *store.set_purge(purge_moment(now))]
         data = {"status": Status.LAPSED.value, "deadline": to_epoch(request.expires_at)}
-        draft = Draft("request.lapsed", request.subject_id, data, scope=store.scope_of(request))
+        draft = Draft("request.lapsed", request.subject_id, data, scope=request.scope)
         return store.change(request, actions, draft=draft, actor=actor, now=now)
 
     return until_written(attempt)
@@ -92,7 +91,7 @@ def _give_approval(
     request: AccessRequest, approvers: Approvers, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
 ) -> AccessRequest:
     data = {"reason": reason, "approvals": sorted(approvals), "quorum": approvers.quorum, "fallback": approvers.is_fallback}
-    draft = Draft("request.approval_given", request.subject_id, data, scope=store.scope_of(request))
+    draft = Draft("request.approval_given", request.subject_id, data, scope=request.scope)
     return store.change(request, store.add_approval(actor.name), draft=draft, actor=actor, now=now)
 
 
@@ -115,25 +114,23 @@ def _activate(
         "status": Status.ACTIVE.value,
         "expires_at": to_epoch(expires_at),
     }
-    draft = Draft("request.approved", request.subject_id, data, scope=store.scope_of(request))
+    draft = Draft("request.approved", request.subject_id, data, scope=request.scope)
     return store.change(request, actions, draft=draft, actor=actor, now=now)
 
 
 def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
     """The rules and facts of now must still lead to the rule that the request stands on: a deny added since, a moved account or
     a disabled subject refuses."""
-    subject = request.subject_id
-    is_group = subject.startswith("/")
-    groups = groups_above(subject)
-    if not is_group:
-        person, groups = directory.find_person_with_groups(email=subject, now=now)
-        if person is None or not person.is_enabled:
-            raise Conflict(f"{subject} is disabled or gone from the directory; deny the request.", code="subject_disabled", present=request)
+    kind = kind_named(request.kind)
     try:
-        resolved = kind_named(request.kind).resolve(
-            target={"account": request.account_id, "permission_set": request.permission_set},
+        subject = facts_of(request.subject_id, now=now)
+    except (NotAllowed, InvalidRequest) as error:
+        text = f"{request.subject_id} is disabled or gone from the directory; deny the request."
+        raise Conflict(text, code="subject_disabled", present=request) from error
+    try:
+        resolved = kind.resolve(
+            target=kind.asked(request.target),
             subject=subject,
-            subject_groups=groups,
             duration_seconds=request.duration_seconds,
             ticket_id=request.ticket_id,
         )

@@ -27,7 +27,7 @@ def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> Ac
         ends_at = min(now, request.expires_at)
         actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]
         data = {"reason": reason.strip(), "expires_at": to_epoch(ends_at)}
-        draft = Draft("request.end_asked", request.subject_id, data, scope=store.scope_of(request))
+        draft = Draft("request.end_asked", request.subject_id, data, scope=request.scope)
         return store.change(request, actions, draft=draft, actor=actor, now=now)
 
     ended = until_written(attempt)
@@ -46,7 +46,7 @@ def expire(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
         if request.status is not Status.ACTIVE or request.work is Work.REVOKE or not request.is_over(now):
             raise Conflict("Its time is not up, or it is being taken back already.", code="not_due", present=request)
         data = {"expires_at": to_epoch(request.expires_at)}
-        draft = Draft("request.expired", request.subject_id, data, scope=store.scope_of(request))
+        draft = Draft("request.expired", request.subject_id, data, scope=request.scope)
         return store.change(request, store.set_work(Work.REVOKE, now), draft=draft, actor=actor, now=now)
 
     return until_written(attempt)

@@ -103,7 +103,7 @@ def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof
 
 
 def _grant_again(request: AccessRequest, actor: Actor, now: datetime) -> AccessRequest:
-    draft = Draft("request.retry_asked", request.subject_id, {"work": Work.GRANT.value}, scope=store.scope_of(request))
+    draft = Draft("request.retry_asked", request.subject_id, {"work": Work.GRANT.value}, scope=request.scope)
     return store.change(request, store.set_work(Work.GRANT, now), draft=draft, actor=actor, now=now)
 
 

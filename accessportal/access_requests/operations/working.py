@@ -57,7 +57,7 @@ def retry(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
         request, _ = load_for(request_id, actor, now)
         require(policy.may_retry(request, actor), request)
         assert request.work is not None
-        draft = Draft("request.retry_asked", request.subject_id, {"work": request.work.value}, scope=store.scope_of(request))
+        draft = Draft("request.retry_asked", request.subject_id, {"work": request.work.value}, scope=request.scope)
         return store.change(request, store.set_work(request.work, now), draft=draft, actor=actor, now=now)
 
     asked = until_written(attempt)
@@ -104,7 +104,7 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
     if request.work is Work.GRANT:
         if not proof.is_present:
             raise store.Overtaken
-        draft = Draft("request.granted", request.subject_id, {"receipt": told}, scope=store.scope_of(request))
+        draft = Draft("request.granted", request.subject_id, {"receipt": told}, scope=request.scope)
         return store.change(request, [*actions, *store.set_granted(proof.proved_at)], draft=draft, actor=WORKER, now=now)
     actions += [
         *store.set_status(request, Status.REVOKED),
@@ -112,7 +112,7 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
         *store.set_purge(purge_moment(now)),
     ]
     data = {"receipt": told, "status": Status.REVOKED.value}
-    draft = Draft("request.revoked", request.subject_id, data, scope=store.scope_of(request))
+    draft = Draft("request.revoked", request.subject_id, data, scope=request.scope)
     return store.change(request, actions, draft=draft, actor=WORKER, now=now)
 
 
@@ -145,5 +145,5 @@ def _postpone_failed(request: AccessRequest, waiting: Waiting, now: datetime) ->
         "attempts": attempts,
         "work_due_at": int(due_at.timestamp()),
     }
-    draft = Draft("request.work_delayed", request.subject_id, data, scope=store.scope_of(request))
+    draft = Draft("request.work_delayed", request.subject_id, data, scope=request.scope)
     return store.change(request, store.set_work_due(due_at, attempts=attempts, error=waiting.reason), draft=draft, actor=WORKER, now=now)

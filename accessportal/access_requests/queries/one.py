@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
+from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.rights import ApproverBook, standing_of
 from accessportal.access_requests.states import AccessRequest, Approvers, Described
@@ -59,19 +59,4 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
 
 def describe(*, request: AccessRequest) -> Described:
     """The request in words, from the facts that it keeps; no look-up."""
-    evidence = request.evidence
-    text = functools.partial(_text, evidence)
-    account_name = text("account_name", request.account_id)
-    return Described(
-        title=f"{account_name} · {request.permission_set}" if request.account_id else request.kind,
-        account_name=account_name,
-        ou_path=text("ou_path", ""),
-        tags=dict(evidence.get("tags") or {}),
-        session_seconds=int(evidence.get("session_seconds", 0)),
-        subject_name=text("subject_name", request.subject_id),
-        requested_by_name=text("requested_by_name", request.requested_by),
-    )
-
-
-def _text(evidence: Mapping[str, object], name: str, otherwise: str) -> str:
-    return str(evidence.get(name) or otherwise)
+    return kind_named(request.kind).describe(request)

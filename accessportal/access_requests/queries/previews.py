@@ -11,8 +11,8 @@ from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.kinds.base import Resolved
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.rights import ApproverBook, demand_of
-from accessportal.access_requests.queries.subjects import Subject, subject_facts
-from accessportal.access_requests.states import AccessRequest, Preview, Status
+from accessportal.access_requests.queries.subjects import facts_of, subject_facts
+from accessportal.access_requests.states import AccessRequest, Preview, Status, Subject
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.rules import queries as rules
@@ -54,20 +54,19 @@ def explain(
 ) -> tuple[RuleDecision, Preview]:
     """The rules' whole answer for any person or group as the subject, for the explainer: why, and who can decide.
 
-    :raises InvalidRequest: when person, account or permission set does not exist.
+    :raises InvalidRequest: when the subject group or a part of the target does not exist.
+    :raises NotAllowed: when the person is unknown or disabled.
     """
-    actor = Actor(name=subject_id)
-    subject = subject_facts(None if not subject_id.startswith("/") else subject_id, actor, now=now, is_member_needed=False)
+    subject = facts_of(subject_id, now=now)
     resolved = _resolve(kind, target, subject, duration_seconds, ticket_id)
     decision = rules.decide(question=resolved.question)
-    return decision, _preview_of(decision, resolved, actor, subject, now)
+    return decision, _preview_of(decision, resolved, Actor(name=subject.subject_id), subject, now)
 
 
 def _resolve(kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None) -> Resolved:
     return kind_named(kind).resolve(
         target=target,
-        subject=subject.subject_id,
-        subject_groups=subject.groups,
+        subject=subject,
         duration_seconds=duration_seconds,
         ticket_id=None if ticket_id is None else policy.clean_ticket(ticket_id),
     )
@@ -80,7 +79,9 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
     if decision.allowed and rule is not None:
         outcome = "needs_approval" if rule.approval.required else "at_once"
         if rule.approval.required:
-            approvers = ApproverBook(now=now).of_demand(demand_of(rule), requested_by=actor.name, subject_id=subject.subject_id)
+            approvers = ApproverBook(now=now).of_demand(
+                demand_of(rule, group_id=resolved.question.group_id), requested_by=actor.name, subject_id=subject.subject_id
+            )
     is_allow = decision.allowed and rule is not None
     return Preview(
         outcome=outcome,
@@ -97,12 +98,7 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
         misses=tuple((miss.rule_name, miss.reasons) for miss in decision.misses),
         session_seconds=resolved.session_seconds,
         field=decision.field,
-        facts={
-            "account_id": resolved.account_id,
-            "account_name": str(resolved.evidence.get("account_name", "")),
-            "ou_path": str(resolved.evidence.get("ou_path", "")),
-            "tags": ", ".join(f"{key}={value}" for key, value in sorted((resolved.evidence.get("tags") or {}).items())),
-        },
+        facts=resolved.facts,
     )
 
 

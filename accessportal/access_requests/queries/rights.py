@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from accessportal.access_requests.config import current
+from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers
 from accessportal.directory import queries as directory
-from accessportal.directory.states import Crowd
+from accessportal.directory.states import Crowd, GroupRole
 from accessportal.kernel.actors import Actor
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect, Rule
@@ -25,12 +26,13 @@ class ApproverBook:
     def __init__(self, *, now: datetime) -> None:
         self._now = now
         self._crowds: dict[tuple[tuple[str, ...], tuple[str, ...]], Crowd] = {}
+        self._admins: dict[str, Crowd] = {}
         self._groups: dict[str, frozenset[str]] = {}
         self._rules: dict[str, Rule] | None = None
 
     def of_request(self, request: AccessRequest) -> Approvers:
         """By the rule as it is now; by the request's own copy when the rule is gone or asks for no approval any more."""
-        demand = self._demand_now(request.rule_name) or request.approval
+        demand = self._demand_now(request) or request.approval
         return self.of_demand(demand, requested_by=request.requested_by, subject_id=request.subject_id)
 
     def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str) -> Approvers:
@@ -41,7 +43,7 @@ class ApproverBook:
         if not demand.required:
             return _NOBODY
         quorum = max(1, demand.quorum)
-        crowd = self._crowd(demand.groups, demand.users)
+        crowd = self._admins_of(demand.admins_of) if demand.admins_of else self._crowd(demand.groups, demand.users)
         excluded = {requested_by, subject_id} | self._served(subject_id)
         people = _without(crowd, excluded)
         if len(people) >= quorum:
@@ -67,19 +69,28 @@ class ApproverBook:
             self._crowds[key] = directory.people_in(groups=groups, users=users, now=self._now)
         return self._crowds[key]
 
-    def _demand_now(self, rule_name: str) -> ApprovalDemand | None:
+    def _admins_of(self, group_id: str) -> Crowd:
+        if group_id not in self._admins:
+            self._admins[group_id] = directory.admins_of(group_id=group_id, now=self._now)
+        return self._admins[group_id]
+
+    def _demand_now(self, request: AccessRequest) -> ApprovalDemand | None:
         if self._rules is None:
             self._rules = {rule.name: rule for rule in rules.current_rules()}
-        rule = self._rules.get(rule_name)
+        rule = self._rules.get(request.rule_name)
         demands = rule is not None and rule.effect is Effect.ALLOW and rule.approval.required
-        return demand_of(rule) if rule is not None and demands else None
+        return demand_of(rule, group_id=kind_named(request.kind).group_of(request.target)) if rule is not None and demands else None
 
 
-def demand_of(rule: Rule) -> ApprovalDemand:
-    """What a rule asks for, as a request keeps it."""
+def demand_of(rule: Rule, *, group_id: str) -> ApprovalDemand:
+    """What a rule asks for, as a request keeps it. ``group_id`` is the group that is asked for, if one."""
     approval = rule.approval
     return ApprovalDemand(
-        required=approval.required, quorum=approval.quorum, groups=approval.approvers.groups, users=approval.approvers.users
+        required=approval.required,
+        quorum=approval.quorum,
+        groups=approval.approvers.groups,
+        users=approval.approvers.users,
+        admins_of=group_id if rule.asks_admins else "",
     )
 
 
@@ -96,13 +107,17 @@ def standing_of(request: AccessRequest, actor: Actor, *, now: datetime, book: Ap
 
 
 def is_approver_anywhere(*, actor: Actor, now: datetime) -> bool:
-    """Whether some current rule names the actor or one of their groups as an approver."""
+    """Whether some current rule names the actor or one of their groups as an approver, or leaves a group's requests to its
+    admins and the actor is one of some group."""
+    asking = [rule for rule in rules.current_rules() if rule.effect is Effect.ALLOW and rule.approval.required]
     groups = directory.groups_of(email=actor.name, now=now)
-    for rule in rules.current_rules():
+    for rule in asking:
         approvers = rule.approval.approvers
-        if rule.effect is Effect.ALLOW and rule.approval.required and (actor.name in approvers.users or groups & set(approvers.groups)):
+        if actor.name in approvers.users or groups & set(approvers.groups):
             return True
-    return False
+    if not any(rule.asks_admins for rule in asking):
+        return False
+    return any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=actor.name, now=now))
 
 
 def _without(crowd: Crowd, excluded: set[str]) -> tuple[Approver, ...]:
