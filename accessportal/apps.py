@@ -21,6 +21,7 @@ class AccessPortalConfig(AppConfig):
         # Not at the top: these reach the catalog's ORM models, which may be imported only once the app registry is ready.
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
+        from accessportal.directory import operations as directory
 
         export_aws_settings(conf())
         configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
@@ -31,6 +32,7 @@ class AccessPortalConfig(AppConfig):
                 open_creations=conf().identity_center_open_creations,
             )
         )
+        directory.configure(directory.DirectorySettings(user_pool_id=conf().user_pool_id))
         access_requests.configure(
             access_requests.WorkflowSettings(
                 decide_within_seconds=conf().decide_within_seconds,

@@ -11,7 +11,7 @@ import json
 import logging
 import re
 import sys
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import IO, Any, ClassVar, cast
@@ -174,6 +174,17 @@ def read_whole_number(text: str, *, flag: str) -> int:
         shown = text if len(text) <= 40 else text[:40] + "…"
         raise BadUsage(f"“{shown}” is not a whole number: give 0 or more.", flag=flag, code="number_unreadable")
     return int(text)
+
+
+def share(text: str) -> float:
+    """For ``type=`` of a flag: a number from 0 to 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ArgumentTypeError(f"“{text}” is not a share: give a number from 0 to 1")
+    return number
 
 
 def plain(value: Any) -> Any:

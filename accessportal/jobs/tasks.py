@@ -15,6 +15,8 @@ from accessportal.audit import operations as audit
 from accessportal.audit.effects import topic_sender
 from accessportal.audit.queries import count_unpublished
 from accessportal.catalog import operations as catalog
+from accessportal.directory import operations as directory
+from accessportal.directory.queries import is_mirrored
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict
@@ -91,6 +93,40 @@ def publish_events() -> str:
         log.error("jobs.item_failed", job="publish_events", entity=failure.entity, sequence=failure.sequence, error=failure.error)
     if not report.is_ok:
         raise ItemsFailed(", ".join(filter(None, [_words(counts), report.stopped])))
+    return _words(counts)
+
+
+def mirror_directory() -> str:
+    """Cognito has followed every change of the directory that was due, or it is tried again later.
+
+    :raises ItemsFailed: at its end, when some failed repeatedly.
+    """
+    report = directory.sweep_mirror(clock=_CLOCK)
+    counts = {"done": report.done, "waiting": report.waiting, "failed": len(report.failures)}
+    _beat("mirror_directory", counts, is_ok=not report.failures)
+    for failure in report.failures:
+        log.error("jobs.item_failed", job="mirror_directory", entity=failure.entity, error=failure.error)
+    if report.failures:
+        raise ItemsFailed(_words(counts))
+    return _words(counts)
+
+
+def compare_directory() -> str:
+    """The whole directory has been held against the whole user pool, and the pool made equal.
+
+    :raises ItemsFailed: at its end, when something could not be mended, or the brake held it back.
+    """
+    if not is_mirrored():
+        return "no user pool is set"
+    comparison = directory.compare_mirror(apply=True, actor=system("mirror"), clock=_CLOCK)
+    counts = {"differences": len(comparison.differences), "mended": comparison.mended, "waiting": len(comparison.waiting)}
+    for difference in comparison.differences:
+        # None is expected: each is a trace of a crash, or of somebody else's hands in the pool.
+        log.warning("jobs.directory_differed", entity=difference.entity, differences=difference.differences)
+    is_ok = not comparison.stopped and not comparison.waiting
+    _beat("compare_directory", counts, is_ok=is_ok)
+    if not is_ok:
+        raise ItemsFailed(", ".join(filter(None, [_words(counts), comparison.stopped])))
     return _words(counts)
 
 

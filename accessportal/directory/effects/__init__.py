@@ -5,5 +5,15 @@ from __future__ import annotations
 from accessportal.directory.effects.comparing import PoolImage, difference_of, read_pool
 from accessportal.directory.effects.converging import Attempt, converge, converge_after
 from accessportal.directory.effects.later import mirroring_later
+from accessportal.directory.effects.pool import ensure_user_pool
 
-__all__ = ["Attempt", "PoolImage", "converge", "converge_after", "difference_of", "mirroring_later", "read_pool"]
+__all__ = [
+    "Attempt",
+    "PoolImage",
+    "converge",
+    "converge_after",
+    "difference_of",
+    "ensure_user_pool",
+    "mirroring_later",
+    "read_pool",
+]

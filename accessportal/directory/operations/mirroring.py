@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,13 +13,23 @@ from accessportal.directory.config import current
 from accessportal.directory.effects import Attempt, PoolImage
 from accessportal.directory.operations.deleting import continue_deleting
 from accessportal.directory.policy import mirror as policy
-from accessportal.directory.states import Comparison, MirrorDifference, MirrorFailure, MirrorReport, MirrorWork, group_entity, person_entity
+from accessportal.directory.states import (
+    Comparison,
+    MirrorDifference,
+    MirrorFailure,
+    MirrorReport,
+    MirrorWork,
+    UserPool,
+    group_entity,
+    person_entity,
+)
 from accessportal.directory.store import mirror as work_store
 from accessportal.directory.store.whole import TableImage, read_table
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest
 
+POOL_NAME = "accessportal"
 MOST_SHARE = 0.2
 # A handful is never a landslide, whatever share it is.
 _SMALL_NUMBER = 5
@@ -31,15 +42,30 @@ _FAILURES_TO_TELL = 3
 Progress = Callable[[int, int], None]
 
 
-def sweep_mirror(*, clock: Clock, limit_seconds: float = SWEEP_SECONDS, workers: int = _WORKERS) -> MirrorReport:
+def ensure_user_pool(*, name: str = POOL_NAME, actor: Actor) -> UserPool:
+    """There is a user pool of that name. The directory is mirrored to it once its id is set.
+
+    :raises NotAllowed: for anybody but operators and the portal itself.
+    :raises InvalidRequest: for a name that Cognito would not take.
+    :raises Conflict: when Cognito refuses, or has several pools of that name.
+    :raises Unavailable: when Cognito did not answer.
+    """
+    policy.may_keep_pool(actor).require()
+    if not re.fullmatch(r"[\w\s+=,.@-]{1,128}", name):
+        text = "A pool's name has 1 to 128 letters, digits, spaces and + = , . @ - _ characters."
+        raise InvalidRequest(text, code="pool_name_invalid", field="name")
+    return effects.ensure_user_pool(name)
+
+
+def sweep_mirror(*, clock: Clock, limit_seconds: float | None = SWEEP_SECONDS, workers: int = _WORKERS) -> MirrorReport:
     """Cognito has followed every change that is due, or the change has a later due time and the reason.
 
-    Nothing new is begun after ``limit_seconds``. One item that fails stops nobody; ``failures`` are those that broke or that
-    failed repeatedly. May run at any time, twice, and beside itself.
+    Nothing new is begun after ``limit_seconds`` (``None``: no limit). One item that fails stops nobody; ``failures`` are those
+    that broke or that failed repeatedly. May run at any time, twice, and beside itself.
 
     :raises Unavailable: when the work could not be listed.
     """
-    run = _Run(clock, until=clock.now() + timedelta(seconds=limit_seconds))
+    run = _Run(clock, until=None if limit_seconds is None else clock.now() + timedelta(seconds=limit_seconds))
     seen: set[tuple[str, str, int]] = set()
     while not run.is_over:
         # Once each as it stands: what failed comes again when it is due, what was asked for meanwhile at once.
@@ -66,7 +92,7 @@ def compare_mirror(
     :raises InvalidRequest: when no user pool is set, or ``most_share`` is not a share.
     :raises Unavailable: when table or pool can't be read to the end; then nothing was changed.
     """
-    policy.may_compare(actor).require()
+    policy.may_keep_pool(actor).require()
     _check(most_share)
     table = read_table()
     pool = effects.read_pool(progress=progress)

@@ -69,8 +69,8 @@ def retry_gap(attempts: int, *, jitter: float) -> timedelta:
     return timedelta(seconds=min(300.0, 5.0 * 2 ** min(attempts - 1, 10)) * (1 - 0.2 * jitter))
 
 
-def may_compare(actor: Actor) -> Decision:
-    """Whether ``actor`` may compare the pool with the table, and mend it."""
+def may_keep_pool(actor: Actor) -> Decision:
+    """Whether ``actor`` may make the user pool, compare it with the table, and mend it."""
     if actor.is_system or actor.is_operator:
         return allow("operators and the portal itself keep Cognito equal to the directory")
-    return refuse("Only operators may compare Cognito with the directory. Ask an operator.", code="operators_only")
+    return refuse("Only operators may keep the user pool. Ask an operator.", code="operators_only")

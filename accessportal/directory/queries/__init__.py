@@ -14,7 +14,7 @@ from accessportal.directory.queries.lists import (
     list_people,
     tree,
 )
-from accessportal.directory.queries.mirror import mirror_pending, mirror_state_of
+from accessportal.directory.queries.mirror import is_mirrored, mirror_pending, mirror_state_of
 from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
 from accessportal.directory.queries.roles import (
     admins_of,
@@ -37,6 +37,7 @@ __all__ = [
     "get_person_for",
     "groups_below",
     "groups_of",
+    "is_mirrored",
     "list_child_groups",
     "list_groups",
     "list_members",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from accessportal.directory.config import current
 from accessportal.directory.states import MirrorWork
 from accessportal.directory.store import mirror as store
 from accessportal.kernel.pages import Page
+
+
+def is_mirrored() -> bool:
+    """Whether a user pool is set that follows the directory."""
+    return bool(current().user_pool_id)
 
 
 def mirror_pending(*, cursor: str | None = None, limit: int = 50) -> Page[MirrorWork]:

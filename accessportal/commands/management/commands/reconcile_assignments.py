@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +8,7 @@ from django.core.management.base import CommandParser
 from accessportal.access_requests import operations
 from accessportal.access_requests.operations.reconciling import MOST_SHARE
 from accessportal.assignments.states import Remedy
-from accessportal.commands.base import Outcome, PortalCommand, plain
+from accessportal.commands.base import Outcome, PortalCommand, plain, share
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 
@@ -31,7 +30,7 @@ class Command(PortalCommand):
         unknown.add_argument("--remove-unknown", action="store_true", help="remove what is unknown")
         parser.add_argument(
             "--most-share",
-            type=_share,
+            type=share,
             default=MOST_SHARE,
             metavar="SHARE",
             help="the most that may go at once (0 to 1, default 0.2)",
@@ -46,13 +45,3 @@ class Command(PortalCommand):
             clock=SystemClock(),
         )
         return Outcome(plain(report), ok=not report.stopped, problem=report.stopped)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise ArgumentTypeError(f"“{text}” is not a share: give a number from 0 to 1")
-    return share

@@ -17,9 +17,12 @@ from rich.console import Console
 
 from accessportal.commands import demo_env
 from accessportal.commands.base import BadUsage, Document, Error, Outcome, PortalCommand
-from accessportal.commands.demo import PEOPLE, DemoReport, load_demo, sign_in_lines
+from accessportal.commands.demo import DemoReport, load_demo, sign_in_lines
+from accessportal.commands.demo_directory import PEOPLE
 from accessportal.commands.supervisor import AlreadyRunning, Part, PartFailed, StopAsked, Supervisor, only_one, stoppable
 from accessportal.commands.tables import ensure_all_tables
+from accessportal.directory import operations as directory
+from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.ports import after_commit
 
@@ -63,6 +66,7 @@ class Command(PortalCommand):
             self._say("Starting the local twin of AWS …")
             twin = supervisor.start("twin", _twin_command())
             supervisor.wait_for(twin, _answers(f"{os.environ['AWS_ENDPOINT_URL']}/twin/health"), seconds=60)
+            _set_user_pool()
             stack.enter_context(demo_env.published(os.environ))
             report = self._prepare()
             self._say("Starting the worker and the web server …")
@@ -116,6 +120,13 @@ def _read_port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
         raise BadUsage(f"“{text}” is not a port: give a whole number from 1 to 65535.", flag="--port", code="port_unreadable")
     return int(text)
+
+
+def _set_user_pool() -> None:
+    """The demo's directory is mirrored: by this process, by those that it starts, and by commands in other terminals."""
+    pool = directory.ensure_user_pool(actor=system("runportal"))
+    os.environ["PORTAL_USER_POOL_ID"] = pool.pool_id
+    directory.configure(directory.DirectorySettings(user_pool_id=pool.pool_id))
 
 
 def _twin_command() -> tuple[str, ...]:

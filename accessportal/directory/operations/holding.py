@@ -1,0 +1,131 @@
+"""Memberships for the workflow: a claim is taken or given back, and Cognito is proved to have followed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from accessportal.directory import effects, policy, store
+from accessportal.directory.effects import Attempt
+from accessportal.directory.operations.claims import add_claim, remove_claim
+from accessportal.directory.queries import is_mirrored
+from accessportal.directory.states import Claim, GroupRole, Membership, person_entity
+from accessportal.directory.store import mirror as work_store
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.store.transactions import Guard
+
+# Another worker is at it, or a later change waits: it takes a moment. What failed comes again after the caller's own gap.
+_SOON = timedelta(seconds=2)
+_LATER = timedelta(seconds=30)
+
+
+def hold_membership(
+    *,
+    email: str,
+    group_id: str,
+    role: GroupRole,
+    claim: str,
+    ends_at: datetime,
+    guards: Sequence[Guard],
+    actor: Actor,
+    clock: Clock,
+) -> Proof | Waiting:
+    """``claim`` holds the membership until ``ends_at``, and Cognito is proved to have the person in the group.
+
+    ``guards`` are the caller's conditions for still wanting it: the claim is written only in a transaction in which they
+    hold. Repeating it is harmless. A person or group that is unknown or disabled, and a limit that is reached, are waited for with
+    the code that says so; nothing is claimed then.
+
+    :raises Conflict: when a guard does not hold; then nothing was claimed.
+    :raises Unavailable: when our store does not answer.
+    """
+    wanted = Claim(claim, role, ends_at)
+    try:
+        add_claim(email=email, group_id=group_id, claim=wanted, guards=guards, actor=actor, now=clock.now())
+    except NotFound as error:
+        return _waiting(error.code, error.message, clock)
+    except Conflict as error:
+        if error.code == "guard_failed":
+            raise
+        return _waiting(error.code, error.message, clock)
+    attempt = _prove(email, clock)
+    if not attempt.is_done:
+        return _not_yet(attempt, clock)
+    return _held(email, group_id, claim, attempt, clock)
+
+
+def release_membership(*, email: str, group_id: str, claim: str, actor: Actor, clock: Clock) -> Proof | Waiting:
+    """``claim`` holds the membership no longer, and Cognito is proved to have the person there only as the other claims say.
+
+    While others hold it, the proof names them in ``kept_by``. Repeating it is harmless, and so is a person or group that is
+    gone: then nobody is in it.
+
+    :raises Unavailable: when our store does not answer.
+    """
+    # A person who was deleted took the claim along. Cognito may still have to forget them.
+    with contextlib.suppress(NotFound):
+        remove_claim(email=email, group_id=group_id, claim_id=claim, actor=actor, now=clock.now())
+    attempt = _prove(email, clock)
+    if not attempt.is_done:
+        return _not_yet(attempt, clock)
+    return _released(email, group_id, claim, attempt, clock)
+
+
+def _prove(email: str, clock: Clock) -> Attempt:
+    """Cognito read back, whether or not something is pending: a proof stands on what is there now."""
+    key = policy.key_of(email)
+    if key is None:
+        # Nobody can have it, here or there.
+        return Attempt(is_done=True)
+    entity = person_entity(key)
+    if is_mirrored() and work_store.find(entity) is None:
+        work_store.ask([entity], now=clock.now())
+    return effects.converge(entity=entity, clock=clock)
+
+
+def _held(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock) -> Proof | Waiting:
+    """What was proved in Cognito is what the table said then; it must still say that the claim counts."""
+    key, now = policy.key_of(email) or "", clock.now()
+    person, memberships = store.get_person_with_memberships(key)
+    membership = next((one for one in memberships if one.group_id == group_id), None)
+    group = store.get_group(group_id)
+    if person is None or membership is None or membership.claim(claim) is None or membership.role_at(now) is None:
+        return _waiting("claim_lost", "The membership was taken away meanwhile.", clock)
+    if not person.is_enabled:
+        return _waiting("person_disabled", f"{person.email} is disabled.", clock)
+    if group is None or not group.is_enabled:
+        return _waiting("group_disabled", f"The group {group_id} is disabled.", clock)
+    return _proof("GRANTED", attempt, now, is_present=True, kept_by=_others(membership, claim, now))
+
+
+def _released(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock) -> Proof | Waiting:
+    now = clock.now()
+    membership = store.get_membership(policy.key_of(email) or "", group_id)
+    if membership is None:
+        return _proof("REVOKED", attempt, now, is_present=False)
+    if membership.claim(claim) is not None:
+        return _waiting("claimed_again", "The membership was claimed again meanwhile.", clock)
+    kept_by = _others(membership, claim, now)
+    return _proof("KEPT" if kept_by else "REVOKED", attempt, now, is_present=bool(kept_by), kept_by=kept_by)
+
+
+def _others(membership: Membership, claim: str, now: datetime) -> tuple[str, ...]:
+    return tuple(sorted(one.claim_id for one in membership.claims if one.claim_id != claim and one.counts_at(now)))
+
+
+def _proof(status: str, attempt: Attempt, now: datetime, *, is_present: bool, kept_by: tuple[str, ...] = ()) -> Proof:
+    return Proof(is_present, job_id="", job_status=status, called_at=attempt.called_at, proved_at=now, kept_by=kept_by)
+
+
+def _not_yet(attempt: Attempt, clock: Clock) -> Waiting:
+    if attempt.is_error:
+        return Waiting("mirror_failed", attempt.reason, clock.now() + _LATER, is_error=True)
+    return Waiting("mirror_busy", attempt.reason, clock.now() + _SOON, is_error=False)
+
+
+def _waiting(code: str, reason: str, clock: Clock) -> Waiting:
+    return Waiting(code, reason, clock.now() + _LATER, is_error=True)
