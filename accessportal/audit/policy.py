@@ -17,13 +17,15 @@ GENESIS = ""
 
 
 def check_draft(draft: Draft) -> None:
-    """Refuse an unknown action or a data key outside the allow-list, so that a new field can't leak into the log.
+    """Refuse an unknown or former action or a data key outside the allow-list, so that a new field can't leak into the log.
 
     :raises ValueError: it is a mistake of the calling code, never of a person.
     """
     spec = ACTIONS.get(draft.action)
     if spec is None:
         raise ValueError(f"audit action {draft.action!r} is not registered")
+    if spec.is_former:
+        raise ValueError(f"audit action {draft.action!r} is no longer written")
     extra = set(draft.data) - spec.fields
     if extra:
         raise ValueError(f"audit action {draft.action!r} may not carry {sorted(extra)}")

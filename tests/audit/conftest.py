@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from jsonschema import Draft202012Validator
 
 from accessportal.audit import queries
 from accessportal.audit.effects import topic_sender
 from accessportal.audit.operations import prepare_event, publish_outbox
 from accessportal.audit.states import AuditEvent, Draft, PublishReport, Send
+from accessportal.conf import ROOT
 from accessportal.kernel.actors import system
 from accessportal.kernel.pages import every
 from accessportal.store.transactions import transact
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 TICK = system("publish_events")
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "events.schema.json").read_text())
+validate = Draft202012Validator(SCHEMA, format_checker=Draft202012Validator.FORMAT_CHECKER).validate
 
 
 @dataclass
@@ -36,14 +40,19 @@ class Topic:
     _sqs: SQSClient
 
     def deliveries(self) -> list[dict[str, Any]]:
-        """What a subscriber got since the last look: body, attributes and the order's own words, in the order of arrival."""
+        """What a subscriber got since the last look: body, attributes and the order's own words, in the order of arrival.
+
+        Each is checked against the published schema.
+        """
         found: list[dict[str, Any]] = []
         while True:
             answer = self._sqs.receive_message(
                 QueueUrl=self._queue_url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
             )
             for message in answer.get("Messages", []):
-                found.append({"body": json.loads(message["Body"]), **message})
+                body = json.loads(message["Body"])
+                validate(body)
+                found.append({"body": body, **message})
                 self._sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
             if not answer.get("Messages"):
                 return found

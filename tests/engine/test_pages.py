@@ -23,7 +23,7 @@ OLGA = person("olga@example.com")
 def _write(entity: str, count: int, *, seconds_apart: int = 1) -> None:
     head = ""
     for sequence in range(1, count + 1):
-        draft = Draft("person.enabled", entity, {"state": "enabled"})
+        draft = Draft("user.enabled", entity, {"state": "enabled"})
         at = NOW + timedelta(seconds=sequence * seconds_apart)
         event = prepare_event(draft, entity=entity, sequence=sequence, prev_hash=head, actor=OLGA, now=at)
         transact([event.step])
