@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from accessportal.access_requests import queries as requests
@@ -24,6 +25,7 @@ from accessportal.rules.states import RuleHead
 _ACTOR = system("verify_audit")
 _PAGE = 200
 _RULE_SET = "ruleset#current"
+_ENDINGS = {"person": "user.deleted", "group": "group.deleted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,24 @@ def breaks_of(head: Head) -> list[ChainBreak]:
     if now is None or now.version == head.version:
         return breaks
     return _check(now)
+
+
+def gone_entities(known: Set[str]) -> Iterator[str]:
+    """Every entity with a chain whose item is not among ``known``: deleted, purged, or never more than its events."""
+    return (entity for entity in audit.every_entity() if entity not in known)
+
+
+def breaks_of_gone(entity: str, *, began: datetime) -> list[ChainBreak]:
+    """The breaks of a chain whose item is gone; that of a person or group must tell that it went.
+
+    One that was written to after ``began`` may have got its item only then.
+    """
+    breaks = audit.find_breaks(entity)
+    newest = audit.history(entity, limit=1).items[0]
+    ending = _ENDINGS.get(entity.partition("#")[0], newest.action)
+    if newest.action != ending and newest.at < began:
+        breaks.append(ChainBreak(entity, newest.sequence, f"the item is gone, but the chain does not end with {ending}"))
+    return breaks
 
 
 def breaks_of_rules() -> list[ChainBreak]:

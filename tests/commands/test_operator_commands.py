@@ -17,6 +17,8 @@ from moto import mock_aws
 from accessportal.audit.models import AuditItem
 from accessportal.commands.base import joined
 from accessportal.conf import ROOT
+from accessportal.directory import operations as directory
+from accessportal.kernel.actors import system
 from accessportal.rules import queries as rules
 from accessportal.store.base import StoreSettings, configure, registered_models
 from tests.commands.conftest import run
@@ -287,6 +289,30 @@ def test_an_event_forged_in_whatever_way_is_reported_with_its_place(story: Story
 
     assert told.code == 1
     assert (asked.entity, 1) in {(one["entity"], one["sequence"]) for one in told.json["breaks"]}
+
+
+def test_chains_of_what_is_gone_are_walked_too(story: Story) -> None:
+    for step in (directory.create_group, directory.delete_group):
+        named = {"name": "Guild", "description": ""} if step is directory.create_group else {}
+        step(group_id="/guild", **named, actor=system("test"), now=story.clock.now())
+    story.clock.advance(60)
+    whole = run("verify_audit", "--json")
+    assert (whole.code, whole.json["gone"]) == (0, 1)
+
+    AuditItem("group#/guild", 1).update(actions=[AuditItem.actor.set("mallory@example.com")])
+    assert [one["sequence"] for one in run("verify_audit", "--json").json["breaks"]] == [1]
+
+
+def test_a_person_taken_out_behind_the_portal_is_a_break(story: Story) -> None:
+    boto3.client("dynamodb", region_name=REGION).delete_item(
+        TableName="AccessManagement", Key={"pk": {"S": "U:alice@example.com"}, "sk": {"S": "U:alice@example.com"}}
+    )
+    story.clock.advance(60)
+
+    (one,) = run("verify_audit", "--json").json["breaks"]
+
+    assert one["entity"] == "person#alice@example.com"
+    assert "does not end with user.deleted" in one["problem"]
 
 
 def test_a_rule_reworded_behind_its_hash_is_reported_with_the_other_breaks(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
