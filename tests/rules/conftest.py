@@ -11,6 +11,7 @@ from accessportal.audit.models import AuditItem
 from accessportal.directory import operations as directory
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import GroupRole
+from accessportal.kernel.actors import system
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import StoreSettings, configure
 from tests.rules.stories import NOW, OLGA
@@ -35,9 +36,10 @@ def tables() -> Iterator[None]:
 
 @pytest.fixture
 def people(tables: None) -> None:
-    """Alice and Paul in ``/engineering/payments``, Erin in ``/engineering``, Bob and Sam in ``/security``."""
+    """Olga admin of the root; Alice and Paul in ``/engineering/payments``, Erin in ``/engineering``, Bob and Sam in ``/security``."""
+    directory.found_directory(admin_email=OLGA.name, admin_name="Olga", operator_group="", auditor_group="", actor=system("setup"), now=NOW)
     for group_id in ("/engineering", "/engineering/payments", "/security"):
         directory.create_group(group_id=group_id, name=group_id, description="", actor=OLGA, now=NOW)
     for email, group_id in MEMBERS.items():
-        directory.create_person(email=email, name=email.partition("@")[0].title(), actor=OLGA, now=NOW)
-        directory.grant_membership(email=email, group_id=group_id, role=GroupRole.READER, actor=OLGA, now=NOW)
+        name = email.partition("@")[0].title()
+        directory.create_person(email=email, name=name, group_id=group_id, role=GroupRole.READER, actor=OLGA, now=NOW)
