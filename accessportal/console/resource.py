@@ -126,7 +126,7 @@ class Operation:
 
     ``offered`` is the domain's own policy; ``stale_codes`` are its refusals that mean "too late" and not "not you".
     ``is_for`` keeps the button from people who could never press it, at the price of no look-up a row.
-    ``will`` says in words what pressing the button does.
+    ``will`` says in words what pressing the button does. ``ends_record``: afterwards there is no page to return to.
     """
 
     name: str
@@ -138,6 +138,7 @@ class Operation:
     reason_label: str = "Reason"
     is_danger: bool = False
     is_bulk: bool = False
+    ends_record: bool = False
     is_for: Callable[[Actor, datetime], bool] = lambda actor, now: True
     stale_codes: frozenset[str] = frozenset()
 

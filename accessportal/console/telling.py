@@ -24,6 +24,13 @@ _TONES = {
     "assignment.job_forgotten": "wait",
     "rule.removed": "stop",
     "person.disabled": "stop",
+    "user.disabled": "stop",
+    "user.deleted": "stop",
+    "user.revoked": "stop",
+    "user.granted": "live",
+    "sign_in.refused": "stop",
+    "group.disabled": "stop",
+    "group.deleted": "stop",
 }
 
 # What of an event's data is worth a line in a list; the rest unfolds.
@@ -43,6 +50,17 @@ _BRIEF = {
     "rules.applied": ("version", "added", "changed", "removed"),
     "membership.granted": ("email", "group_id", "role"),
     "membership.revoked": ("email", "group_id", "role"),
+    "user.created": ("name",),
+    "user.renamed": ("name", "old_name"),
+    "user.deleted": ("reason",),
+    "user.granted": ("group_id", "role", "ends_at"),
+    "user.revoked": ("group_id", "role", "reason"),
+    "user.role_changed": ("group_id", "old_role", "role"),
+    "user.signed_in": ("method", "issuer"),
+    "sign_in.refused": ("reason", "email"),
+    "group.created": ("name", "parent_id"),
+    "group.renamed": ("name", "old_name"),
+    "group.moved": ("old_parent_id", "parent_id", "groups_moved"),
 }
 
 

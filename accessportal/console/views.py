@@ -176,7 +176,7 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
             form.add_error(error.field if error.field in form.fields else None, error.message)
         else:
             messages.success(request, done)
-            return HttpResponseRedirect(_next_url(request) or reverse(f"admin:console_{resource.name}_detail", args=[key]))
+            return HttpResponseRedirect(_next_url(request) or _home_of(resource, key, verb))
     context = {
         "title": f"{verb.label}: {resource.title(record)}",
         "will": verb.will(record),
@@ -242,6 +242,12 @@ def _results_page(request: HttpRequest, resource: Resource, operation: Operation
         "now": SystemClock().now(),
     }
     return render_page(request, "console/outcomes.html", context)
+
+
+def _home_of(resource: Resource, key: str, operation: Operation) -> str:
+    """Where an operation on one record leads: to its page, or to the list when it is gone."""
+    list_name = f"admin:console_{resource.name}"
+    return reverse(list_name) if operation.ends_record else reverse(f"{list_name}_detail", args=[key])
 
 
 def _next_url(request: HttpRequest) -> str:

@@ -6,9 +6,11 @@ from accessportal.console.resource import Resource
 from accessportal.console.resources.assignments import Assignments
 from accessportal.console.resources.catalog import Accounts, PermissionSets
 from accessportal.console.resources.events import Events
+from accessportal.console.resources.groups import Groups
+from accessportal.console.resources.people import People
 from accessportal.console.resources.requests import Requests
 from accessportal.console.resources.rules import Rules
 
 RESOURCES: dict[str, Resource] = {
-    resource.name: resource for resource in (Requests(), Assignments(), Rules(), Events(), Accounts(), PermissionSets())
+    resource.name: resource for resource in (Requests(), Assignments(), People(), Groups(), Rules(), Events(), Accounts(), PermissionSets())
 }
