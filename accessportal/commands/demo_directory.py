@@ -15,6 +15,7 @@ from accessportal.directory.queries import importing
 from accessportal.directory.states import ROOT, GroupRole, group_entity, person_entity
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
 
 _ACTOR = system("demo")
@@ -88,23 +89,32 @@ _ROLES = {
 
 
 def ensure_directory(clock: Clock) -> None:
-    """The directory is founded, with Olga as admin of the root; groups, people and roles of the demo are there.
+    """The directory is founded, with Olga as admin of the root unless somebody else has that place; groups, people and roles
+    of the demo are there.
 
     :raises Unavailable: when the store did not answer.
     """
-    founder = next(one for one in PEOPLE if one.email == _FOUNDER)
-    operations.found_directory(
-        admin_email=founder.email,
-        admin_name=founder.name,
-        operator_group=settings.OPERATOR_GROUP,
-        auditor_group=settings.AUDITOR_GROUP,
-        actor=_ACTOR,
-        now=clock.now(),
-    )
+    _ensure_founded(clock)
     for group_id, description in GROUPS.items():
         _ensure_group(group_id, description, clock)
     for one in (*PEOPLE, *COLLEAGUES):
         _ensure_person(one, clock)
+
+
+def _ensure_founded(clock: Clock) -> None:
+    founder = next(one for one in PEOPLE if one.email == _FOUNDER)
+    try:
+        operations.found_directory(
+            admin_email=founder.email,
+            admin_name=founder.name,
+            operator_group=settings.OPERATOR_GROUP,
+            auditor_group=settings.AUDITOR_GROUP,
+            actor=_ACTOR,
+            now=clock.now(),
+        )
+    except Conflict as error:
+        if error.code != "directory_founded":
+            raise
 
 
 def _ensure_group(group_id: str, description: str, clock: Clock) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from accessportal.commands.people_file import PeopleFile, Problem, WantedMembership, WantedPerson
 from accessportal.directory import queries
+from accessportal.directory.operations.memberships import MOST_MEMBERSHIPS
 from accessportal.directory.queries import importing
 from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person
 from accessportal.kernel.actors import Actor
@@ -82,7 +83,28 @@ def _plan_groups(plan: Plan, file: PeopleFile, groups: Mapping[str, Group], *, c
             for missing in _from_the_root(group_id):
                 if missing not in groups:
                     plan.groups.setdefault(missing, line)
+    _check_room(plan, groups)
     plan.groups = dict(sorted(plan.groups.items(), key=lambda pair: (pair[0].count("/"), pair[0])))
+
+
+def _check_room(plan: Plan, groups: Mapping[str, Group]) -> None:
+    """What a group's place and Cognito's limits rule out."""
+    for group_id, line in plan.groups.items():
+        above = group_id.rpartition("/")[0] or ROOT
+        if above in groups and not groups[above].is_enabled:
+            plan.problems.append(Problem(line, f"The group {above} is disabled: enable it first."))
+        if len(_above(group_id, groups)) > importing.MOST_GROUPS_ABOVE:
+            plan.problems.append(Problem(line, f"{group_id} would have more than {importing.MOST_GROUPS_ABOVE} groups above it."))
+    if plan.groups and len(groups) + len(plan.groups) > importing.MOST_GROUPS:
+        line = min(plan.groups.values())
+        plan.problems.append(Problem(line, f"With {len(plan.groups)} more there would be over {importing.MOST_GROUPS} groups."))
+
+
+def _above(group_id: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
+    """The groups that will be above a new one: those above its nearest group that exists, which may have been moved."""
+    new = [place for place in _from_the_root(group_id) if place not in groups]
+    nearest = groups.get(_nearest(group_id, groups))
+    return (*(nearest.ancestors if nearest else ()), *([nearest.group_id] if nearest else []), *new[:-1])
 
 
 def _from_the_root(group_id: str) -> Iterator[str]:
@@ -112,20 +134,29 @@ def _plan_person(plan: Plan, person: WantedPerson, known: Person | None, members
             plan.unchanged += 1
             continue
         missing.append(wanted)
-        if role is None:
-            plan.new_memberships += 1
-        else:
-            plan.role_changes += 1
+        plan.new_memberships += role is None
+        plan.role_changes += role is not None
+    problem = _personal_problem(person, known, present.keys() | {wanted.group_id for wanted in missing}) if missing else ""
+    if problem:
+        plan.problems.append(Problem(missing[0].line, problem))
     if known is None:
         plan.new_people += 1
-    elif known.is_deleting:
-        plan.problems.append(Problem(person.line, f"{person.email} is being deleted: wait until that is done."))
-    elif known.name != person.name:
-        plan.names_kept += 1
+    else:
+        plan.names_kept += known.name != person.name
+        plan.unchanged += not person.memberships
     if known is None or missing:
         plan.steps.append(Step(person, is_new=known is None, memberships=tuple(missing)))
-    elif not person.memberships:
-        plan.unchanged += 1
+
+
+def _personal_problem(person: WantedPerson, known: Person | None, groups: Collection[str]) -> str:
+    """Why nothing can be given to this person, or nothing."""
+    if known is not None and known.is_deleting:
+        return f"{person.email} is being deleted: wait until that is done."
+    if known is not None and not known.is_enabled:
+        return f"{person.email} is disabled: enable the person first."
+    if len(groups) > MOST_MEMBERSHIPS:
+        return f"{person.email} would be in {len(groups)} groups, and Cognito has room for {MOST_MEMBERSHIPS}."
+    return ""
 
 
 def _permanent_role(membership: Membership | None) -> GroupRole | None:

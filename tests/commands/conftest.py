@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from django.core.management import CommandError, call_command
+from moto import mock_aws
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.dynamodb.models import dynamodb_backends
+from pytest_django.fixtures import Settings
+
+from accessportal.audit.models import AuditItem
+from accessportal.directory.models import DirectoryItem
+from accessportal.directory.operations import DirectorySettings
+from accessportal.directory.operations import configure as configure_directory
+from accessportal.store.base import StoreSettings, configure
+from accessportal.store.cursors import configure_cursors
+from tests.conftest import FakeClock
+from tests.fixtures_twin import REGION
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +50,43 @@ def run(name: str, *arguments: str) -> Ran:
     except CommandError as error:
         return Ran(error.returncode, out.getvalue(), str(error))
     return Ran(0, out.getvalue(), "")
+
+
+@pytest.fixture
+def town(clock: FakeClock, settings: Settings) -> Iterator[FakeClock]:
+    """A small directory: Olga founded it, Alice is admin of /engineering, Bob reader of /engineering/payments; Mallory is in no
+    group, Ana audits, Otto operates the portal and is admin of nothing."""
+    configure_directory(DirectorySettings())
+    with mock_aws():
+        configure(StoreSettings(table_prefix="town-", region=REGION))
+        configure_cursors("a-secret-for-tests-alone")
+        backend = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
+        if not _kept:
+            for model in (DirectoryItem, AuditItem):
+                model.create_table(wait=True)
+            _build(settings)
+            _kept.append(copy.deepcopy(backend.tables))
+        backend.tables = copy.deepcopy(_kept[0])
+        yield clock
+
+
+# Moto's tables as they were built once in this process.
+_kept: list[Any] = []
+
+
+def _build(settings: Settings) -> None:
+    assert run("found_directory", "--admin", "olga@example.com", "--name", "Olga Berg").code == 0
+    for group_id in ("/engineering", "/engineering/payments", "/engineering/payments/ledger", "/security"):
+        by_olga("create_group", group_id, "--name", group_id.rpartition("/")[2].title())
+    by_olga("create_user", "Alice@example.com", "--name", "Alice Park", "--group", "/engineering", "--role", "admin")
+    by_olga("create_user", "bob@example.com", "--name", "Bob Ito", "--group", "/engineering/payments", "--role", "reader")
+    by_olga("create_user", "mallory@example.com", "--name", "Mallory Moss")
+    by_olga("create_user", "ana@example.com", "--name", "Ana Lima", "--group", settings.AUDITOR_GROUP, "--role", "reader")
+    by_olga("create_user", "otto@example.com", "--name", "Otto Otis", "--group", settings.OPERATOR_GROUP, "--role", "reader")
+
+
+def by_olga(name: str, *arguments: str) -> Ran:
+    """What Olga, admin of the root, does; it must succeed."""
+    told = run(name, *arguments, "--as", "olga@example.com")
+    assert told.code == 0, told.problem
+    return told

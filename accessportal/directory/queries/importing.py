@@ -7,6 +7,9 @@ from collections.abc import Collection
 from accessportal.directory import policy, store
 from accessportal.directory.states import ROOT, Membership, Person
 
+MOST_GROUPS = store.MOST_GROUPS
+MOST_GROUPS_ABOVE = policy.MAX_ANCESTORS
+
 
 def clean_email(*, email: str) -> str:
     """The address as typed, without space around it. :raises InvalidRequest: when nobody can have it."""

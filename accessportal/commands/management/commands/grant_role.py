@@ -26,4 +26,4 @@ class Command(ChangeCommand):
         changed = operations.grant_membership(
             email=options["email"], group_id=options["group_id"], role=GroupRole(options["role"]), actor=actor, now=now
         )
-        return f"{changed.record.person} is {options['role']} of {changed.record.group_id} now.", changed
+        return f"{changed.record.email} is {options['role']} of {options['group_id']} now.", changed

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from accessportal.commands.base import Document, Error, Outcome, PortalCommand, progress_bars, read_whole_number
-from accessportal.commands.demo import PEOPLE, load_demo
+from accessportal.commands.demo import load_demo
+from accessportal.commands.demo_directory import PEOPLE
 from accessportal.commands.demo_history import make_history
 from accessportal.kernel.clock import SystemClock
 

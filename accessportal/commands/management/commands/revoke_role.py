@@ -26,4 +26,5 @@ class Command(ChangeCommand):
 
     def change(self, options: Mapping[str, Any], actor: Actor, now: datetime) -> tuple[str, Changed[Any]]:
         changed = operations.revoke_membership(email=options["email"], group_id=options["group_id"], actor=actor, now=now)
-        return f"The role of {options['email']} in {options['group_id']} was revoked.", changed
+        gone = "" if changed.record else " Nothing else was left, so the person was deleted."
+        return f"The role of {options['email']} in {options['group_id']} was revoked.{gone}", changed
