@@ -41,5 +41,9 @@ def reference() -> str:
 
 
 def _navigation(path: str) -> tuple[Place, ...]:
-    home, new = reverse("home"), reverse("new")
-    return (Place("My access", home, path == home), Place("Request", new, path.startswith(new)))
+    home, new, groups = reverse("home"), reverse("new"), reverse("groups")
+    return (
+        Place("My access", home, path == home),
+        Place("Request", new, path.startswith(new)),
+        Place("Groups", groups, path.startswith(groups)),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -18,9 +18,6 @@ MAX_REASON = 2000
 MAX_TICKET = 200
 MAX_DURATION = 40
 MAX_NAME = 256
-
-# The names by which the domain calls an input, where they differ from the form's.
-_FIELDS = {"duration_seconds": "duration", "subject_id": "subject", "account_id": "account"}
 
 
 class TextField(forms.CharField):
@@ -73,7 +70,9 @@ class SubmissionField(forms.CharField):
 
 
 class PlainForm(forms.Form):
-    """A form whose errors can also come from the domain."""
+    """A form whose errors can also come from the domain. ``aliases``: how the domain calls an input, where it differs."""
+
+    aliases: ClassVar[Mapping[str, str]] = {"duration_seconds": "duration", "subject_id": "subject", "account_id": "account"}
 
     def __init__(self, data: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(data, label_suffix="", **kwargs)
@@ -90,12 +89,12 @@ class PlainForm(forms.Form):
     def add_refusal(self, error: PortalError) -> None:
         """Show an error of the domain beside the field that it names, or above the form."""
         wanted = getattr(error, "field", "")
-        name = _FIELDS.get(wanted, wanted)
+        name = self.aliases.get(wanted, wanted)
         is_visible = name in self.fields and not self.fields[name].widget.is_hidden
         self.add_error(name if is_visible else None, ValidationError(error.message, code=error.code))
 
 
-def _reason_field(*, required: bool, label: str, missing: str = "") -> TextField:
+def reason_field(*, required: bool, label: str, missing: str = "") -> TextField:
     return TextField(
         limit=MAX_REASON, newlines=True, required=required, label=label, missing=missing, widget=forms.Textarea(attrs={"rows": 3})
     )
@@ -120,7 +119,7 @@ class AwsAccountForm(PlainForm):
     )
     duration = DurationField(label="For how long", initial="1h", widget=_line(placeholder="30m, 8h, 2h30m"))
     ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=_line())
-    reason = _reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
+    reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
     submission_id = SubmissionField()
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, groups: Sequence[str] = (), **kwargs: Any) -> None:
@@ -138,14 +137,14 @@ class ExtendForm(PlainForm):
 
     duration = DurationField(label="For how long, counted from its approval", widget=_line(placeholder="30m, 8h, 2h30m"))
     ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=_line())
-    reason = _reason_field(required=False, label="Why", missing="")
+    reason = reason_field(required=False, label="Why", missing="")
     submission_id = SubmissionField()
 
 
 class ReasonForm(PlainForm):
     """The words that go with a decision."""
 
-    reason = _reason_field(required=False, label="Reason", missing="Give a reason. The person who asked reads it.")
+    reason = reason_field(required=False, label="Reason", missing="Give a reason. The person who asked reads it.")
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, is_required: bool, help_text: str) -> None:
         super().__init__(data)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 
 from accessportal.access_requests.states import AccessRequest
+from accessportal.directory.states import Group, Membership
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
 
 log = structlog.get_logger(__name__)
@@ -32,6 +35,23 @@ class ErrorMiddleware:
         return error_page(request, exception) if isinstance(exception, PortalError) else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    label: str
+    url: str
+
+
+def _way_to(present: object) -> _Way | None:
+    """Where to see how it stands, for what has a page in the directory."""
+    match present:
+        case Group():
+            return _Way(f"See {present.name}", reverse("group", args=[present.group_id]))
+        case Membership():
+            return _Way(f"See {present.group_id}", reverse("group", args=[present.group_id]))
+        case _:
+            return None
+
+
 def error_page(request: HttpRequest, error: PortalError) -> HttpResponse:
     """The page for ``error``. Only ``Unavailable`` is our fault and logged with its trace."""
     match error:
@@ -42,7 +62,8 @@ def error_page(request: HttpRequest, error: PortalError) -> HttpResponse:
             return render(request, "403.html", {"reason": error.message}, status=403)
         case Conflict():
             present = error.present if isinstance(error.present, AccessRequest) else None
-            return render(request, "409.html", {"reason": error.message, "present": present}, status=409)
+            context = {"reason": error.message, "present": present, "way": _way_to(error.present)}
+            return render(request, "409.html", context, status=409)
         case InvalidRequest():
             return render(request, "400.html", {"reason": error.message}, status=400)
         case Unavailable():

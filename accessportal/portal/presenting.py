@@ -42,7 +42,7 @@ _ENDS = {
 }
 _WAITING = Phase("waiting", "Waiting for approval", Tone.WAIT, "It has not been decided yet. Nothing is granted until it is.")
 _TOO_LATE = Phase("too_late", "Too late to decide", Tone.WAIT, "The deadline for deciding has passed. It is being closed.")
-_GRANTING = Phase("granting", "Being granted", Tone.WAIT, "It is approved. The access is being created in AWS.")
+_GRANTING = Phase("granting", "Being granted", Tone.WAIT, "It is approved. The access is being created.")
 _GRANTING_LATE = Phase(
     "granting_late", "Grant delayed", Tone.STOP, "It is approved, but creating the access keeps failing. The portal goes on trying."
 )

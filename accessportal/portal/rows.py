@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlencode
 
 from django.conf import settings
-from django.urls import reverse
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status
 from accessportal.kernel.actors import Actor
+from accessportal.portal.asking import FORMS
 from accessportal.portal.people import Names
-from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of, typed_duration
+from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +70,8 @@ def aws_url(request: AccessRequest, now: datetime) -> str:
 
 
 def again_url(request: AccessRequest) -> str:
-    """The form, filled in like this request. The ticket is left out: it belonged to that time."""
-    given = {
-        "account": request.account_id,
-        "permission_set": request.permission_set,
-        "duration": typed_duration(request.duration_seconds),
-        "reason": request.reason,
-        "subject": request.subject_id if request.subject_id.startswith("/") else "",
-    }
-    return f"{reverse('new_aws_account')}?{urlencode({name: value for name, value in given.items() if value})}"
+    """The form of its kind, filled in like this request."""
+    return FORMS[request.kind].again_url(request)
 
 
 def _foreign_subject(request: AccessRequest, actor: Actor) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
+from accessportal.directory.states import PERMANENT
 from accessportal.kernel.durations import format_duration
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import Tone, words_for_time
@@ -27,6 +28,7 @@ class Line:
     code: str
 
 
+_PLACES = {"aws_account": "IAM Identity Center", "group": "the directory and Cognito"}
 _TONES = {
     "request.granted": Tone.LIVE,
     "request.denied": Tone.STOP,
@@ -35,12 +37,13 @@ _TONES = {
 }
 
 
-def tell(events: Iterable[AuditEvent], names: Names) -> tuple[Line, ...]:
-    """Newest first."""
-    return tuple(_line(event, names) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
+def tell(events: Iterable[AuditEvent], names: Names, *, kind: str) -> tuple[Line, ...]:
+    """Newest first. ``kind`` of access says where it was proved."""
+    place = _PLACES.get(kind, "the outside world")
+    return tuple(_line(event, names, place) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
 
 
-def _line(event: AuditEvent, names: Names) -> Line:
+def _line(event: AuditEvent, names: Names, place: str) -> Line:
     spec = ACTIONS.get(event.action)
     describe = _NOTES.get(event.action)
     receipt = event.data.get("receipt")
@@ -49,14 +52,14 @@ def _line(event: AuditEvent, names: Names) -> Line:
         by="" if event.actor.startswith("system:") else names(event.actor),
         at=event.at,
         tone=_TONES.get(event.action),
-        notes=tuple(describe(event.data)) if describe else (),
+        notes=tuple(describe(event.data, place)) if describe else (),
         # The reason for asking is among the facts; here are the words that others added.
         quote="" if event.sequence == 1 else str(event.data.get("reason") or ""),
         code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
     )
 
 
-def _asked(data: dict[str, Any]) -> Iterable[str]:
+def _asked(data: dict[str, Any], place: str) -> Iterable[str]:
     yield f"for {format_duration(int(data['duration_seconds']))}"
     if data.get("rule_name"):
         yield f"rule {data['rule_name']}"
@@ -66,7 +69,7 @@ def _asked(data: dict[str, Any]) -> Iterable[str]:
         yield "extends an earlier request"
 
 
-def _approved(data: dict[str, Any]) -> Iterable[str]:
+def _approved(data: dict[str, Any], place: str) -> Iterable[str]:
     quorum, approvals = data.get("quorum"), data.get("approvals")
     if isinstance(quorum, int) and quorum > 1 and approvals is not None:
         count = len(approvals) if isinstance(approvals, list | tuple) else int(approvals)
@@ -75,27 +78,33 @@ def _approved(data: dict[str, Any]) -> Iterable[str]:
         yield "as an operator, because the rule's own approvers can't decide"
 
 
-def _granted(data: dict[str, Any]) -> Iterable[str]:
-    yield "proved present in IAM Identity Center"
-    yield from _kept(data, "also held by")
+def _granted(data: dict[str, Any], place: str) -> Iterable[str]:
+    yield f"proved present in {place}"
+    yield from _also_held(data)
 
 
-def _revoked(data: dict[str, Any]) -> Iterable[str]:
+def _revoked(data: dict[str, Any], place: str) -> Iterable[str]:
     receipt = data.get("receipt") or {}
     kept = receipt.get("kept_by") or ()
-    yield "claim given back; the access itself stays for another request" if kept else "proved gone from IAM Identity Center"
+    if PERMANENT in kept:
+        yield "claim given back; the membership itself stays, given directly by an admin"
+    else:
+        yield "claim given back; the access itself stays for another request" if kept else f"proved gone from {place}"
     late = receipt.get("lateness_seconds")
     if late is not None:
         yield f"{'given back' if kept else 'call sent'} {_seconds(float(late))} after the end"
 
 
-def _kept(data: dict[str, Any], words: str) -> Iterable[str]:
+def _also_held(data: dict[str, Any]) -> Iterable[str]:
     kept = (data.get("receipt") or {}).get("kept_by") or ()
-    if kept:
-        yield f"{words} {len(kept)} other request{'' if len(kept) == 1 else 's'}"
+    others = [claim for claim in kept if claim != PERMANENT]
+    if others:
+        yield f"also held by {len(others)} other request{'' if len(others) == 1 else 's'}"
+    if PERMANENT in kept:
+        yield "also given directly by an admin"
 
 
-def _delayed(data: dict[str, Any]) -> Iterable[str]:
+def _delayed(data: dict[str, Any], place: str) -> Iterable[str]:
     yield str(data.get("error") or data.get("error_code") or "the outside world did not answer")
     if data.get("attempts"):
         yield f"attempt {data['attempts']}"
@@ -105,7 +114,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
 
 
-_NOTES: dict[str, Callable[[dict[str, Any]], Iterable[str]]] = {
+_NOTES: dict[str, Callable[[dict[str, Any], str], Iterable[str]]] = {
     "request.submitted": _asked,
     "request.auto_approved": _asked,
     "request.approval_given": _approved,

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, register_converter
 
-from accessportal.portal.views import fragments, home, new, request, verbs
+from accessportal.portal.addresses import EmailConverter, GroupConverter
+from accessportal.portal.views import fragments, group_deeds, groups, home, new, people, request, verbs
+
+register_converter(GroupConverter, "group")
+register_converter(EmailConverter, "email")
 
 urlpatterns = [
     path("", home.show, name="home"),
     path("requests/new/", new.choose_kind, name="new"),
     path("requests/new/aws_account/", new.aws_account, name="new_aws_account"),
-    path("requests/new/aws_account/preview/", new.preview, name="preview_aws_account"),
+    path("requests/new/aws_account/preview/", new.preview, {"kind": "aws_account"}, name="preview_aws_account"),
     path("requests/new/aws_account/accounts/", new.accounts, name="search_accounts"),
     path("requests/new/aws_account/permission-sets/", new.permission_sets, name="search_permission_sets"),
+    path("requests/new/group/", new.group, name="new_group"),
+    path("requests/new/group/preview/", new.preview, {"kind": "group"}, name="preview_group"),
     path("requests/<uuid:request_id>/", request.show, name="request"),
     path("requests/<uuid:request_id>/live/", request.live, name="request_live"),
     path("requests/<uuid:request_id>/extend/", new.extend, name="extend"),
     path("requests/<uuid:request_id>/<slug:verb>/", verbs.confirm, name="verb"),
+    path("groups/", groups.index, name="groups"),
+    path("groups/search/", groups.choices, name="search_groups"),
+    path("groups/branch/at<group:group_id>", groups.branch, name="group_branch"),
+    path("groups/live/at<group:group_id>", groups.live, name="group_live"),
+    path("groups/at<group:group_id>", groups.show, name="group"),
+    path("groups/<slug:deed>/at<group:group_id>", group_deeds.confirm, name="group_deed"),
+    path("people/<email:email>/", people.show, name="person"),
+    path("people/<email:email>/live/", people.live, name="person_live"),
+    path("people/<email:email>/<slug:deed>/", people.confirm, name="person_deed"),
     path("fragments/approvals/", fragments.approvals_tally, name="approvals_tally"),
 ]

@@ -81,7 +81,7 @@ VERBS = {
             name="retry",
             label="Try again now",
             question="Try again now?",
-            explanation="What is still to be done in AWS is tried at once instead of at its next time.",
+            explanation="What is still to be done for it is tried at once instead of at its next time.",
             button="Try again now",
             keep="Not now",
             is_destructive=False,
@@ -114,7 +114,7 @@ VERBS = {
             reason=Reason.MAY,
             reason_help="",
             operation=operations.end,
-            done=lambda _after: "It is being ended. It shows as ended when AWS has proved it gone.",
+            done=lambda _after: "It is being ended. It shows as ended when it is proved gone.",
         ),
     )
 }

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accessportal.identity.operations import ensure_demo_user
-from tests.fixtures_story import PEOPLE, Story
+from tests.fixtures_story import Story
 
 PASSWORD = "correct horse battery staple"
 SignedIn = Callable[[str], Client]
@@ -20,7 +20,7 @@ def signed_in(story: Story) -> SignedIn:
 
     def sign_in(name: str) -> Client:
         email = f"{name}@example.com"
-        ensure_demo_user(email=email, name=PEOPLE[email][0], password=PASSWORD)
+        ensure_demo_user(email=email, name=name.title(), password=PASSWORD)
         client = Client()
         assert client.post("/sign-in/", {"username": email, "password": PASSWORD}).status_code == 302
         return client

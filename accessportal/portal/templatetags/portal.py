@@ -18,6 +18,11 @@ register = template.Library()
 
 _LOW_SECONDS = 600
 _NAMED_PEOPLE = 4
+_ROLE_HELP = {
+    "reader": "is in the group and sees who else is",
+    "contributor": "like reader; other programs may let contributors do more",
+    "admin": "also manages the group and every group below: members, roles, new groups; approves who joins",
+}
 
 
 @register.simple_tag
@@ -116,6 +121,12 @@ def people(approvers: tuple[Approver, ...]) -> str:
     if len(names) <= _NAMED_PEOPLE:
         return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
     return f"{', '.join(names[: _NAMED_PEOPLE - 1])} and {len(names) - _NAMED_PEOPLE + 1} more"
+
+
+@register.filter
+def role_help(role: str) -> str:
+    """What a role in a group gives in the portal."""
+    return _ROLE_HELP.get(role, "")
 
 
 @register.filter

@@ -56,7 +56,7 @@ def _context(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any
         "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
-        "story": tell(queries.history(request=found), names),
+        "story": tell(queries.history(request=found), names, kind=found.kind),
         "session_until": _session_until(found, described.session_seconds),
         "aws_url": aws_url(found, now) if found.subject_id == actor.name else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",

@@ -1,0 +1,118 @@
+"""What may be typed about groups, memberships and people: shape only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.forms import BoundField
+
+from accessportal.directory.states import GroupRole
+from accessportal.portal.forms import MAX_NAME, MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, reason_field
+
+_DESCRIPTION = 1000
+_ROLES = [(role.value, role.value.capitalize()) for role in (GroupRole.READER, GroupRole.CONTRIBUTOR, GroupRole.ADMIN)]
+_PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+
+
+def _role_field(*, label: str = "Role") -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=label,
+        choices=_ROLES,
+        widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
+        error_messages={"required": "Choose a role.", "invalid_choice": "Choose one of the roles reader, contributor and admin."},
+    )
+
+
+def _email_field(**options: Any) -> TextField:
+    return TextField(limit=MAX_NAME, label="E-mail address", missing="Give the person's e-mail address.", **options)
+
+
+def _name_field(*, label: str = "Name", missing: str = "Give it a name.") -> TextField:
+    return TextField(limit=MAX_NAME, label=label, missing=missing, widget=forms.TextInput(attrs=_PLAIN))
+
+
+def _description_field() -> TextField:
+    widget = forms.Textarea(attrs={"rows": 2})
+    return TextField(
+        limit=_DESCRIPTION, newlines=True, required=False, label="Description", help_text="What the group is for.", widget=widget
+    )
+
+
+class DeedForm(PlainForm):
+    """A form of a deed; without fields it is only the button."""
+
+    def shown_fields(self) -> list[BoundField]:
+        return self.visible_fields()
+
+
+class AddPersonForm(DeedForm):
+    """``name`` is asked only when the address turned out to be new."""
+
+    email = _email_field(widget=forms.EmailInput(attrs={**_PLAIN, "placeholder": "somebody@example.com"}))
+    name = TextField(limit=MAX_NAME, required=False, label="Name", widget=forms.TextInput(attrs=_PLAIN))
+    role = _role_field()
+
+    def shown_fields(self) -> list[BoundField]:
+        asks_name = bool(self.errors.get("name") or self.data.get("name"))
+        return [field for field in self.visible_fields() if field.name != "name" or asks_name]
+
+
+class RoleForm(DeedForm):
+    email = _email_field(widget=forms.HiddenInput)
+    role = _role_field()
+
+
+class MemberForm(DeedForm):
+    email = _email_field(widget=forms.HiddenInput)
+
+
+class NewGroupForm(DeedForm):
+    aliases: ClassVar[Mapping[str, str]] = {"group_id": "part"}
+
+    name = _name_field()
+    part = TextField(
+        limit=MAX_NAME,
+        label="Id",
+        missing="Give it an id: the last part of its path.",
+        help_text="The last part of its path: lower-case letters, digits and - _ . It can't be changed later.",
+        widget=forms.TextInput(attrs=_PLAIN),
+    )
+    description = _description_field()
+
+
+class RenameGroupForm(DeedForm):
+    name = _name_field()
+    description = _description_field()
+
+
+class MoveForm(DeedForm):
+    parent_id = TextField(
+        limit=MAX_NAME,
+        label="New place: right below",
+        missing="Choose the group that it shall be below.",
+        widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "Name or id of a group"}),
+    )
+
+
+class RenamePersonForm(DeedForm):
+    name = _name_field(missing="Give the person a name.")
+
+
+class GroupForm(PlainForm):
+    """A request for membership in a group."""
+
+    aliases: ClassVar[Mapping[str, str]] = {**PlainForm.aliases, "group_id": "group"}
+
+    group = TextField(
+        limit=MAX_NAME,
+        label="Group",
+        missing="Choose a group, or type its id.",
+        widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "Name or id"}),
+    )
+    role = _role_field()
+    duration = DurationField(label="For how long", initial="1h", widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "30m, 8h, 5d"}))
+    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=forms.TextInput(attrs=_PLAIN))
+    reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
+    submission_id = SubmissionField()

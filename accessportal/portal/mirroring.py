@@ -1,0 +1,58 @@
+"""What somebody changed in the directory and Cognito has not followed yet: told until it has, and only then as done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from accessportal.directory import queries as directory
+from accessportal.directory.states import Changed
+from accessportal.kernel.pages import every
+
+_KEY = "mirror_waits"
+_MOST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """``words`` say what is under way, or what is done. ``trouble`` is the last answer of Cognito when it keeps failing."""
+
+    words: str
+    is_done: bool
+    trouble: str = ""
+
+
+def tell(request: HttpRequest, changed: Changed[Any], *, entity: str, doing: str, done: str) -> None:
+    """Say ``done`` on the next page when Cognito has followed; else keep ``doing`` in the session until it has."""
+    if changed.mirror.is_done:
+        messages.success(request, done)
+        return
+    kept = [one for one in request.session.get(_KEY, []) if one["doing"] != doing]
+    request.session[_KEY] = [*kept, {"entity": entity, "doing": doing, "done": done}][-_MOST:]
+
+
+def waits(request: HttpRequest) -> tuple[Wait, ...]:
+    """How each stands now, one look-up for each that was not done; what is done is told once and forgotten.
+
+    :raises Unavailable: when the store did not answer; it is then not known to be done.
+    """
+    told: list[Wait] = []
+    left: list[dict[str, str]] = []
+    for one in request.session.get(_KEY, []):
+        work = directory.mirror_state_of(entity=one["entity"])
+        if work is None:
+            told.append(Wait(one["done"], is_done=True))
+            continue
+        left.append(one)
+        told.append(Wait(one["doing"], is_done=False, trouble=work.error))
+    if told:
+        request.session[_KEY] = left
+    return tuple(told)
+
+
+def entities_behind() -> frozenset[str]:
+    """The people and groups that Cognito has not followed yet, by their audit names; one look-up in the usual case."""
+    return frozenset(work.entity for work in every(lambda cursor: directory.mirror_pending(cursor=cursor, limit=100)))

@@ -1,0 +1,192 @@
+"""Groups: mine, the tree, and one group with whoever is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from accessportal.directory import queries as directory
+from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person
+from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import NotFound
+from accessportal.portal import live as live_part
+from accessportal.portal.forms import MAX_NAME
+from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS
+from accessportal.portal.group_tree import Node, crumbs, role_from, search
+from accessportal.portal.mirroring import entities_behind, waits
+
+_CHOICES = 20
+_FOUND = 50
+_MEMBERS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """``role`` and ``ends_at`` as they stand now. ``has_page``: the viewer may open the person's page."""
+
+    person: Person
+    membership: Membership
+    role: GroupRole | None
+    ends_at: datetime | None
+    is_permanent: bool
+    has_page: bool
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """My groups and the tree. ``q`` searches it; ``open`` is the group whose branch is shown, for browsers without scripts."""
+    actor, now = actor_of(request), SystemClock().now()
+    roles = directory.roles_of(email=actor.name, now=now)
+    text = _typed(request, "q")
+    context = _found(text, roles) if text else _opened(request.GET.get("open", ROOT), roles)
+    if cast(PortalRequest, request).htmx and request.GET.get("part") == "tree":
+        return render(request, "portal/groups_tree.html", context)
+    return render(request, "portal/groups.html", context | {"mine": _mine(roles), "now": now})
+
+
+@require_safe
+def branch(request: HttpRequest, group_id: str) -> HttpResponse:
+    """The groups right below one, for a branch that was just opened."""
+    actor, now = actor_of(request), SystemClock().now()
+    roles = directory.roles_of(email=actor.name, now=now)
+    return render(request, "portal/groups_branch.html", {"nodes": _below(group_id, roles)})
+
+
+@require_safe
+def choices(request: HttpRequest) -> HttpResponse:
+    """The groups that fit what is typed into a form, the closest first."""
+    name = "parent_id" if "parent_id" in request.GET else "group"
+    text = _typed(request, name)
+    found = search(directory.tree().groups.values(), text, limit=_CHOICES + 1)
+    context = {"groups": found[:_CHOICES], "is_more": len(found) > _CHOICES, "text": text, "field": name}
+    return render(request, "portal/choices_groups.html", context)
+
+
+@require_safe
+def show(request: HttpRequest, group_id: str) -> HttpResponse:
+    """One group."""
+    return render(request, "portal/group.html", _page(request, group_id))
+
+
+@require_safe
+def live(request: HttpRequest, group_id: str) -> HttpResponse:
+    """What changes on the page of a group, asked for while something there is under way."""
+    return live_part.answer(request, "portal/group_live.html", _page(request, group_id))
+
+
+def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
+    actor, now = actor_of(request), SystemClock().now()
+    group = known(group_id)
+    roles = directory.roles_of(email=actor.name, now=now)
+    rights = directory.verbs_on(group=group, actor=actor, now=now)
+    waiting = waits(request)
+    context = {
+        "group": group,
+        "crumbs": crumbs(group),
+        "mine": role_from(roles, group),
+        "admins": directory.admins_of(group_id=group_id, now=now).people,
+        "below": _nodes(directory.list_child_groups(group_id=group_id), roles),
+        "waits": waiting,
+        "now": now,
+        **_offered(group, rights),
+        **_members(request, group, actor, rights, now),
+    }
+    is_pending = any(not one.is_done for one in waiting) or context["behind"]
+    query = urlencode({"cursor": request.GET.get("cursor", "")})
+    return live_part.rendered(request, "portal/group_body.html", context | {"is_pending": is_pending, "live_query": query})
+
+
+def _members(request: HttpRequest, group: Group, actor: Actor, rights: Mapping[GroupVerb, Decision], now: datetime) -> dict[str, Any]:
+    """One page of members with those of them whom Cognito has not followed yet, or why they are not shown."""
+    behind = entities_behind()
+    sees = rights[GroupVerb.SEE_MEMBERS]
+    if not sees.allowed:
+        return {"sees_members": False, "why_hidden": sees.reason, "members": (), "behind": behind & {group.entity}}
+    cursor = request.GET.get("cursor") or None
+    page = directory.list_members(group_id=group.group_id, cursor=cursor, limit=_MEMBERS, actor=actor, now=now)
+    people = directory.find_people(emails=[membership.person for membership in page.items])
+    sees_all = actor.reads_everything or rights[GroupVerb.GRANT].allowed
+    rows = [_row(one, people[one.person], sees_all=sees_all, actor=actor, now=now) for one in page.items if one.person in people]
+    return {
+        "sees_members": True,
+        "members": rows,
+        "next_cursor": page.next_cursor,
+        "is_first_page": cursor is None,
+        "behind": behind & {group.entity, *(row.person.entity for row in rows)},
+    }
+
+
+def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor, now: datetime) -> MemberRow:
+    return MemberRow(
+        person=person,
+        membership=membership,
+        role=membership.role_at(now),
+        ends_at=membership.ends_at(now),
+        is_permanent=membership.claim(PERMANENT) is not None,
+        has_page=sees_all or person.key == actor.name,
+    )
+
+
+def _offered(group: Group, rights: Mapping[GroupVerb, Decision]) -> dict[str, Any]:
+    """The deeds that the actor may do and that fit the present state; those about one member apart."""
+    offered = [deed for deed in GROUP_DEEDS.values() if rights[GroupVerb(deed.right)].allowed and deed.fits(group)]
+    return {
+        "deeds": [deed for deed in offered if deed.name not in MEMBER_DEEDS],
+        "member_deeds": {deed.name for deed in offered if deed.name in MEMBER_DEEDS},
+    }
+
+
+def known(group_id: str) -> Group:
+    """:raises NotFound: when there is no such group."""
+    group = directory.find_group(group_id=group_id)
+    if group is None:
+        raise NotFound("There is no such group.", code="group_not_found")
+    return group
+
+
+def _typed(request: HttpRequest, name: str) -> str:
+    return request.GET.get(name, "")[:MAX_NAME].replace("\0", "").strip()
+
+
+def _mine(roles: Iterable[EffectiveRole]) -> list[Node]:
+    """The groups in which somebody has a role themselves; what these give below is told in words."""
+    groups = directory.find_groups(group_ids=[role.group_id for role in roles])
+    return [Node(groups[role.group_id], role) for role in roles if role.group_id in groups]
+
+
+def _found(text: str, roles: tuple[EffectiveRole, ...]) -> dict[str, Any]:
+    groups = search(directory.tree().groups.values(), text, limit=_FOUND + 1)
+    return {"text": text, "found": _nodes(groups[:_FOUND], roles), "is_more": len(groups) > _FOUND}
+
+
+def _opened(group_id: str, roles: tuple[EffectiveRole, ...]) -> dict[str, Any]:
+    """The tree from the root, with one branch open down to ``group_id``; an unknown one opens nothing."""
+    wanted = directory.find_group(group_id=group_id)
+    way = (*wanted.ancestors, wanted.group_id) if wanted is not None else (ROOT,)
+    root = directory.find_group(group_id=ROOT)
+    return {"text": "", "root": _open(root, way, roles) if root is not None else None}
+
+
+def _open(group: Group, way: tuple[str, ...], roles: tuple[EffectiveRole, ...]) -> Node:
+    children = directory.list_child_groups(group_id=group.group_id)
+    below = tuple(_open(child, way, roles) if child.group_id in way else Node(child, role_from(roles, child)) for child in children)
+    return Node(group, role_from(roles, group), below)
+
+
+def _below(group_id: str, roles: tuple[EffectiveRole, ...]) -> tuple[Node, ...]:
+    known(group_id)
+    return _nodes(directory.list_child_groups(group_id=group_id), roles)
+
+
+def _nodes(groups: Iterable[Group], roles: tuple[EffectiveRole, ...]) -> tuple[Node, ...]:
+    return tuple(Node(group, role_from(roles, group)) for group in groups)

@@ -1,0 +1,142 @@
+"""One person: who it is, which groups, which roles, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.directory import queries as directory
+from accessportal.directory.states import PERMANENT, Claim, Explanation, Holding, Inherited, Person, PersonVerb
+from accessportal.identity.middleware import actor_of
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
+from accessportal.portal import live as live_part
+from accessportal.portal.mirroring import waits
+from accessportal.portal.people import Names
+from accessportal.portal.person_deeds import PERSON_DEEDS, address_of
+from accessportal.portal.presenting import Phase, phase_of
+from accessportal.portal.views.deeds import ask_or_do
+
+_INHERITED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One claim, in words for the page. ``request_id`` is empty for what an admin gave."""
+
+    claim: Claim
+    by: str
+    request_id: str
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A direct membership, with its reasons and the groups below that it reaches with a role of their own to tell."""
+
+    holding: Holding
+    reasons: tuple[Reason, ...]
+    reaches: tuple[Inherited, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One open request for the person or for a group that they are in."""
+
+    request: AccessRequest
+    phase: Phase
+    title: str
+    through: str
+
+
+@require_safe
+def show(request: HttpRequest, email: str) -> HttpResponse:
+    """The page; 404 for whoever may not see it."""
+    return render(request, "portal/person.html", _page(request, email))
+
+
+@require_safe
+def live(request: HttpRequest, email: str) -> HttpResponse:
+    """What changes on the page, asked for while Cognito is behind."""
+    return live_part.answer(request, "portal/person_live.html", _page(request, email))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, email: str, deed: str) -> HttpResponse:
+    """Something that admins of the root do to a person: GET asks, POST does it."""
+    chosen = PERSON_DEEDS.get(deed)
+    if chosen is None:
+        raise Http404(f"Nothing called “{deed}” can be done to a person.")
+    actor, now = actor_of(request), SystemClock().now()
+    person = directory.get_person_for(email=email, actor=actor, now=now)
+    may = directory.may_with_people(verb=chosen.right, actor=actor, now=now)
+    where = {"person": person, "back_url": address_of(person.email), "back_label": person.name}
+    return ask_or_do(request, chosen, person, may=may, where=where)
+
+
+def _page(request: HttpRequest, email: str) -> dict[str, Any]:
+    actor, now = actor_of(request), SystemClock().now()
+    explained = directory.explain_person(email=email, actor=actor, now=now)
+    person = explained.person
+    work = directory.mirror_state_of(entity=person.entity)
+    waiting = waits(request)
+    names = Names()
+    is_self = person.key == actor.name
+    context = {
+        "person": person,
+        "is_self": is_self,
+        "held": [_held(holding, explained, names, now) for holding in explained.direct],
+        "counts_in": sorted(explained.groups),
+        "access": _access(explained, now) if is_self or actor.reads_everything else None,
+        "sees_requests": is_self or actor.reads_everything,
+        "deeds": _offered(person, actor, now),
+        "behind": work,
+        "waits": waiting,
+        "is_pending": work is not None or any(not one.is_done for one in waiting),
+        "now": now,
+    }
+    return live_part.rendered(request, "portal/person_body.html", context)
+
+
+def _held(holding: Holding, explained: Explanation, names: Names, now: datetime) -> Held:
+    membership = holding.membership
+    reasons = tuple(
+        Reason(
+            claim=claim,
+            by=names(claim.given_by) if claim.claim_id == PERMANENT else "",
+            request_id="" if claim.claim_id == PERMANENT else claim.claim_id,
+            counts=claim.counts_at(now),
+        )
+        for claim in membership.claims
+    )
+    return Held(holding, reasons, tuple(one for one in explained.inherited if one.source_id == membership.group_id)[:_INHERITED])
+
+
+def _access(explained: Explanation, now: datetime) -> list[Access]:
+    """What the person holds or waits for, by themselves and through their groups; memberships are told above."""
+    subjects = [explained.person.key, *sorted(explained.groups)]
+    found = [(subject, one) for subject in subjects for one in queries.list_open(subject_id=subject)]
+    return [_line(subject, one, explained.person, now) for subject, one in _by_end(found) if one.status is Status.ACTIVE]
+
+
+def _by_end(found: Iterable[tuple[str, AccessRequest]]) -> list[tuple[str, AccessRequest]]:
+    return sorted(found, key=lambda one: one[1].expires_at)
+
+
+def _line(subject: str, one: AccessRequest, person: Person, now: datetime) -> Access:
+    return Access(one, phase_of(one, now), queries.describe(request=one).title, "" if subject == person.key else subject)
+
+
+def _offered(person: Person, actor: Actor, now: datetime) -> list[Any]:
+    # Whoever may do one of them may do all: they are for the root's admins. Asked once, decided anew by each operation.
+    if not directory.may_with_people(verb=PersonVerb.DISABLE, actor=actor, now=now).allowed:
+        return []
+    return [deed for deed in PERSON_DEEDS.values() if deed.fits(person)]

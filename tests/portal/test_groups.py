@@ -1,0 +1,361 @@
+"""Groups in the browser: the tree, who is in what, and managing it; what is offered is what may be done, and no more."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accessportal.directory import operations as directory
+from accessportal.directory import queries
+from accessportal.directory.states import ROOT, GroupRole, State
+from accessportal.kernel.actors import system
+from tests.fixtures_story import Story
+from tests.portal.conftest import SignedIn
+from tests.portal.test_journey import HTMX, text_of
+
+SETUP = system("setup")
+PAYMENTS = "/engineering/payments"
+AT = "/groups/at/engineering/payments/"
+
+
+def appoint(story: Story, name: str, group_id: str, role: GroupRole = GroupRole.ADMIN) -> None:
+    directory.grant_membership(email=f"{name}@example.com", group_id=group_id, role=role, actor=SETUP, now=story.clock.now())
+
+
+def do(client: Client, deed: str, group_id: str = PAYMENTS, **data: str) -> Any:
+    return client.post(f"/groups/{deed}/at{group_id.rstrip('/')}/", data)
+
+
+def role_of(email: str, group_id: str = PAYMENTS, *, story: Story) -> GroupRole | None:
+    return queries.role_on(email=email, group_id=group_id, now=story.clock.now())
+
+
+def test_my_groups_say_role_and_end_and_the_tree_starts_at_the_root(story: Story, signed_in: SignedIn) -> None:
+    page = text_of(signed_in("alice").get("/groups/"))
+
+    assert "My groups" in page
+    assert "Payments /engineering/payments" in page
+    assert "Contributor without an end" in page
+    assert "Groups below Engineering" in page
+    assert "Show 1 group below Engineering" in page
+
+
+def test_somebody_in_no_group_is_told_what_to_do(story: Story, signed_in: SignedIn) -> None:
+    page = signed_in("mallory").get("/groups/")
+
+    assert "You have no role in any group yet." in text_of(page)
+    assert 'href="/requests/new/group/"' in page.content.decode()
+
+
+def test_a_branch_opens_with_and_without_scripts(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    branch = alice.get("/groups/branch/at/engineering/", headers=HTMX)
+    plain = alice.get("/groups/", {"open": "/engineering"})
+
+    assert "Payments" in text_of(branch)
+    assert "<html" not in branch.content.decode()
+    assert 'id="at-/engineering/payments"' in plain.content.decode()
+    assert "<details open>" in plain.content.decode()
+    assert alice.get("/groups/branch/at/nothing/").status_code == 404
+    assert alice.get("/groups/", {"open": "/nothing\0"}).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["pay", "PAYMENTS", "/engineering/pay"])
+def test_a_group_is_found_by_name_or_id(story: Story, signed_in: SignedIn, text: str) -> None:
+    alice = signed_in("alice")
+
+    assert 'href="/groups/at/engineering/payments/"' in alice.get("/groups/", {"q": text}).content.decode()
+    found = alice.get("/groups/search/", {"group": text}, headers=HTMX).content.decode()
+    assert 'data-value="/engineering/payments"' in found
+
+
+def test_what_is_nowhere_is_said_to_be_nowhere(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    assert "No group’s name or id contains “nonsense”" in text_of(alice.get("/groups/", {"q": "nonsense"}))
+    assert "No group’s name or id contains" in text_of(alice.get("/groups/search/", {"group": "x" * 5000}, headers=HTMX))
+
+
+def test_a_member_sees_the_members_and_a_stranger_whom_to_ask(story: Story, signed_in: SignedIn) -> None:
+    alice, mallory = text_of(signed_in("alice").get(AT)), text_of(signed_in("mallory").get(AT))
+
+    assert "Alice Park alice@example.com Contributor" in alice
+    assert "Add a person" not in alice
+    assert "Only people with a role in this group, operators and auditors see who is in it." in mallory
+    assert "Its admins: Gina Falk gina@example.com , Olga Berg" in mallory
+    assert "alice@example.com" not in mallory
+    assert "Ask to join" in mallory
+
+
+def test_an_admin_from_above_is_told_so_and_offered_what_they_may(story: Story, signed_in: SignedIn) -> None:
+    page = text_of(signed_in("gina").get(AT))
+
+    assert "Admin your role, from /engineering" in page
+    for offered in (
+        "Add a person",
+        "Create a group below",
+        "Rename",
+        "Move",
+        "Disable",
+        "Delete",
+        "Change role of Alice Park",
+        "Remove Alice Park",
+    ):
+        assert offered in page
+    assert "Enable" not in page
+
+
+def test_nobody_is_offered_to_move_or_delete_the_root(story: Story, signed_in: SignedIn) -> None:
+    page = text_of(signed_in("olga").get("/groups/at/"))
+
+    assert "Add a person" in page
+    assert "Rename" in page
+    assert "Delete" not in page
+    assert "Move" not in page
+    assert "Disable" not in page
+
+
+def test_a_person_is_added_gets_another_role_and_is_removed(story: Story, signed_in: SignedIn) -> None:
+    gina = signed_in("gina")
+    sheet = gina.get("/groups/add/at/engineering/payments/", headers=HTMX)
+    assert "Add a person to Payments" in text_of(sheet)
+    assert "<html" not in sheet.content.decode()
+
+    added = do(gina, "add", email="sam@example.com", role="reader")
+    assert added.headers["Location"] == AT
+    assert role_of("sam@example.com", story=story) is GroupRole.READER
+    assert "Added sam@example.com to Payments as reader." in text_of(gina.get(AT))
+
+    do(gina, "role", email="sam@example.com", role="admin")
+    assert role_of("sam@example.com", story=story) is GroupRole.ADMIN
+
+    question = text_of(gina.get("/groups/remove/at/engineering/payments/?email=sam@example.com"))
+    assert "Remove this person from Payments? sam@example.com" in question
+    do(gina, "remove", email="sam@example.com")
+    assert role_of("sam@example.com", story=story) is None
+
+
+def test_somebody_new_is_created_on_the_way(story: Story, signed_in: SignedIn) -> None:
+    gina = signed_in("gina")
+
+    asked = do(gina, "add", email="nina@example.com", role="reader")
+    assert asked.status_code == 422
+    assert "Nobody in the directory has this address." in text_of(asked)
+    assert 'name="name"' in asked.content.decode()
+
+    do(gina, "add", email="nina@example.com", role="reader", name="Nina New")
+    made = queries.find_person(email="nina@example.com")
+    assert made is not None
+    assert made.name == "Nina New"
+    assert role_of("nina@example.com", story=story) is GroupRole.READER
+
+
+def test_the_last_membership_takes_the_person_along_and_the_page_says_so(story: Story, signed_in: SignedIn) -> None:
+    done = signed_in("gina").post("/groups/remove/at/engineering/payments/", {"email": "alice@example.com"}, follow=True)
+
+    assert "It was their last group, so they are no longer in the directory." in text_of(done)
+    assert queries.find_person(email="alice@example.com") is None
+
+
+def test_a_group_is_created_renamed_moved_disabled_enabled_and_deleted(story: Story, signed_in: SignedIn) -> None:
+    gina, olga = signed_in("gina"), signed_in("olga")
+
+    made = do(gina, "create", "/engineering", name="Ledger", part="ledger", description="Books")
+    assert made.headers["Location"] == "/groups/at/engineering/ledger/"
+    do(gina, "rename", "/engineering/ledger", name="General Ledger", description="")
+    do(gina, "move", "/engineering/ledger", parent_id=PAYMENTS)
+    moved = queries.find_group(group_id="/engineering/ledger")
+    assert moved is not None
+    assert (moved.name, moved.parent_id) == ("General Ledger", PAYMENTS)
+
+    do(olga, "disable", "/engineering/ledger")
+    page = text_of(olga.get("/groups/at/engineering/ledger/"))
+    assert "This group is disabled" in page
+    assert "Enable" in page
+    assert "Add a person" not in page
+    do(olga, "enable", "/engineering/ledger")
+    gone = do(olga, "delete", "/engineering/ledger")
+
+    assert gone.headers["Location"] == AT
+    assert queries.find_group(group_id="/engineering/ledger") is None
+
+
+@pytest.mark.parametrize(
+    ("deed", "data", "told"),
+    [
+        ("add", {"email": "", "role": "reader"}, "Give the person's e-mail address."),
+        ("add", {"email": "not an address", "role": "reader", "name": "X"}, "is not an e-mail address that can be used here"),
+        ("add", {"email": "a\0@example.com", "role": "reader"}, "U+0000"),
+        ("add", {"email": "x" * 300, "role": "reader"}, "E-mail address has 300 characters; 256 is the most."),
+        ("add", {"email": "sam@example.com", "role": ""}, "Choose a role."),
+        ("add", {"email": "sam@example.com", "role": "root"}, "Choose one of the roles reader, contributor and admin."),
+        ("role", {"email": "alice@example.com", "role": "operator"}, "Choose one of the roles"),
+        ("create", {"name": "", "part": "x"}, "Give it a name."),
+        ("create", {"name": "X", "part": ""}, "Give it an id"),
+        ("create", {"name": "X", "part": "Not An Id"}, "is not a group path"),
+        ("create", {"name": "X", "part": "y" * 200}, "group path"),
+        ("create", {"name": "X" * 300, "part": "y"}, "Name has 300 characters; 256 is the most."),
+        ("rename", {"name": "a\u202eb"}, "U+202E"),
+        ("rename", {"name": "X", "description": "y" * 1001}, "Description has 1,001 characters; 1,000 is the most."),
+        ("move", {"parent_id": ""}, "Choose the group that it shall be below."),
+        ("move", {"parent_id": "/nowhere"}, "/nowhere"),
+    ],
+)
+def test_whatever_is_typed_comes_back_with_the_reason(
+    story: Story, signed_in: SignedIn, deed: str, data: dict[str, str], told: str
+) -> None:
+    before = queries.find_group(group_id=PAYMENTS)
+
+    answer = do(signed_in("gina"), deed, **data)
+
+    assert answer.status_code == 422
+    assert told in html.unescape(text_of(answer))
+    assert {name: answer.context["form"][name].value() for name in data} == data
+    assert queries.find_group(group_id=PAYMENTS) == before
+
+
+def test_a_group_is_not_moved_below_itself(story: Story, signed_in: SignedIn) -> None:
+    answer = do(signed_in("gina"), "move", "/engineering", parent_id=PAYMENTS)
+
+    assert answer.status_code in (403, 409, 422)
+    group = queries.find_group(group_id="/engineering")
+    assert group is not None
+    assert group.parent_id == ROOT
+
+
+@pytest.mark.parametrize("who", ["mallory", "alice", "bob", "ana", "oscar"])
+@pytest.mark.parametrize("deed", ["add", "role", "remove", "create", "rename", "move", "enable", "disable", "delete"])
+def test_whoever_is_not_an_admin_does_nothing(story: Story, signed_in: SignedIn, who: str, deed: str) -> None:
+    data = {"email": "alice@example.com", "role": "admin", "name": "X", "part": "x", "parent_id": "/security"}
+    operators = {"group_id": "/portal/operators", "role": GroupRole.READER}
+    directory.create_person(email="oscar@example.com", name="Oscar", **operators, actor=SETUP, now=story.clock.now())  # type: ignore[arg-type]
+    before = queries.find_group(group_id=PAYMENTS)
+    client = signed_in(who)
+
+    assert client.get(f"/groups/{deed}{AT.removeprefix('/groups')}").status_code == 403
+    assert do(client, deed, **data).status_code == 403
+    assert queries.find_group(group_id=PAYMENTS) == before
+
+
+def test_what_has_changed_meanwhile_is_a_conflict_that_shows_the_way(story: Story, signed_in: SignedIn) -> None:
+    gina = signed_in("gina")
+    directory.set_group_state(group_id=PAYMENTS, state=State.DISABLED, actor=SETUP, now=story.clock.now())
+
+    again = do(gina, "disable")
+    added = do(gina, "add", email="sam@example.com", role="reader")
+    deleted = do(gina, "delete")
+
+    assert [answer.status_code for answer in (again, added, deleted)] == [409, 409, 409]
+    assert "is disabled already" in text_of(again)
+    assert "See how Payments stands now" in text_of(again)
+    assert "has 1 members" in text_of(deleted) or "1 member" in text_of(deleted)
+
+
+def test_the_last_admin_of_the_root_stays(story: Story, signed_in: SignedIn) -> None:
+    olga = signed_in("olga")
+    root = queries.find_group(group_id=ROOT)
+    assert root is not None
+    for key in root.standing_admins - {"olga@example.com"}:
+        directory.revoke_membership(email=key, group_id=ROOT, actor=SETUP, now=story.clock.now())
+
+    assert do(olga, "remove", ROOT, email="olga@example.com").status_code == 409
+    assert do(olga, "role", ROOT, email="olga@example.com", role="reader").status_code == 409
+    assert role_of("olga@example.com", ROOT, story=story) is GroupRole.ADMIN
+
+
+@pytest.mark.parametrize(
+    "path", ["/groups/at/nothing/", "/groups/at/Not%20an%20Id/", "/groups/at/%00/", "/groups/at/" + "x" * 3000 + "/", "/groups/dance/at/"]
+)
+def test_what_is_no_group_is_not_found(story: Story, signed_in: SignedIn, path: str) -> None:
+    assert signed_in("olga").get(path).status_code == 404
+
+
+def test_a_form_without_its_token_does_nothing(story: Story, signed_in: SignedIn) -> None:
+    gina = Client(enforce_csrf_checks=True)
+    gina.cookies = signed_in("gina").cookies
+
+    answer = do(gina, "remove", email="alice@example.com")
+
+    assert answer.status_code == 403
+    assert role_of("alice@example.com", story=story) is GroupRole.CONTRIBUTOR
+
+
+def test_a_forged_cursor_is_refused(story: Story, signed_in: SignedIn) -> None:
+    assert signed_in("gina").get(AT, {"cursor": "eyJmb3JnZWQiOjF9"}).status_code == 400
+
+
+def test_members_are_paged_and_a_page_costs_the_same_whatever_the_size(
+    story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gina = signed_in("gina")
+    few = _requests_of(gina, monkeypatch)
+    for number in range(60):
+        directory.create_person(
+            email=f"p{number:03}@example.com",
+            name=f"Person {number}",
+            group_id=PAYMENTS,
+            role=GroupRole.READER,
+            actor=SETUP,
+            now=story.clock.now(),
+        )
+    many = _requests_of(gina, monkeypatch)
+
+    first = gina.get(AT)
+    second = gina.get(AT, {"cursor": first.context["next_cursor"]})
+    names = [row.person.key for page in (first, second) for row in page.context["members"]]
+    assert len(names) == len(set(names)) == 61
+    assert second.context["next_cursor"] is None
+    assert many <= few + 1
+    assert many <= 20
+
+
+def _requests_of(client: Client, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many requests to DynamoDB the group's page makes."""
+    from botocore.client import BaseClient
+
+    calls: list[str] = []
+    original = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def counted(self: Any, operation: str, arguments: Any) -> Any:
+        calls.append(operation)
+        return original(self, operation, arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BaseClient, "_make_api_call", counted)
+        assert client.get(AT).status_code == 200
+    return len(calls)
+
+
+def test_a_change_that_cognito_has_not_followed_is_never_told_as_done(
+    story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accessportal.directory.states import Changed, Mirrored, MirrorWork
+
+    gina, now = signed_in("gina"), story.clock.now()
+    real = directory.revoke_membership
+    work = MirrorWork("person#sam@example.com", "t", since=now, due_at=now, lease_until=None, attempts=3, error="Cognito did not answer.")
+    behind = [work]
+    appoint(story, "sam", PAYMENTS, GroupRole.READER)
+    monkeypatch.setattr(
+        directory, "revoke_membership", lambda **given: Changed(real(**given).record, Mirrored(is_done=False, reason="later"))
+    )
+    monkeypatch.setattr(queries, "mirror_state_of", lambda *, entity: next((one for one in behind if one.entity == entity), None))
+
+    page = gina.post("/groups/remove/at/engineering/payments/", {"email": "sam@example.com"}, follow=True)
+
+    told = text_of(page)
+    assert "sam@example.com is being removed from Payments, Cognito has not confirmed yet." in told
+    assert "Last answer: Cognito did not answer." in told
+    assert "Removed" not in told
+    assert 'hx-trigger="every 2s"' in page.content.decode()
+    live = {"mark": page.context["mark"]}
+    assert gina.get("/groups/live/at/engineering/payments/", live, headers=HTMX).status_code == 204
+
+    behind.clear()
+    done = gina.get("/groups/live/at/engineering/payments/", live, headers=HTMX)
+    assert "Removed sam@example.com from Payments. Cognito has confirmed it." in text_of(done)
+    assert "every 2s" not in done.content.decode()

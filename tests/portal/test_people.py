@@ -1,0 +1,122 @@
+"""A person's page: who may see it, why they have what they have, and what admins of the root can do there."""
+
+from __future__ import annotations
+
+import pytest
+
+from accessportal.directory import operations as directory
+from accessportal.directory import queries
+from accessportal.directory.states import GroupRole
+from tests.fixtures_story import Story
+from tests.portal.conftest import SignedIn
+from tests.portal.test_groups import SETUP
+from tests.portal.test_journey import text_of
+
+ALICE = "/people/alice@example.com/"
+
+
+@pytest.mark.parametrize(("who", "status"), [("alice", 200), ("gina", 200), ("bob", 404), ("olga", 200), ("ana", 200), ("mallory", 404)])
+def test_a_page_is_seen_by_whom_it_concerns(story: Story, signed_in: SignedIn, who: str, status: int) -> None:
+    client = signed_in(who)
+
+    assert client.get(ALICE).status_code == status
+    assert client.get(f"{ALICE}live/").status_code == status
+
+
+def test_mallory_cannot_tell_alice_from_nobody(story: Story, signed_in: SignedIn) -> None:
+    mallory = signed_in("mallory")
+
+    theirs, nobody = mallory.get(ALICE), mallory.get("/people/nobody@example.com/")
+
+    assert (theirs.status_code, nobody.status_code) == (404, 404)
+    assert text_of(theirs) == text_of(nobody)
+    for path in ("/people/a%00@example.com/", "/people/" + "x" * 3000 + "@example.com/", "/people/nobody/", "/people/@/"):
+        assert mallory.get(path).status_code == 404
+
+
+def test_the_way_to_my_own_page_is_on_every_page(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    assert f'href="{ALICE}"' in alice.get("/").content.decode()
+    assert "Why do I have this?" in text_of(alice.get(ALICE))
+
+
+def test_each_membership_says_by_whom_and_what_it_reaches(story: Story, signed_in: SignedIn) -> None:
+    page = text_of(signed_in("gina").get("/people/gina@example.com/"))
+
+    assert "Admin given directly by the portal" in page
+    assert "without an end" in page
+    assert "Admin of /engineering/payments inherited from /engineering" in page
+    assert "/engineering" in page
+
+
+def test_active_access_is_shown_to_the_person_and_to_those_who_read_everything(story: Story, signed_in: SignedIn) -> None:
+    story.carry_out(story.ask())
+
+    for who in ("alice", "olga", "ana"):
+        assert "payments-dev · PowerUserAccess" in text_of(signed_in(who).get(ALICE))
+    assert "payments-dev" not in text_of(signed_in("gina").get(ALICE))
+
+
+def test_an_admin_of_the_root_renames_disables_enables_and_deletes(story: Story, signed_in: SignedIn) -> None:
+    olga = signed_in("olga")
+    page = text_of(olga.get(ALICE))
+    assert "Rename" in page
+    assert "Disable" in page
+    assert "Enable Alice" not in page
+
+    olga.post(f"{ALICE}rename/", {"name": "Alice Parker"})
+    olga.post(f"{ALICE}disable/")
+    told = text_of(olga.get(ALICE))
+    assert "Alice Parker" in told
+    assert "While the person is disabled, none of these memberships gives anything." in told
+    olga.post(f"{ALICE}enable/")
+    alice = queries.find_person(email="alice@example.com")
+    assert alice is not None
+    assert alice.is_enabled
+
+    question = text_of(olga.get(f"{ALICE}delete/"))
+    assert "Delete Alice Parker?" in question
+    gone = olga.post(f"{ALICE}delete/")
+    assert gone.headers["Location"] == "/groups/"
+    assert olga.get(ALICE).status_code == 404
+
+
+def test_whoever_is_disabled_is_signed_out_at_their_next_click(story: Story, signed_in: SignedIn) -> None:
+    alice, olga = signed_in("alice"), signed_in("olga")
+
+    olga.post(f"{ALICE}disable/")
+
+    assert alice.get("/").status_code == 403
+    assert alice.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("who", ["alice", "gina", "ana"])
+@pytest.mark.parametrize("deed", ["rename", "disable", "enable", "delete"])
+def test_nobody_else_changes_a_person(story: Story, signed_in: SignedIn, who: str, deed: str) -> None:
+    client = signed_in(who)
+    before = queries.find_person(email="alice@example.com")
+
+    assert client.get(f"{ALICE}{deed}/").status_code == 403
+    assert client.post(f"{ALICE}{deed}/", {"name": "X"}).status_code == 403
+    assert queries.find_person(email="alice@example.com") == before
+
+
+def test_stale_and_bad_input_come_back_with_the_reason(story: Story, signed_in: SignedIn) -> None:
+    olga = signed_in("olga")
+
+    assert olga.post(f"{ALICE}enable/").status_code == 409
+    assert olga.post(f"{ALICE}rename/", {"name": ""}).status_code == 422
+    assert olga.post(f"{ALICE}rename/", {"name": "a\0b"}).status_code == 422
+    assert olga.post(f"{ALICE}rename/", {"name": "x" * 300}).status_code == 422
+    assert olga.get(f"{ALICE}dance/").status_code == 404
+
+
+def test_a_slash_in_an_address_is_part_of_it(story: Story, signed_in: SignedIn) -> None:
+    directory.create_person(
+        email="a/b@example.com", name="Ab", group_id="/engineering", role=GroupRole.READER, actor=SETUP, now=story.clock.now()
+    )
+    olga = signed_in("olga")
+
+    assert "a/b@example.com" in text_of(olga.get("/people/a/b@example.com/"))
+    assert "Disable Ab?" in text_of(olga.get("/people/a/b@example.com/disable/"))
