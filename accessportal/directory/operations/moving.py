@@ -32,7 +32,7 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
     def attempt() -> Group:
         group = group_named(group_id)
         parent = store.get_group(parent_id) if policy.is_group_id(parent_id) else None
-        parents = [above for above in (group.parent_id, parent_id) if above]
+        parents = [above for above in (group.parent_id, parent.group_id if parent else None) if above]
         policy.may_move(group, parents=parents, roles=actor_roles_on(parents, actor=actor, now=now), actor=actor).require()
         place = _fit_parent(group, parent, parent_id)
         below = _everything_below(group)

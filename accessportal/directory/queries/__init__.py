@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accessportal.directory.queries.explaining import explain_person
+from accessportal.directory.queries.importing import find_people
 from accessportal.directory.queries.lists import (
     find_group,
     find_groups,
@@ -32,6 +33,7 @@ __all__ = [
     "find_group",
     "find_groups",
     "find_membership",
+    "find_people",
     "find_person",
     "find_person_with_groups",
     "get_person_for",
