@@ -202,7 +202,6 @@ def test_a_group_is_created_renamed_moved_disabled_enabled_and_deleted(story: St
         ("rename", {"name": "a\u202eb"}, "U+202E"),
         ("rename", {"name": "X", "description": "y" * 1001}, "Description has 1,001 characters; 1,000 is the most."),
         ("move", {"parent_id": ""}, "Choose the group that it shall be below."),
-        ("move", {"parent_id": "/nowhere"}, "/nowhere"),
     ],
 )
 def test_whatever_is_typed_comes_back_with_the_reason(
@@ -216,6 +215,32 @@ def test_whatever_is_typed_comes_back_with_the_reason(
     assert told in html.unescape(text_of(answer))
     assert {name: answer.context["form"][name].value() for name in data} == data
     assert queries.find_group(group_id=PAYMENTS) == before
+
+
+@pytest.mark.parametrize(
+    ("who", "place", "status", "told"),
+    [
+        ("olga", "/nowhere", 422, "The group /nowhere does not exist or is disabled."),
+        ("olga", "no id", 422, "does not exist or is disabled"),
+        ("olga", "/engineering", 409, "is right below /engineering already"),
+        ("gina", "/security", 403, "Only admins of /security or of a group above it"),
+    ],
+)
+def test_a_place_that_can_not_be_is_told_in_the_form(
+    story: Story, signed_in: SignedIn, who: str, place: str, status: int, told: str
+) -> None:
+    answer = do(signed_in(who), "move", parent_id=place)
+
+    assert answer.status_code == status
+    assert told in text_of(answer)
+    assert answer.context["form"]["parent_id"].value() == place
+
+
+def test_an_admin_of_the_group_alone_is_not_offered_to_move_it(story: Story, signed_in: SignedIn) -> None:
+    page = text_of(signed_in("bob").get("/groups/at/security/"))
+
+    assert "Delete" in page
+    assert "Move" not in page
 
 
 def test_a_group_is_not_moved_below_itself(story: Story, signed_in: SignedIn) -> None:

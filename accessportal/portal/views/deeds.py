@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import Conflict, InvalidRequest
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.portal.deeds import Deed
 from accessportal.portal.directory_forms import DeedForm
 from accessportal.portal.mirroring import tell
@@ -41,9 +41,9 @@ def _do(request: HttpRequest, deed: Deed[S], subject: S, where: dict[str, Any]) 
     except InvalidRequest as error:
         form.add_refusal(error)
         return _ask(request, deed, subject, form, request.POST, where, status=422)
-    except Conflict as error:
+    except (NotAllowed, Conflict) as error:
         form.add_refusal(error)
-        return _ask(request, deed, subject, form, request.POST, where, status=409)
+        return _ask(request, deed, subject, form, request.POST, where, status=403 if isinstance(error, NotAllowed) else 409)
     told = deed.told(subject, data, changed)
     tell(request, changed, entity=told.entity, doing=told.doing, done=told.done)
     return redirect(told.url)
