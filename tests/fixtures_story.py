@@ -1,4 +1,7 @@
-"""The world of the stories: Alice asks, Bob may approve, Mallory is a stranger; Olga operates, Ana audits."""
+"""The world of the stories: Alice asks, Bob may approve, Mallory is a stranger; Olga operates, Ana audits.
+
+Olga founded the directory and is admin of everything; Bob is admin of ``/security``, Gina of ``/engineering``.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from accessportal.access_requests.operations import sweeping
 from accessportal.access_requests.states import AccessRequest, Status, TickReport
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
+from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, Role, person, system
 from accessportal.kernel.ports import set_after_commit
@@ -29,17 +33,14 @@ GROUPS = {
     "/engineering": "Engineering",
     "/engineering/payments": "Payments",
     "/security": "Security",
-    "/portal": "Portal",
-    "/portal/operators": "Operators",
-    "/portal/auditors": "Auditors",
 }
 PEOPLE = {
-    "alice@example.com": ("Alice Park", "/engineering/payments"),
-    "bob@example.com": ("Bob Ito", "/security"),
-    "sam@example.com": ("Sam Osei", "/security"),
-    "mallory@example.com": ("Mallory Moss", None),
-    "olga@example.com": ("Olga Berg", "/portal/operators"),
-    "ana@example.com": ("Ana Lima", "/portal/auditors"),
+    "alice@example.com": ("Alice Park", "/engineering/payments", GroupRole.CONTRIBUTOR),
+    "bob@example.com": ("Bob Ito", "/security", GroupRole.ADMIN),
+    "sam@example.com": ("Sam Osei", "/security", GroupRole.CONTRIBUTOR),
+    "gina@example.com": ("Gina Falk", "/engineering", GroupRole.ADMIN),
+    "mallory@example.com": ("Mallory Moss", None, None),
+    "ana@example.com": ("Ana Lima", "/portal/auditors", GroupRole.READER),
 }
 RULES = """
 rules:
@@ -73,6 +74,30 @@ rules:
     permission_sets: [PowerUserAccess]
     duration: {default: 1h, max: 4h}
     approval: {required: true, quorum: 2, approvers: {groups: [/security]}}
+  - name: look-around
+    kind: group
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {subtrees: [/engineering]}
+    roles: [reader]
+    duration: {min: 1m, default: 1h, max: 8h}
+    approval: {required: false}
+  - name: help-out
+    kind: group
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {subtrees: [/engineering]}
+    roles: [reader, contributor, admin]
+    duration: {min: 1m, default: 1d, max: 7d}
+    approval: {required: true}
+  - name: stand-in-operators
+    kind: group
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {groups: [/portal/operators]}
+    roles: [contributor]
+    duration: {max: 4h}
+    approval: {required: true, approvers: {groups: [/security]}}
 """
 
 
@@ -88,6 +113,7 @@ class Story:
     sam: Actor = field(default_factory=lambda: person("sam@example.com"))
     mallory: Actor = field(default_factory=lambda: person("mallory@example.com"))
     olga: Actor = field(default_factory=lambda: person("olga@example.com", roles=frozenset({Role.OPERATOR})))
+    gina: Actor = field(default_factory=lambda: person("gina@example.com"))
     ana: Actor = field(default_factory=lambda: person("ana@example.com", roles=frozenset({Role.AUDITOR})))
     _submissions: int = 0
 
@@ -119,6 +145,27 @@ class Story:
     def ask_for_prod(self, *, seconds: int = 3600, actor: Actor | None = None) -> AccessRequest:
         """Waits for one approval from security."""
         return self.ask(account="payments-prod", permission_set="ReadOnlyAccess", seconds=seconds, ticket="CHG-20817", actor=actor)
+
+    def ask_to_join(
+        self, group: str = "/engineering", role: str = "reader", *, seconds: int = 3600, actor: Actor | None = None, submission_id: str = ""
+    ) -> AccessRequest:
+        """In ``/engineering`` and below, a reader is admitted at once and others by the group's admins."""
+        self._submissions += 1
+        return operations.submit(
+            kind="group",
+            subject_id=None,
+            target={"group": group, "role": role},
+            duration_seconds=seconds,
+            reason="Helping out",
+            ticket_id="",
+            submission_id=submission_id or f"form-{self._submissions}",
+            actor=actor or self.alice,
+            now=self.clock.now(),
+        )
+
+    def role_of(self, email: str, group: str) -> GroupRole | None:
+        """What the directory says now."""
+        return directory_queries.role_on(email=email, group_id=group, now=self.clock.now())
 
     def extend(self, request: AccessRequest, seconds: int, *, actor: Actor | None = None) -> AccessRequest:
         self._submissions += 1
@@ -204,11 +251,17 @@ def _prepare(clock: FakeClock) -> None:
 
 def _build(clock: FakeClock) -> None:
     setup = system("setup")
+    directory.found_directory(
+        admin_email="olga@example.com",
+        admin_name="Olga Berg",
+        operator_group="/portal/operators",
+        auditor_group="/portal/auditors",
+        actor=setup,
+        now=clock.now(),
+    )
     for group_id, name in GROUPS.items():
         directory.create_group(group_id=group_id, name=name, description="", actor=setup, now=clock.now())
-    for email, (name, group) in PEOPLE.items():
-        directory.create_person(email=email, name=name, actor=setup, now=clock.now())
-        if group:
-            directory.grant_membership(email=email, group_id=group, role=GroupRole.CONTRIBUTOR, actor=setup, now=clock.now())
+    for email, (name, home, role) in PEOPLE.items():
+        directory.create_person(email=email, name=name, group_id=home, role=role, actor=setup, now=clock.now())
     catalog.sync_catalog(now=clock.now(), clock=clock)
     rules.apply_rules(text=RULES, actor=setup, now=clock.now())

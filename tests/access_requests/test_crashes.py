@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import botocore.endpoint
@@ -15,6 +16,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
+from accessportal.directory import queries as directory
 from accessportal.kernel.errors import Conflict
 from tests.fixtures_story import Story
 
@@ -94,48 +96,87 @@ def tick_until(story: Story, process: Process, request_id: str, reached: Callabl
     raise AssertionError(f"still waiting: {request.work} {request.work_error}")
 
 
-def live_through(story: Story, process: Process) -> tuple[AccessRequest, AccessRequest]:
-    """Alice asks, Bob approves, she gets it, its end comes. Returns the request as granted and as it is at last."""
-    asked = survive(
-        process, lambda: story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", submission_id="form")
-    )
-    survive(process, lambda: story.approve(asked))
+@dataclass(frozen=True)
+class Life:
+    """How a request of one kind begins, and what is left of it when it is over (nothing, with whole chains)."""
+
+    ask: Callable[[Story], AccessRequest]
+    approve: Callable[[Story, AccessRequest], AccessRequest]
+    check: Callable[[Story, str], None]
+    steps: int
+
+
+def live_through(story: Story, process: Process, life: Life) -> tuple[AccessRequest, AccessRequest]:
+    """Alice asks, somebody approves, she gets it, its end comes. Returns the request as granted and as it is at last."""
+    asked = survive(process, lambda: life.ask(story))
+    survive(process, lambda: life.approve(story, asked))
     granted = tick_until(story, process, asked.request_id, lambda request: request.is_granted)
     story.clock.advance(max(0.0, (granted.expires_at - story.clock.now()).total_seconds()))
     return granted, tick_until(story, process, asked.request_id, lambda request: request.status is Status.REVOKED)
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("share", range(_SHARES))
-def test_a_crash_at_any_step_is_healed(story: Story, monkeypatch: pytest.MonkeyPatch, share: int, *, after: bool) -> None:
-    fatal = share
-    while True:
-        story.start_over()
-        process = Process(fatal=fatal, after=after)
-        with living(process, monkeypatch):
-            granted, ended = live_through(story, process)
-        where = f"killed {'after' if after else 'before'} step {fatal}: {[*process.names, '-'][min(fatal, len(process.names))]}"
-        check_end(story, granted, ended, where)
-        if not process.died:
-            # This step was never reached: every step before it has been died at.
-            assert fatal >= process.steps > 12
-            return
-        fatal += _SHARES
-
-
-def check_end(story: Story, granted: AccessRequest, ended: AccessRequest, where: str) -> None:
-    assert granted.is_granted, where
-    assert ended.status is Status.REVOKED, where
+def check_account(story: Story, where: str) -> None:
     assert story.twin.assignments() == set(), where
-    actions = [event.action for event in queries.history(request=ended)]
-    assert len(_DECISIONS & set(actions)) == sum(action in _DECISIONS for action in actions) == 1, f"{where}: {actions}"
-    assert actions.count("request.granted") == actions.count("request.revoked") == 1, f"{where}: {actions}"
-    assert audit.check_head(ended.entity, version=ended.version, audit_head=ended.audit_head) == [], where
     for state in AssignmentState:
         for assignment in assignments.list_by_state(state=state).items:
             assert (assignment.state, assignment.claims) == (AssignmentState.ABSENT, frozenset()), where
             entity = f"assignment#{assignment.assignment_id}"
             assert audit.check_head(entity, version=assignment.version, audit_head=assignment.audit_head) == [], where
+
+
+def check_group(story: Story, where: str) -> None:
+    assert directory.find_membership(email="alice@example.com", group_id="/engineering") is None, where
+    alice = directory.find_person(email="alice@example.com")
+    assert alice is not None, where
+    assert audit.check_head(alice.entity, version=alice.version, audit_head=alice.audit_head) == [], where
+    told = [event.action for event in audit.history(alice.entity, newest_first=False).items if event.scope == "/engineering"]
+    assert told == ["user.granted", "user.revoked"], where
+
+
+LIVES = {
+    "aws_account": Life(
+        ask=lambda story: story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", submission_id="form"),
+        approve=lambda story, asked: story.approve(asked),
+        check=check_account,
+        steps=12,
+    ),
+    "group": Life(
+        ask=lambda story: story.ask_to_join("/engineering", "contributor", submission_id="form"),
+        approve=lambda story, asked: story.approve(asked, actor=story.gina),
+        check=check_group,
+        steps=8,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LIVES)
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("share", range(_SHARES))
+def test_a_crash_at_any_step_is_healed(story: Story, monkeypatch: pytest.MonkeyPatch, share: int, kind: str, *, after: bool) -> None:
+    life = LIVES[kind]
+    fatal = share
+    while True:
+        story.start_over()
+        process = Process(fatal=fatal, after=after)
+        with living(process, monkeypatch):
+            granted, ended = live_through(story, process, life)
+        where = f"killed {'after' if after else 'before'} step {fatal}: {[*process.names, '-'][min(fatal, len(process.names))]}"
+        check_end(granted, ended, where)
+        life.check(story, where)
+        if not process.died:
+            # This step was never reached: every step before it has been died at.
+            assert fatal >= process.steps > life.steps
+            return
+        fatal += _SHARES
+
+
+def check_end(granted: AccessRequest, ended: AccessRequest, where: str) -> None:
+    assert granted.is_granted, where
+    assert ended.status is Status.REVOKED, where
+    actions = [event.action for event in queries.history(request=ended)]
+    assert len(_DECISIONS & set(actions)) == sum(action in _DECISIONS for action in actions) == 1, f"{where}: {actions}"
+    assert actions.count("request.granted") == actions.count("request.revoked") == 1, f"{where}: {actions}"
+    assert audit.check_head(ended.entity, version=ended.version, audit_head=ended.audit_head) == [], where
 
 
 def test_nothing_is_assigned_without_a_record(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def _require_gain(subject: Subject, group: Group, role: GroupRole) -> None:
     membership = directory.find_membership(email=subject.subject_id, group_id=group.group_id)
     permanent = membership.claim(PERMANENT) if membership else None
     if permanent is not None and permanent.role.rank >= role.rank:
-        text = (
-            f"{subject.name} is in {group.name} already, as {permanent.role.value}, without an end. Ask for a higher role or another group."
-        )
+        held = f"{subject.name} is in {group.name} already, as {permanent.role.value} and without an end."
+        remedy = "Choose another group." if permanent.role is GroupRole.ADMIN else "Ask for a higher role, or choose another group."
+        text = f"{held} {remedy}"
         raise InvalidRequest(text, code="member_already", field="group")
