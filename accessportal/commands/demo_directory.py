@@ -90,15 +90,16 @@ _ROLES = {
 
 def ensure_directory(clock: Clock) -> None:
     """The directory is founded, with Olga as admin of the root unless somebody else has that place; groups, people and roles
-    of the demo are there.
+    of the demo are there. Cognito is left to the sweep: to wait for it after each of some fifty changes would take long.
 
     :raises Unavailable: when the store did not answer.
     """
-    _ensure_founded(clock)
-    for group_id, description in GROUPS.items():
-        _ensure_group(group_id, description, clock)
-    for one in (*PEOPLE, *COLLEAGUES):
-        _ensure_person(one, clock)
+    with operations.mirroring_later():
+        _ensure_founded(clock)
+        for group_id, description in GROUPS.items():
+            _ensure_group(group_id, description, clock)
+        for one in (*PEOPLE, *COLLEAGUES):
+            _ensure_person(one, clock)
 
 
 def _ensure_founded(clock: Clock) -> None:

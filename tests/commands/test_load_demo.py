@@ -11,8 +11,11 @@ from pytest_django.fixtures import Settings
 
 from accessportal.access_requests import queries
 from accessportal.aws.clients import forget_clients
+from accessportal.commands.demo_directory import GROUPS
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
+from accessportal.directory.models import DirectoryItem
+from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import system
 from accessportal.rules import operations as rules
 from accessportal.rules import queries as rule_queries
@@ -59,13 +62,57 @@ def test_what_was_changed_afterwards_stays(bare_twin: None, clock: FakeClock) ->
     run("load_demo", *SMALL)
     setup = system("setup")
     rules.apply_rules(text="rules: []", actor=setup, now=clock.now())
-    directory.revoke_membership(email="bob@example.com", group_id="/security", actor=setup, now=clock.now())
+    directory.delete_group(group_id="/engineering/mobile", actor=setup, now=clock.now())
+    directory.grant_membership(
+        email="sam@example.com", group_id="/security/response", role=GroupRole.CONTRIBUTOR, actor=setup, now=clock.now()
+    )
+    for group_id in ("/security", "/security/response"):
+        directory.revoke_membership(email="bob@example.com", group_id=group_id, actor=setup, now=clock.now())
+    directory.grant_membership(email="mei@example.com", group_id="/", role=GroupRole.ADMIN, actor=setup, now=clock.now())
+    directory.revoke_membership(email="olga@example.com", group_id="/", actor=setup, now=clock.now())
 
     told = run("load_demo", *SMALL, "--json").json
 
     assert told["rules_loaded"] is False
     assert rule_queries.current_rules() == ()
-    assert directory_queries.groups_of(email="bob@example.com", now=START) == frozenset()
+    assert directory_queries.find_person(email="bob@example.com") is None
+    assert directory_queries.find_group(group_id="/engineering/mobile") is None
+    assert directory_queries.role_on(email="sam@example.com", group_id="/security/response", now=START) is GroupRole.CONTRIBUTOR
+    assert directory_queries.role_on(email="olga@example.com", group_id="/", now=START) is None
+
+
+def test_the_demo_is_a_small_company(bare_twin: None) -> None:
+    run("load_demo", *SMALL)
+    found = directory_queries.tree()
+
+    assert set(found.groups) == {"/", *GROUPS}
+    assert max(len(group.ancestors) for group in found.groups.values()) == 4
+    admins = {group_id: [one.key for one in directory_queries.admins_of(group_id=group_id, now=START).people] for group_id in GROUPS}
+    assert admins["/engineering/payments/ledger/reports"] == ["mei@example.com", "olga@example.com"]
+    assert admins["/finance"] == ["ines@example.com", "olga@example.com"]
+    assert directory_queries.role_on(email="alice@example.com", group_id="/engineering/payments", now=START) is GroupRole.CONTRIBUTOR
+    assert "/portal/operators" in directory_queries.groups_of(email="olga@example.com", now=START)
+    assert run("verify_audit").code == 0
+
+
+def test_data_of_the_first_version_is_taken_in(bare_twin: None) -> None:
+    """Without a root, places or admins in the groups, and with everybody in one group at most."""
+    run("load_demo", *SMALL)
+    for item in list(DirectoryItem.scan()):
+        if "G:/" in (item.pk, item.sk) or item.pk == "C:groups":
+            item.delete()
+        elif item.si_key1 == "G":
+            item.update([DirectoryItem.ancestors.remove(), DirectoryItem.tree_version.remove(), DirectoryItem.admins.remove()])
+
+    told = run("load_demo", *SMALL)
+
+    assert told.code == 0, told.problem
+    found = directory_queries.tree()
+    assert set(found.groups) == {"/", *GROUPS}
+    assert found.children["/"] == ("/contractors", "/data", "/engineering", "/finance", "/portal", "/security", "/support")
+    assert directory_queries.role_on(email="olga@example.com", group_id="/data/analytics", now=START) is GroupRole.ADMIN
+    assert run("verify_audit").code == 0
+    assert run("load_demo", *SMALL).code == 0
 
 
 def test_the_password_is_kept_or_given(bare_twin: None, client: Client, settings: Settings, tmp_path: Path) -> None:

@@ -80,13 +80,14 @@ class Command(PortalCommand):
         console.print("Stopped. Everything is kept in .portal/ for the next time.")
 
     def _prepare(self) -> DemoReport:
-        """Databases, tables, demo data and schedules are there, and a first tick is queued for the worker."""
+        """Databases, tables, demo data and schedules are there, and a first tick and sweep are queued for the worker."""
         self._say("Preparing the tables and the demo …")
         call_command("migrate", verbosity=0, interactive=False)
         ensure_all_tables(clock=SystemClock())
         report = load_demo(clock=SystemClock())
         call_command("apply_schedules", stdout=io.StringIO())
         after_commit("tick")
+        after_commit("mirror_directory")
         # The supervisor stays for hours; a connection kept open would hold the database file.
         connections.close_all()
         return report
