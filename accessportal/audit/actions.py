@@ -82,6 +82,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "user.role_changed": _spec("Role changed", *_MEMBERSHIP, "old_role"),
     "user.signed_in": _spec("Signed in", "issuer", "method"),
     "user.signed_out": _spec("Signed out", "reason"),
+    "user.identity_forgotten": _spec("Sign-in account forgotten", "issuer"),
     "sign_in.refused": _spec("Sign-in refused", "email", "reason", "issuer", "method"),
     "group.created": _spec("Group created", "group_id", "parent_id", "name", "description", "state"),
     "group.renamed": _spec("Group renamed", "group_id", "name", "old_name", "description", "old_description"),

@@ -54,6 +54,7 @@ class PersonVerb(enum.StrEnum):
     DISABLE = "disable"
     ENABLE = "enable"
     DELETE = "delete"
+    FORGET_IDENTITY = "forget the sign-in accounts of"
 
 
 _RANKS = {GroupRole.READER: 1, GroupRole.CONTRIBUTOR: 2, GroupRole.ADMIN: 3}

@@ -37,6 +37,14 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True)
+class _Down:
+    """How the issuer failed a moment ago."""
+
+    message: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class Client:
     """What the issuer knows us as."""
 
@@ -52,13 +60,13 @@ def discover(issuer: str) -> Discovery:
     """
     key = f"issuer:{issuer}"
     known = cache.get(key)
-    if isinstance(known, Unavailable):
-        raise known
+    if isinstance(known, _Down):
+        raise Unavailable(known.message, code=known.code)
     if not isinstance(known, Discovery):
         try:
             known = _read_discovery(issuer)
         except Unavailable as error:
-            cache.set(key, error, _DOWN_SECONDS)
+            cache.set(key, _Down(error.message, error.code), _DOWN_SECONDS)
             raise
         cache.set(key, known, _KEPT_SECONDS)
     return known

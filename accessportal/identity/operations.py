@@ -17,7 +17,7 @@ from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import Person
 from accessportal.identity.tokens import Proven
 from accessportal.kernel.actors import fold_email, person, system
-from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, Unavailable
 from accessportal.store.transactions import ConditionFailed, transact
 
 log = structlog.get_logger(__name__)
@@ -76,7 +76,7 @@ def record_sign_out(*, email: str, now: datetime) -> None:
     """The sign-out is told in the person's history. A store that does not answer keeps nobody signed in: it is logged."""
     try:
         directory.record_sign_out(email=email, actor=person(email), now=now)
-    except (NotAllowed, Unavailable):
+    except (NotFound, NotAllowed, Unavailable):
         log.exception("identity.sign_out_not_told", email=email)
 
 

@@ -129,7 +129,7 @@ def _email_of(claims: Mapping[str, Any]) -> str:
     if not isinstance(email, str) or "@" not in email:
         raise Refused("The sign-in service did not tell your e-mail address, and the portal knows people by that.", code="email_missing")
     # Cognito writes the word instead of the value for some people.
-    if claims.get("email_verified") not in (True, "true"):
+    if claims.get("email_verified") is not True and claims.get("email_verified") != "true":
         raise Refused(
             "The sign-in service has not verified your e-mail address, and the portal trusts only verified ones. Verify it there first.",
             code="email_unverified",

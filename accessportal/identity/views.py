@@ -33,7 +33,7 @@ _HINTS = 8
 _RETRY_AFTER_SECONDS = 10
 _ISSUER_CODES = frozenset({"issuer_unavailable", "issuer_unusable"})
 # Whose refusal it is not: the person is who they are, and the directory says no.
-_BY_DIRECTORY = frozenset({"person_unknown", "person_disabled", "person_unusable", "user_inactive", "identity_changed"})
+_BY_DIRECTORY = frozenset({"person_unknown", "person_disabled", "person_unusable", "user_inactive", "identity_differs"})
 
 
 @dataclass(frozen=True, slots=True)

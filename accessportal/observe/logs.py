@@ -19,6 +19,8 @@ _SECRET_IN_TEXT = re.compile(
     r"['\"]?\s*[=:]\s*(?:bearer\s+|basic\s+)?['\"]?)[^\s&'\",;)}\]]+",
     re.IGNORECASE,
 )
+# What the issuer sends people back with: good for one sign-in, by whoever has the rest of it.
+_ISSUERS_ANSWER = re.compile(r"(/sign-in/callback/\?)[^\s'\"]+")
 
 
 def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -28,7 +30,7 @@ def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return _SECRET_IN_TEXT.sub(rf"\1{_HIDDEN}", value)
+        return _ISSUERS_ANSWER.sub(rf"\1{_HIDDEN}", _SECRET_IN_TEXT.sub(rf"\1{_HIDDEN}", value))
     if isinstance(value, dict):
         return {name: _HIDDEN if _SECRET_NAME.search(str(name)) else _cleaned(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -13,6 +13,9 @@ from django.test import Client
 
 from tests.fixtures_story import Story
 from tests.oidc.local_issuer import LocalIssuer
+from tests.portal.conftest import signed_in
+
+__all__ = ["signed_in"]
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):

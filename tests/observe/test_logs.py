@@ -48,6 +48,7 @@ def test_no_secret_is_written_whatever_carries_it(written: io.StringIO) -> None:
     log = structlog.get_logger("accessportal.test")
     log.info("signed in", password="hunter2", headers={"Cookie": "sessionid=hunter2", "Accept": "text/html"})
     log.info("called", request="GET /metrics?token=hunter2&page=2", detail=["aws_secret_access_key = 'hunter2'"])
+    log.info("back", request="GET /sign-in/callback/?state=hunter2&code=hunter2")
     logging.getLogger("accessportal.test").warning("Authorization: Bearer hunter2 was refused")
     try:
         raise ValueError("can't connect with password=hunter2")

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 CLIENT_ID = "access-portal"
@@ -95,6 +95,7 @@ class LocalIssuer:
     def start_over(self) -> None:
         """As new, with the same address and keys."""
         self.fault, self.has_end_session = Fault.NONE, True
+        self.released.clear()
         self.auth_methods = ["client_secret_basic", "client_secret_post"]
         for kept in (self.accounts, self.claims, self.seen, self._codes):
             kept.clear()
@@ -263,12 +264,16 @@ def _json(value: dict[str, Any], *, status: int = 200) -> Response:
     return Response(json.dumps(value), status=status, content_type="application/json")
 
 
+class _Quiet(WSGIRequestHandler):
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002  # the base class names it so
+        """What is asked is in ``LocalIssuer.seen``."""
+
+
 @contextlib.contextmanager
 def running() -> Iterator[LocalIssuer]:
     """An issuer that answers at a free port of 127.0.0.1 until the end."""
     issuer = LocalIssuer()
-    server = make_server("127.0.0.1", 0, issuer, threaded=True)
-    server.log = lambda *_: None  # type: ignore[method-assign]  # what it does is in ``seen``
+    server = make_server("127.0.0.1", 0, issuer, threaded=True, request_handler=_Quiet)
     issuer.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -13,7 +13,7 @@ from accessportal.directory.operations.memberships import grant_membership, revo
 from accessportal.directory.operations.mirroring import MOST_SHARE, POOL_NAME, compare_mirror, ensure_user_pool, sweep_mirror
 from accessportal.directory.operations.moving import move_group
 from accessportal.directory.operations.people import create_person, rename_person, set_person_state
-from accessportal.directory.operations.signing import record_sign_in, record_sign_out
+from accessportal.directory.operations.signing import forget_identity, record_sign_in, record_sign_out
 
 __all__ = [
     "MOST_SHARE",
@@ -27,6 +27,7 @@ __all__ = [
     "delete_group",
     "delete_person",
     "ensure_user_pool",
+    "forget_identity",
     "found_directory",
     "grant_membership",
     "hold_membership",

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from accessportal.audit.states import Draft
 from accessportal.directory import store
-from accessportal.directory.operations.shared import held_by, settled, told_person
-from accessportal.directory.states import Person
+from accessportal.directory.operations.shared import held_by, require_people_right, settled, told_person
+from accessportal.directory.states import Person, PersonVerb
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.errors import NotAllowed
+from accessportal.kernel.errors import Conflict, NotAllowed
 
 
 def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor, now: datetime) -> Person:
@@ -51,6 +51,26 @@ def record_sign_out(*, email: str, reason: str = "", actor: Actor, now: datetime
         person, _ = held_by(email)
         _require_own(person, actor)
         return _written(person, person, Draft("user.signed_out", person.key, {"reason": reason}), actor, now)
+
+    return settled(attempt)
+
+
+def forget_identity(*, email: str, actor: Actor, now: datetime) -> Person:
+    """Whoever signs in next at this address is kept as its identity: for an address that rightly went to somebody else, and for
+    an issuer that gave everybody new accounts.
+
+    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
+    :raises NotFound: when nobody has this address.
+    :raises Conflict: when no identity is kept.
+    """
+
+    def attempt() -> Person:
+        require_people_right(PersonVerb.FORGET_IDENTITY, actor=actor, now=now)
+        person, _ = held_by(email)
+        if not person.identity:
+            raise Conflict(f"No sign-in account is kept for {person.email}.", code="identity_not_kept", present=person)
+        draft = Draft("user.identity_forgotten", person.key, {"issuer": person.identity.partition("#")[0]})
+        return _written(person, replace(person, identity=""), draft, actor, now)
 
     return settled(attempt)
 

@@ -145,7 +145,7 @@ def _person_step(change: PersonChange, *, by: str, at: datetime) -> Step:
     if after.signed_in_at and after.signed_in_at != before.signed_in_at:
         actions.append(DirectoryItem.signed_in_at.set(iso(after.signed_in_at)))
     if after.identity != before.identity:
-        actions.append(DirectoryItem.identity.set(after.identity))
+        actions.append(DirectoryItem.identity.set(after.identity) if after.identity else DirectoryItem.identity.remove())
     return Change(DirectoryItem, pk, actions, is_as_read, sk)
 
 
