@@ -1,20 +1,54 @@
-"""How requests look on a terminal and in JSON; the same for every command that shows one."""
+"""How requests look on a terminal and in JSON, and how flags say what is asked for; the same for every command."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.table import Table
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
-from accessportal.commands.base import Document, plain
+from accessportal.commands.base import BadUsage, Document, plain
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.pages import Page, every
+
+# The inputs of each kind's target, in the order in which people say them.
+TARGETS: Mapping[str, tuple[str, ...]] = {"aws_account": ("account", "permission_set"), "group": ("group", "role")}
+
+
+def add_target_arguments(parser: CommandParser) -> None:
+    """``--kind`` and the flags that say what is asked for."""
+    parser.add_argument("--kind", default="aws_account", choices=list(TARGETS), help="of access (default: aws_account)")
+    parser.add_argument("--account", metavar="ID", help="kind aws_account: the account, by 12-digit id or by name")
+    parser.add_argument("--permission-set", metavar="NAME", help="kind aws_account: the permission set")
+    parser.add_argument("--group", metavar="PATH", help="kind group: the group, like /engineering/payments")
+    parser.add_argument("--role", metavar="ROLE", help="kind group: reader, contributor or admin")
+
+
+def target_of(options: Mapping[str, Any]) -> dict[str, str]:
+    """What the flags ask for.
+
+    :raises BadUsage: when a flag of the kind is missing, or one of another kind is given.
+    """
+    kind = options["kind"]
+    for name in TARGETS[kind]:
+        if options[name] is None:
+            flags = " and ".join(map(_flag, TARGETS[kind]))
+            raise BadUsage(f"it is missing: kind {kind} needs {flags}.", flag=_flag(name), code="flag_missing")
+    for other, names in TARGETS.items():
+        for name in names:
+            if other != kind and options[name] is not None:
+                raise BadUsage(f"it belongs to kind {other}; this is kind {kind}.", flag=_flag(name), code="flag_of_other_kind")
+    return {name: str(options[name]) for name in TARGETS[kind]}
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def request_document(request: AccessRequest) -> dict[str, Any]:

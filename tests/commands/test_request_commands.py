@@ -209,3 +209,49 @@ def test_stuck_work_is_listed_with_its_error(story: Story) -> None:
     assert [one["request_id"] for one in stuck] == [asked.request_id]
     assert stuck[0]["work_error"]
     assert run("list_requests", "--stuck", "--status", "ACTIVE").problem.startswith("Error:")
+
+
+JOIN = ("--kind", "group", "--group", "/engineering", "--reason", "Helping out")
+
+
+def test_alice_asks_for_a_group(story: Story) -> None:
+    told = ask(*ALICE, *JOIN, "--role", "contributor", "--duration", "2d", "--json").json
+
+    assert (told["status"], told["kind"], told["title"]) == ("PENDING", "group", "Engineering · contributor")
+    gina = run("decide", told["request_id"], "approve", "--as", "gina@example.com", "--json").json
+    assert (gina["status"], gina["decided_by"]) == ("ACTIVE", "gina@example.com")
+    shown = run("show_request", told["request_id"])
+    assert (shown.code, "title: Engineering · contributor" in shown.lines) == (0, True)
+
+
+def test_requests_are_listed_by_kind(story: Story) -> None:
+    account = ask(*ALICE, *DEV, "--duration", "30m", "--json").json["request_id"]
+    group = ask(*ALICE, *JOIN, "--role", "reader", "--duration", "1h", "--json").json["request_id"]
+
+    for kind, expected in {"aws_account": [account], "group": [group]}.items():
+        assert [one["request_id"] for one in run("list_requests", "--kind", kind, "--json").json["requests"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag", "says"),
+    [
+        (("--kind", "group", "--role", "reader"), "--group", "kind group needs --group and --role"),
+        (("--account", "payments-dev"), "--permission-set", "kind aws_account needs --account and --permission-set"),
+        (("--kind", "group", "--group", "/engineering", "--role", "reader", "--account", "a"), "--account", "belongs to kind aws_account"),
+    ],
+)
+def test_flags_of_the_wrong_kind_are_bad_usage(story: Story, arguments: tuple[str, ...], flag: str, says: str) -> None:
+    told = ask(*ALICE, *arguments, "--duration", "1h", "--reason", "Helping out")
+
+    assert told.code == 2
+    assert told.problem.startswith(f"{flag}: ")
+    assert says in told.problem
+
+
+def test_the_explainer_answers_for_groups(story: Story) -> None:
+    told = run("explain_rule", *ALICE, "--kind", "group", "--group", "/engineering", "--role", "contributor", "--duration", "1h")
+
+    assert told.code == 0
+    assert told.lines[0].startswith("Allowed after approval: Rule help-out admits it")
+    assert "approvals needed: 1, by gina@example.com, olga@example.com" in told.lines
+    assert "look-around does not decide: contributor is not reader" in told.lines

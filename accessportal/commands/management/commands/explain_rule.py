@@ -8,6 +8,7 @@ from rich.console import Console
 
 from accessportal.access_requests import queries
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain, read_duration
+from accessportal.commands.requests import add_target_arguments, target_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 
@@ -19,17 +20,16 @@ class Command(PortalCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--account", required=True, metavar="ID", help="the account, by 12-digit id or by name")
-        parser.add_argument("--permission-set", required=True, metavar="NAME")
+        add_target_arguments(parser)
         parser.add_argument("--duration", metavar="D", help="like 30m, 8h, 2h30m or PT8H; without it, it is not judged")
         parser.add_argument("--ticket", metavar="T", help="without it, it is not judged")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         duration = read_duration(options["duration"]) if options["duration"] is not None else None
         decision, preview = queries.explain(
-            kind="aws_account",
+            kind=options["kind"],
             subject_id=self.actor(options).name,
-            target={"account": options["account"], "permission_set": options["permission_set"]},
+            target=target_of(options),
             duration_seconds=duration,
             ticket_id=options["ticket"],
             now=SystemClock().now(),

@@ -10,7 +10,7 @@ from rich.console import Console
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.commands.base import Document, Outcome, PortalCommand, read_whole_number
-from accessportal.commands.requests import first, request_document, show_requests
+from accessportal.commands.requests import TARGETS, first, request_document, show_requests
 from accessportal.kernel.actors import fold_email, system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Page
@@ -28,6 +28,7 @@ class Command(PortalCommand):
         which.add_argument("--status", type=str.upper, choices=[status.value for status in Status], metavar="S", help="by end or deadline")
         which.add_argument("--subject", metavar="EMAIL", help="a person by e-mail address, or a group by path; newest first")
         which.add_argument("--stuck", action="store_true", help="work outside that is overdue or has failed again and again")
+        parser.add_argument("--kind", choices=list(TARGETS), help="only those of this kind")
         parser.add_argument("--limit", default="200", metavar="N", help="at most so many; 0 for all (default: 200)")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
@@ -35,7 +36,7 @@ class Command(PortalCommand):
         found: list[AccessRequest] = []
         has_more = False
         for fetch in _lists(options):
-            some, more = first(limit, fetch)
+            some, more = first(limit, partial(_of_kind, options["kind"], fetch) if options["kind"] else fetch)
             found += some
             has_more = has_more or more
         return Outcome({"requests": [request_document(request) for request in found], "has_more": has_more})
@@ -57,6 +58,11 @@ def _lists(options: Mapping[str, Any]) -> list[Callable[[str | None], Page[Acces
         return [lambda cursor: queries.list_by_subject(subject_id=subject, actor=_ACTOR, now=SystemClock().now(), cursor=cursor)]
     wanted = [Status(options["status"])] if options["status"] else [Status.PENDING, Status.ACTIVE]
     return [partial(_by_status, status) for status in wanted]
+
+
+def _of_kind(kind: str, fetch: Callable[[str | None], Page[AccessRequest]], cursor: str | None) -> Page[AccessRequest]:
+    page = fetch(cursor)
+    return Page(tuple(request for request in page.items if request.kind == kind), page.next_cursor)
 
 
 def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest]:

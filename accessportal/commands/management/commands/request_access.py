@@ -8,13 +8,13 @@ from rich.console import Console
 
 from accessportal.access_requests import operations
 from accessportal.commands.base import Document, Outcome, PortalCommand, read_duration
-from accessportal.commands.requests import request_document, show_request
+from accessportal.commands.requests import add_target_arguments, request_document, show_request, target_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.ids import new_submission_id
 
 
 class Command(PortalCommand):
-    help = "Ask for a permission set in an AWS account. Prints the request, its id first."
+    help = "Ask for a permission set in an AWS account, or for membership in a group. Prints the request, its id first."
     example = (
         "request_access --as alice@example.com --account payments-dev --permission-set PowerUserAccess "
         '--duration 30m --reason "Look into the failed payout"'
@@ -23,8 +23,7 @@ class Command(PortalCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--account", required=True, metavar="ID", help="the account, by 12-digit id or by name")
-        parser.add_argument("--permission-set", required=True, metavar="NAME")
+        add_target_arguments(parser)
         parser.add_argument("--duration", required=True, metavar="D", help="like 30m, 8h, 2h30m or PT8H")
         parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the approvers and the audit log see it")
         parser.add_argument("--ticket", default="", metavar="T", help="the ticket, where the rule asks for one")
@@ -33,9 +32,9 @@ class Command(PortalCommand):
     def run(self, options: Mapping[str, Any]) -> Outcome:
         duration = read_duration(options["duration"])
         request = operations.submit(
-            kind="aws_account",
+            kind=options["kind"],
             subject_id=None,
-            target={"account": options["account"], "permission_set": options["permission_set"]},
+            target=target_of(options),
             duration_seconds=duration,
             reason=options["reason"],
             ticket_id=options["ticket"],
