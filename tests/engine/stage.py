@@ -262,14 +262,19 @@ def _add_account(world: Twin, name: str) -> None:
 
 def _build_directory(clock: JumpClock) -> None:
     setup = system("setup")
+    directory.found_directory(
+        admin_email="olga@example.com",
+        admin_name="Olga Berg",
+        operator_group="/portal/operators",
+        auditor_group="/portal/auditors",
+        actor=setup,
+        now=clock.now(),
+    )
     for group_id, name in GROUPS.items():
         directory.create_group(group_id=group_id, name=name, description="", actor=setup, now=clock.now())
-    people = [(email, name, group) for email, (name, group) in PEOPLE.items()]
-    people += [(approver.name, f"Approver {number}", "/security") for number, approver in enumerate(APPROVERS)]
-    for email, name, group in people:
-        directory.create_person(email=email, name=name, actor=setup, now=clock.now())
-        if group:
-            directory.grant_membership(email=email, group_id=group, role=GroupRole.CONTRIBUTOR, actor=setup, now=clock.now())
+    approvers = {one.name: (f"Approver {number}", "/security", GroupRole.CONTRIBUTOR) for number, one in enumerate(APPROVERS)}
+    for email, (name, group_id, role) in (PEOPLE | approvers).items():
+        directory.create_person(email=email, name=name, group_id=group_id, role=role, actor=setup, now=clock.now())
 
 
 def jobs_started(front: IdentityCenterTwin) -> list[tuple[str, str]]:
