@@ -14,7 +14,9 @@ import pytest
 from botocore.config import Config
 from moto.moto_api._internal import mock_random
 
+from accessportal.aws import cognito
 from accessportal.aws.clients import forget_clients
+from accessportal.directory import config as directory_config
 from accessportal.store.base import StoreSettings, configure, registered_models
 from accessportal.store.cursors import configure_cursors
 from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin
@@ -112,6 +114,15 @@ def tables(twin: Twin) -> None:
     configure_cursors("a-secret-for-tests-alone")
     for model in registered_models():
         model.create_table(billing_mode="PAY_PER_REQUEST")
+
+
+@pytest.fixture
+def user_pool(tables: None) -> Iterator[str]:
+    """A user pool that follows the directory, empty: its id."""
+    pool_id = cognito.create_user_pool("people")
+    directory_config.configure(directory_config.DirectorySettings(user_pool_id=pool_id))
+    yield pool_id
+    directory_config.configure(directory_config.DirectorySettings())
 
 
 @functools.cache

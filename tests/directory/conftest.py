@@ -1,10 +1,12 @@
-"""The directory's tables in moto, and an operator to fill them."""
+"""The directory's tables in moto, founded with Olga as its first admin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
+import boto3
 import pytest
 from moto import mock_aws
 
@@ -12,12 +14,17 @@ from accessportal.audit.models import AuditItem
 from accessportal.directory import operations
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import GroupRole
-from accessportal.kernel.actors import Actor, Role, person
+from accessportal.kernel.actors import Actor, person, system
 from accessportal.store.base import StoreSettings, configure
+from tests.conftest import FakeClock
+from tests.directory.world import World
+from tests.fixtures_twin import Twin
 
 NOW = datetime(2026, 3, 2, 9, 0, 0, 322_000, tzinfo=UTC)
-OLGA: Actor = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
+SETUP: Actor = system("setup")
+OLGA: Actor = person("olga@example.com")
 PREFIX = "directory-"
+SEED_TIME = "2022-08-10T23:55:20.322Z"
 
 
 @pytest.fixture
@@ -29,24 +36,44 @@ def empty_directory() -> Iterator[None]:
         yield
 
 
-def add_person(email: str) -> None:
-    operations.create_person(email=email, name=email.partition("@")[0].title(), actor=OLGA, now=NOW)
+@pytest.fixture
+def founded(empty_directory: None) -> None:
+    """The root alone, with Olga as its admin."""
+    operations.found_directory(admin_email="olga@example.com", admin_name="Olga", operator_group="", auditor_group="", actor=SETUP, now=NOW)
 
 
-def add_group(group_id: str) -> None:
-    operations.create_group(group_id=group_id, name=group_id, description="", actor=OLGA, now=NOW)
+def add_person(email: str, group_id: str | None = None, role: GroupRole | None = None) -> None:
+    name = email.partition("@")[0].title()
+    operations.create_person(email=email, name=name, group_id=group_id, role=role, actor=OLGA, now=NOW)
+
+
+def add_group(group_id: str, parent_id: str | None = None) -> None:
+    operations.create_group(group_id=group_id, name=group_id, description="", parent_id=parent_id, actor=OLGA, now=NOW)
 
 
 def join(email: str, group_id: str, role: GroupRole = GroupRole.READER) -> None:
     operations.grant_membership(email=email, group_id=group_id, role=role, actor=OLGA, now=NOW)
 
 
+def table() -> Any:
+    """As other programs see it."""
+    return boto3.resource("dynamodb", region_name="eu-central-1").Table(f"{PREFIX}AccessManagement")
+
+
 @pytest.fixture
-def directory(empty_directory: None) -> None:
-    """Alice is in ``/engineering/payments``, Bob in ``/security``, Mallory in no group; ``/eng`` is another tree."""
+def directory(founded: None) -> None:
+    """Alice is admin of ``/engineering/payments``, Bob reads ``/security``, Mallory is in no group; ``/eng`` is another tree."""
     for email in ("Alice@Example.com", "bob@example.com", "mallory@example.com"):
         add_person(email)
     for group_id in ("/engineering", "/engineering/payments", "/security", "/eng"):
         add_group(group_id)
     join("alice@example.com", "/engineering/payments", GroupRole.ADMIN)
     join("bob@example.com", "/security")
+
+
+@pytest.fixture
+def world(twin: Twin, user_pool: str, clock: FakeClock) -> World:
+    """A company that Cognito has followed."""
+    made = World(twin=twin, clock=clock, pool=user_pool)
+    made.build()
+    return made

@@ -1,0 +1,73 @@
+"""What Cognito must hold, worked out from the table's plain items, and what it holds: both read with plain boto3."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import boto3
+from boto3.dynamodb.types import TypeDeserializer
+
+from tests.fixtures_twin import REGION
+
+ROLES = ("reader", "contributor", "admin")
+
+
+@dataclass(frozen=True)
+class Image:
+    """Users with whether they are enabled, and the groups with their members."""
+
+    users: dict[str, bool]
+    groups: dict[str, frozenset[str]]
+
+
+@functools.cache
+def _client(service: str) -> Any:
+    # Kept between tests: a client holds no state of the twin, and making one costs up to 80 ms.
+    return boto3.client(service, region_name=REGION)  # type: ignore[call-overload]
+
+
+def items() -> list[dict[str, Any]]:
+    pages = _client("dynamodb").get_paginator("scan").paginate(TableName="AccessManagement", ConsistentRead=True)
+    read = TypeDeserializer().deserialize
+    return [{name: read(value) for name, value in item.items()} for page in pages for item in page["Items"]]
+
+
+def wanted(now: datetime) -> Image:
+    everything = items()
+    people = {item["pk"][2:]: item for item in everything if item["pk"] == item["sk"] and item["pk"].startswith("U:")}
+    live = [
+        item["pk"][2:] for item in everything if item["pk"] == item["sk"] and item["pk"].startswith("G:") and item["state"] == "enabled"
+    ]
+    groups: dict[str, set[str]] = {f"{group}:{role}": set() for group in live for role in ROLES}
+    for item in everything:
+        if not (item["pk"].startswith("U:") and item["sk"].startswith("G:")):
+            continue
+        claims = item.get("claims", {"permanent": {"role": item.get("role")}}).values()
+        roles = [claim["role"] for claim in claims if "ends_at" not in claim or now.timestamp() < claim["ends_at"]]
+        if roles and item["sk"][2:] in live and people[item["pk"][2:]]["state"] == "enabled":
+            groups[f"{item['sk'][2:]}:{max(roles, key=ROLES.index)}"].add(item["pk"][2:])
+    return Image(
+        users={person: item["state"] == "enabled" for person, item in people.items()},
+        groups={name: frozenset(members) for name, members in groups.items()},
+    )
+
+
+def present(pool: str) -> Image:
+    idp = _client("cognito-idp")
+    users = [user for page in idp.get_paginator("list_users").paginate(UserPoolId=pool) for user in page["Users"]]
+    names = [group["GroupName"] for page in idp.get_paginator("list_groups").paginate(UserPoolId=pool) for group in page["Groups"]]
+    members = idp.get_paginator("list_users_in_group")
+    return Image(
+        users={user["Username"]: user["Enabled"] for user in users},
+        groups={
+            name: frozenset(user["Username"] for page in members.paginate(UserPoolId=pool, GroupName=name) for user in page["Users"])
+            for name in names
+        },
+    )
+
+
+def pending() -> list[str]:
+    return sorted(item["pk"] for item in items() if item["pk"].startswith("W:"))

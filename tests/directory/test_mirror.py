@@ -1,0 +1,205 @@
+"""Cognito follows the table: after each change, after trouble, and by the sweep; nothing is said to be done before it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+import pytest
+
+from accessportal.directory import queries
+from accessportal.directory.states import GroupRole, State
+from tests.directory import mirrored
+from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
+from tests.fixtures_twin import REGION
+
+NAMES = tuple(f"{PAYMENTS}:{role}" for role in mirrored.ROLES)
+
+
+@pytest.fixture
+def idp() -> Any:
+    return boto3.client("cognito-idp", region_name=REGION)
+
+
+def test_every_operation_is_followed_at_once(world: World) -> None:
+    world.check("built")
+    for did in (
+        lambda: world.grant(MALLORY, PAYMENTS),
+        lambda: world.grant(MALLORY, PAYMENTS, GroupRole.ADMIN),
+        lambda: world.set_person(ALICE, State.DISABLED),
+        lambda: world.set_person(ALICE, State.ENABLED),
+        lambda: world.rename_person(ALICE, "Alice Archer"),
+        lambda: world.set_group(PAYMENTS, State.DISABLED),
+        lambda: world.rename_group(PAYMENTS),
+        lambda: world.move_group(PAYMENTS, "/security"),
+        lambda: world.revoke(MALLORY, PAYMENTS),
+        lambda: world.delete_person(BOB),
+        lambda: world.create_group("/sales"),
+        lambda: world.delete_group("/sales"),
+    ):
+        changed = did()
+        assert changed.mirror.is_done, changed.mirror.reason
+        world.check()
+
+
+def test_a_change_of_role_leaves_no_moment_without_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    import botocore.endpoint
+
+    seen: list[list[str]] = []
+    send = botocore.endpoint.Endpoint.make_request
+
+    def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
+        answer = send(self, operation_model, request_dict)
+        if operation_model.name in {"AdminAddUserToGroup", "AdminRemoveUserFromGroup"}:
+            monkeypatch.undo()
+            seen.append([name for name in NAMES if world.is_in(ALICE, name)])
+            monkeypatch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
+        return answer
+
+    monkeypatch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
+    assert world.grant(ALICE, PAYMENTS, GroupRole.ADMIN).mirror.is_done
+    assert seen == [[f"{PAYMENTS}:contributor", f"{PAYMENTS}:admin"], [f"{PAYMENTS}:admin"]]
+
+
+def test_a_disabled_group_loses_everybody_at_once_and_gets_them_back(world: World) -> None:
+    world.grant(BOB, PAYMENTS)
+    assert world.set_group(PAYMENTS, State.DISABLED).mirror.is_done
+    assert not set(NAMES) & set(mirrored.present(world.pool).groups)
+    world.check("disabled")
+
+    assert world.set_group(PAYMENTS, State.ENABLED).mirror.is_done
+    assert mirrored.pending() == [f"W:U:{ALICE}", f"W:U:{BOB}"], "each member is asked for before the group is made"
+    world.clock.advance(1)
+    assert world.sweep().done == 2
+    world.check("enabled")
+
+
+def test_a_member_can_join_a_group_that_cognito_has_lost(world: World, idp: Any) -> None:
+    for name in NAMES:
+        idp.delete_group(UserPoolId=world.pool, GroupName=name)
+    assert world.grant(MALLORY, PAYMENTS).mirror.is_done
+    world.clock.advance(1)
+    world.settle()
+    world.check("Alice is back too")
+
+
+def test_a_removal_is_not_said_to_be_done_before_cognito_has_it(world: World) -> None:
+    world.twin.settings.change({"cognito_outage": True})
+    changed = world.revoke(BOB, "/security")
+    assert not changed.mirror.is_done
+    assert changed.mirror.reason
+    work = queries.mirror_state_of(entity=f"person#{BOB}")
+    assert work is not None
+    assert (work.attempts, work.lease_until) == (1, None)
+    assert "Cognito" in work.error
+    assert queries.mirror_pending().items == (work,)
+    assert queries.find_person(email=BOB) is None, "the change itself stands"
+
+    world.twin.settings.change({"cognito_outage": False})
+    assert world.is_in(BOB, "/security:admin")
+    assert world.sweep().done == 0, "it is not due yet"
+    world.clock.advance(6)
+    assert world.sweep().done == 1
+    assert not world.is_in(BOB, "/security:admin")
+    world.check()
+
+
+def test_the_gap_grows_to_five_minutes(world: World) -> None:
+    world.twin.settings.change({"cognito_outage": True})
+    world.set_person(ALICE, State.DISABLED)
+    gaps = []
+    for _ in range(9):
+        work = queries.mirror_state_of(entity=f"person#{ALICE}")
+        assert work is not None
+        gaps.append((work.due_at - world.clock.now()).total_seconds())
+        world.clock.advance(gaps[-1])
+        report = world.sweep()
+    assert gaps[0] <= 5 < gaps[3] < gaps[8] <= 300
+    assert [failure.entity for failure in report.failures] == [f"person#{ALICE}"]
+    assert report.waiting == 1
+
+
+def test_a_change_starts_the_gap_anew(world: World) -> None:
+    world.twin.settings.change({"cognito_outage": True})
+    for state in (State.DISABLED, State.ENABLED) * 2:
+        world.set_person(ALICE, state)
+    work = queries.mirror_state_of(entity=f"person#{ALICE}")
+    assert work is not None
+    assert work.attempts == 1
+
+
+def test_one_failing_item_stops_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accessportal.aws import cognito
+
+    world.twin.settings.change({"cognito_outage": True})
+    world.set_person(ALICE, State.DISABLED)
+    world.set_person(BOB, State.DISABLED)
+    boto3.resource("dynamodb", region_name=REGION).Table("AccessManagement").put_item(
+        Item={"pk": "W:U:broken@example.com", "sk": "W:U:broken@example.com", "siKey1": "W", "dueAt": "never"}
+    )
+    world.twin.settings.change({"cognito_outage": False})
+    get_user = cognito.get_user
+
+    def break_for_alice(pool: str, username: str) -> Any:
+        if username == ALICE:
+            raise ZeroDivisionError("poisoned")
+        return get_user(pool, username)
+
+    monkeypatch.setattr(cognito, "get_user", break_for_alice)
+    world.clock.advance(6)
+    report = world.sweep()
+    assert report.done == 1
+    assert sorted(failure.entity for failure in report.failures) == ["W:U:broken@example.com", f"person#{ALICE}"]
+    assert mirrored.present(world.pool).users[BOB] is False
+
+
+def test_another_worker_is_left_alone_and_a_dead_one_is_followed(world: World) -> None:
+    """The lease of a worker that died is free after a minute."""
+    from accessportal.directory.store import mirror as work_store
+
+    world.twin.settings.change({"cognito_outage": True})
+    world.set_person(ALICE, State.DISABLED)
+    world.twin.settings.change({"cognito_outage": False})
+    world.clock.advance(6)
+    now = world.clock.now()
+    from datetime import timedelta
+
+    held = work_store.take(f"person#{ALICE}", now=now, until=now + timedelta(seconds=60))
+    assert held is not None
+    assert work_store.take(f"person#{ALICE}", now=now, until=now + timedelta(seconds=61)) is None
+    changed = world.rename_person(ALICE, "Alice Archer")
+    assert (changed.mirror.is_done, changed.mirror.reason) == (False, "Another worker is bringing Cognito up to date.")
+    assert world.sweep().done == 0
+
+    world.clock.advance(61)
+    assert world.sweep().done == 1
+    assert not work_store.finish(held), "the late worker can't say that it is done"
+    world.check()
+
+
+def test_a_change_during_the_convergence_is_not_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accessportal.aws import cognito
+
+    add, done = cognito.add_to_group, []
+
+    def add_and_change(pool: str, *, username: str, group: str) -> None:
+        add(pool, username=username, group=group)
+        if not done:
+            done.append(group)
+            world.revoke(MALLORY, PAYMENTS)
+
+    world.grant(MALLORY, "/engineering")
+    monkeypatch.setattr(cognito, "add_to_group", add_and_change)
+    assert world.grant(MALLORY, PAYMENTS).mirror.is_done
+    assert done == [f"{PAYMENTS}:reader"]
+    world.check()
+
+
+def test_without_a_pool_nothing_is_pending(world: World) -> None:
+    from accessportal.directory.config import DirectorySettings, configure
+
+    configure(DirectorySettings())
+    changed = world.grant(MALLORY, PAYMENTS)
+    assert (changed.mirror.is_done, changed.mirror.reason) == (True, "")
+    assert mirrored.pending() == []
+    assert world.sweep().done == 0

@@ -1,0 +1,150 @@
+"""The whole table against the whole pool: what somebody else did to either, and the brake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+import pytest
+
+from accessportal.directory import operations
+from accessportal.directory.states import Comparison, State
+from accessportal.kernel.actors import Role, person, system
+from accessportal.kernel.errors import InvalidRequest, NotAllowed, Unavailable
+from tests.directory import mirrored
+from tests.directory.world import ALICE, BOB, PAYMENTS, World
+from tests.fixtures_twin import REGION
+
+OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
+
+
+@pytest.fixture
+def idp() -> Any:
+    return boto3.client("cognito-idp", region_name=REGION)
+
+
+@pytest.fixture
+def table() -> Any:
+    return boto3.resource("dynamodb", region_name=REGION).Table("AccessManagement")
+
+
+def compare(world: World, *, apply: bool = True, most_share: float = operations.MOST_SHARE) -> Comparison:
+    return operations.compare_mirror(apply=apply, most_share=most_share, actor=OLGA, clock=world.clock)
+
+
+def test_equal_ones_have_no_difference(world: World) -> None:
+    comparison = compare(world)
+    assert (comparison.differences, comparison.mended, comparison.stopped) == ((), 0, "")
+    assert comparison.listed > 10
+
+
+def test_every_sort_of_difference_is_told_and_mended(world: World, idp: Any) -> None:
+    pool = world.pool
+    idp.admin_delete_user(UserPoolId=pool, Username=ALICE)
+    idp.admin_disable_user(UserPoolId=pool, Username=BOB)
+    idp.admin_remove_user_from_group(UserPoolId=pool, Username=BOB, GroupName="/security:admin")
+    idp.admin_add_user_to_group(UserPoolId=pool, Username=BOB, GroupName=f"{PAYMENTS}:admin")
+    idp.delete_group(UserPoolId=pool, GroupName="/engineering:reader")
+    idp.create_group(UserPoolId=pool, GroupName="/nowhere:admin")
+    idp.admin_create_user(UserPoolId=pool, Username="stranger@example.com", MessageAction="SUPPRESS")
+    world.set_person("mallory@example.com", State.DISABLED)
+    idp.admin_enable_user(UserPoolId=pool, Username="mallory@example.com")
+
+    told = {one.entity: one.differences for one in compare(world, apply=False).differences}
+    assert told == {
+        "group#/engineering": ("/engineering:reader is missing",),
+        "group#/nowhere": ("/nowhere:admin is still there",),
+        f"person#{ALICE}": ("the user is missing",),
+        f"person#{BOB}": ("not in /security:admin", f"still in {PAYMENTS}:admin", "still disabled"),
+        "person#mallory@example.com": ("still enabled",),
+        "person#stranger@example.com": ("the table does not know this user",),
+    }
+    assert mirrored.pending() == [], "a look changes nothing"
+
+    comparison = compare(world)
+    assert comparison.mended == 6
+    assert comparison.waiting == ()
+    world.clock.advance(1)
+    world.settle()
+    world.check()
+    assert compare(world).differences == ()
+
+
+def test_what_is_not_ours_is_left_alone(world: World, idp: Any) -> None:
+    """Cognito makes a group for each identity provider, and gives its users names that are no address."""
+    idp.create_group(UserPoolId=world.pool, GroupName=f"{world.pool}_Google")
+    idp.admin_create_user(UserPoolId=world.pool, Username="Google_1234", MessageAction="SUPPRESS")
+    idp.admin_add_user_to_group(UserPoolId=world.pool, Username=ALICE, GroupName=f"{world.pool}_Google")
+    assert compare(world).differences == ()
+    assert world.set_person(ALICE, State.DISABLED).mirror.is_done
+    assert world.is_in(ALICE, f"{world.pool}_Google")
+
+
+def test_a_membership_of_another_program_is_followed(world: World, table: Any) -> None:
+    """The seed's own item has no ``siKey1``: no index shows it."""
+    table.put_item(Item={"pk": f"U:{BOB}", "sk": f"G:{PAYMENTS}", "role": "reader", "createdAt": "2022-08-10T23:55:20.322Z"})
+    assert compare(world).mended == 1
+    assert world.is_in(BOB, f"{PAYMENTS}:reader")
+    world.check()
+
+
+def test_the_brake_holds_every_removal_back(world: World, idp: Any) -> None:
+    for number in range(8):
+        idp.admin_create_user(UserPoolId=world.pool, Username=f"u{number}@example.com", MessageAction="SUPPRESS")
+    idp.admin_delete_user(UserPoolId=world.pool, Username=ALICE)
+
+    comparison = compare(world, most_share=0.1)
+    assert "8 of" in comparison.stopped
+    assert comparison.mended == 1
+    users = mirrored.present(world.pool).users
+    assert {ALICE, "u7@example.com"} <= users.keys()
+
+    assert compare(world, most_share=1).stopped == ""
+    world.check()
+
+
+def test_a_lost_table_empties_no_pool(world: World, table: Any) -> None:
+    for item in mirrored.items():
+        table.delete_item(Key={"pk": item["pk"], "sk": item["sk"]})
+    before = mirrored.present(world.pool)
+    assert compare(world).stopped
+    assert mirrored.present(world.pool) == before
+
+
+def test_half_a_list_is_never_compared(world: World) -> None:
+    world.twin.settings.change({"cognito_server_error": 1.0})
+    with pytest.raises(Unavailable, match="user pool could not be read"):
+        compare(world)
+    assert mirrored.pending() == []
+
+
+def test_only_operators_may(world: World) -> None:
+    with pytest.raises(NotAllowed):
+        operations.compare_mirror(apply=False, actor=person("mallory@example.com"), clock=world.clock)
+    with pytest.raises(NotAllowed):
+        operations.ensure_user_pool(actor=person("mallory@example.com"))
+    with pytest.raises(InvalidRequest):
+        compare(world, most_share=1.5)
+    operations.configure(operations.DirectorySettings())
+    with pytest.raises(InvalidRequest, match="create_user_pool"):
+        compare(world)
+
+
+def test_a_pool_is_made_once(world: World) -> None:
+    first = operations.ensure_user_pool(name="another", actor=system("setup"))
+    again = operations.ensure_user_pool(name="another", actor=OLGA)
+    assert first.is_new
+    assert (again.pool_id, again.is_new) == (first.pool_id, False)
+    with pytest.raises(InvalidRequest):
+        operations.ensure_user_pool(name="", actor=OLGA)
+
+
+def test_a_directory_that_was_there_first_is_put_into_a_new_pool(world: World) -> None:
+    pool = operations.ensure_user_pool(name="new", actor=OLGA)
+    operations.configure(operations.DirectorySettings(user_pool_id=pool.pool_id))
+    world.pool = pool.pool_id
+    comparison = compare(world)
+    assert comparison.waiting == ()
+    world.clock.advance(1)
+    world.settle()
+    world.check()
