@@ -14,6 +14,9 @@ os.environ.update(
     PORTAL_SECURE="false",
     PORTAL_DATABASE_URL="sqlite://:memory:",
     PORTAL_ALLOWED_HOSTS="testserver,localhost,127.0.0.1",
+    # Stories jump over hours while people stay at their desks; tests/identity sets the limits that it is about.
+    PORTAL_SESSION_IDLE_MINUTES="10080",
+    PORTAL_SESSION_HOURS="168",
 )
 os.environ.pop("AWS_ENDPOINT_URL", None)
 

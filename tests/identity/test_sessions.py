@@ -23,7 +23,7 @@ LIMITS = Limits(idle=timedelta(minutes=60), absolute=timedelta(hours=12))
 
 @pytest.fixture
 def alice(signed_in: SignedIn, settings: Settings) -> Client:
-    settings.SESSION_IDLE_MINUTES, settings.SESSION_HOURS = 60, 12
+    settings.SESSION_IDLE_MINUTES, settings.SESSION_HOURS, settings.SESSION_COOKIE_AGE = 60, 12, 12 * HOUR
     return signed_in("alice")
 
 
@@ -163,7 +163,7 @@ def test_cookies_are_for_the_portal_alone(story: Story, alice: Client) -> None:
     cookie = alice.cookies["sessionid"]
 
     assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 12 * HOUR)
-    assert real_settings.SESSION_COOKIE_AGE == 12 * HOUR
+    assert real_settings.SESSION_COOKIE_AGE == real_settings.SESSION_HOURS * HOUR
 
 
 def test_a_signed_in_page_is_a_session_that_was_begun_here(story: Story, settings: Settings) -> None:
