@@ -206,6 +206,23 @@ for resource, key in (("assignments", "{assignment}"), ("rules", "{rule}")):
     ROUTES[f"console_{resource}_detail"] = [overseers(f"/admin/{resource}/{key}/")]
     ROUTES[f"console_{resource}_history"] = [overseers(f"/admin/{resource}/{key}/history/")]
     ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 403, 404, 404)]
+for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().to_url("/engineering/payments"))):
+    page = f"/admin/{resource}/{key}/"
+    ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/"), overseers(f"/admin/{resource}/?cursor=forged", 400)]
+    ROUTES[f"console_{resource}_detail"] = [overseers(page), overseers(f"/admin/{resource}/nothing/", 404)]
+    ROUTES[f"console_{resource}_history"] = [overseers(f"{page}history/"), overseers(f"{page}history/?check=1")]
+    ROUTES[f"console_{resource}_operate"] = [
+        overseers(f"{page}do/disable/", 405),
+        post(f"{page}do/disable/", 302, 403, 403, 403, 403, 200),
+        post(f"{page}do/disable/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
+        post(f"{page}do/enable/", 302, 403, 403, 403, 409, 409, confirmed="yes"),
+        post(f"{page}do/nothing/", 302, 403, 403, 403, 404, 404),
+    ]
+ROUTES["console_people"] += [overseers("/admin/people/?q=al"), overseers("/admin/people/?pattern=behind")]
+ROUTES["console_people_operate"] += [post("/admin/people/sam@example.com/do/delete/", 302, 403, 403, 403, 403, 302, confirmed="yes")]
+ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 200, 200, key="sam@example.com", confirmed="yes")]
+ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineering")]
+ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/disable/", 302, 403, 403, 403, 400, 400, key="/security")]
 # Lists without pages of their own for a row.
 for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permission-sets", "{permission_set}")):
     ROUTES[f"console_{resource}_detail"] = [readers(f"/admin/{resource}/{key}/", 404)]
