@@ -15,7 +15,7 @@ _GRANTED = frozenset({Status.ACTIVE, Status.REVOKED})
 @dataclass(frozen=True, slots=True)
 class Context:
     """``similar`` says how often the same person asked for the same thing and what came of it; ``holds`` is what they hold
-    in the same account now, ``overlaps`` that it is this very thing."""
+    in the same account or group now, ``overlaps`` that it is this very thing."""
 
     similar: str
     holds: tuple[AccessRequest, ...]
@@ -59,11 +59,19 @@ def _count(requests: Iterable[AccessRequest], statuses: frozenset[Status] | set[
 
 
 def _is_same_place(one: AccessRequest, other: AccessRequest) -> bool:
-    return one.kind == other.kind and one.account_id == other.account_id
+    return _place(one) == _place(other)
 
 
 def _is_same_thing(one: AccessRequest, other: AccessRequest) -> bool:
-    return _is_same_place(one, other) and one.permission_set == other.permission_set
+    return _is_same_place(one, other) and _what(one) == _what(other)
+
+
+def _place(request: AccessRequest) -> tuple[str, str, str]:
+    return request.kind, request.account_id, str(request.target.get("group_id", ""))
+
+
+def _what(request: AccessRequest) -> tuple[str, str]:
+    return request.permission_set, str(request.target.get("role", ""))
 
 
 def _reaches_less_than_look_back(others: Sequence[AccessRequest], now: datetime) -> bool:

@@ -16,7 +16,8 @@ from accessportal.console.context import context_of
 from accessportal.console.differences import changes_between, lines_of
 from accessportal.console.keys import KeyConverter
 from accessportal.console.telling import lines_of_data
-from accessportal.console.templatetags.console import until
+from accessportal.console.templatetags.console import limits_words, until
+from accessportal.rules.loading import read_rules
 from accessportal.rules.states import Approval, Effect, People, Rule, Targets, Ticket
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -35,7 +36,13 @@ def test_any_key_survives_the_address_as_one_segment(key: str) -> None:
 def request(request_id: str, *, status: Status, days_ago: float = 1, account: str = "1", permission_set: str = "Read") -> AccessRequest:
     asked = NOW - timedelta(days=days_ago)
     made = SimpleNamespace(
-        request_id=request_id, kind="aws_account", account_id=account, permission_set=permission_set, status=status, requested_at=asked
+        request_id=request_id,
+        kind="aws_account",
+        account_id=account,
+        permission_set=permission_set,
+        target={},
+        status=status,
+        requested_at=asked,
     )
     made.is_over = lambda now: False
     return cast(AccessRequest, made)
@@ -140,3 +147,14 @@ def test_audit_data_in_words(data: dict[str, Any], words: tuple[str, str, dateti
 )
 def test_time_until(seconds: int, words: str) -> None:
     assert until(NOW + timedelta(seconds=seconds), NOW) == words
+
+
+def test_a_rule_about_groups_is_told_in_its_own_words() -> None:
+    (rule,) = read_rules(
+        "rules: [{name: a, kind: group, effect: allow, subjects: {groups: [/engineering]}, targets: {groups: [/support],"
+        " subtrees: [/engineering]}, roles: [reader], duration: {max: 1d}, approval: {required: true}}]"
+    )
+    lines = lines_of(rule)
+    assert (lines["Where"], lines["Roles"], lines["Approval"]) == ("/engineering and below, /support", "reader", "1 of the group's admins")
+    assert "Permission sets" not in lines
+    assert limits_words(rule) == "up to 1 d, one approval from the group's admins"

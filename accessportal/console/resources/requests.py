@@ -123,17 +123,21 @@ def _retry(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> 
     return f"{queries.describe(request=after).title} is due again now."
 
 
+def _named(request: AccessRequest) -> str:
+    return request.permission_set or queries.describe(request=request).title
+
+
 def _will_approve(request: AccessRequest) -> str:
     given = len(request.approvals)
     if given + 1 < request.approval.quorum:
         return f"Records approval {given + 1} of {request.approval.quorum}; nothing is granted yet."
     length = format_duration(request.duration_seconds)
-    return f"Grants {request.permission_set or request.kind} to {request.subject_id} for {length}, starting now."
+    return f"Grants {_named(request)} to {request.subject_id} for {length}, starting now."
 
 
 def _will_end(request: AccessRequest) -> str:
     others = "Other requests that hold the same access keep it." if request.granted_at else ""
-    return f"Takes {request.permission_set or request.kind} away from {request.subject_id} now. {others}".strip()
+    return f"Takes {_named(request)} away from {request.subject_id} now. {others}".strip()
 
 
 class Requests(Resource):
