@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import EVERYBODY, Effect, People, Rule, Targets
+from accessportal.rules.states import EVERYBODY, GROUP, Effect, People, Rule, Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def lines_of(rule: Rule) -> dict[str, str]:
         "Kind": rule.kind,
         "Who": people_words(rule.subjects),
         "Where": targets_words(rule.targets),
-        "Permission sets": ", ".join(rule.permission_sets) or "every one",
+        "Roles" if rule.kind == GROUP else "Permission sets": ", ".join(rule.roles or rule.permission_sets) or "every one",
         "Description": rule.description,
     }
     if rule.effect is Effect.ALLOW:
@@ -61,9 +61,13 @@ def _terms_of(rule: Rule) -> dict[str, str]:
         "Shortest": format_duration(rule.min_duration_seconds),
         "Usual": format_duration(rule.default_duration_seconds),
         "Longest": format_duration(rule.max_duration_seconds),
-        "Approval": f"{approval.quorum} of {people_words(approval.approvers)}" if approval.required else "not needed",
+        "Approval": f"{approval.quorum} of {approvers_words(rule)}" if approval.required else "not needed",
         "Ticket": (f"must match {ticket.pattern}" if ticket.pattern else "any text") if ticket.required else "not needed",
     }
+
+
+def approvers_words(rule: Rule) -> str:
+    return "the group's admins" if rule.asks_admins else people_words(rule.approval.approvers)
 
 
 def people_words(people: People) -> str:
@@ -73,7 +77,10 @@ def people_words(people: People) -> str:
 
 
 def targets_words(targets: Targets) -> str:
-    """``/Workloads/Prod, payments-dev; env is prod or staging``; an empty place means any account (rules' own meaning)."""
+    """``/Workloads/Prod, payments-dev; env is prod or staging``; an empty place means any account (rules' own meaning).
+    Of groups, ``/engineering and below, /support``."""
+    if targets.groups or targets.subtrees:
+        return ", ".join([*(f"{top} and below" if top != EVERYBODY else "every group" for top in targets.subtrees), *targets.groups])
     place = ", ".join((*targets.ous, *targets.accounts)) or "any account"
     tags = [f"{key} is {' or '.join(values)}" for key, values in sorted(targets.tags.items())]
     return "; ".join((place, *tags))

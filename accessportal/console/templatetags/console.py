@@ -12,7 +12,7 @@ from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit.states import AuditEvent
 from accessportal.console import differences, telling
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import Approval, Effect, People, Rule, Targets
+from accessportal.rules.states import Effect, People, Rule, Targets
 
 register = template.Library()
 
@@ -88,7 +88,7 @@ def limits_words(rule: Rule) -> str:
     if rule.effect is Effect.DENY:
         return ""
     ticket = ", with a ticket" if rule.ticket.required else ""
-    return f"up to {format_duration(rule.max_duration_seconds)}{_approval_words(rule.approval)}{ticket}"
+    return f"up to {format_duration(rule.max_duration_seconds)}{_approval_words(rule)}{ticket}"
 
 
 @register.filter
@@ -96,8 +96,9 @@ def rule_lines(rule: Rule) -> list[telling.Line]:
     return [telling.Line(label, words) for label, words in differences.lines_of(rule).items()]
 
 
-def _approval_words(approval: Approval) -> str:
+def _approval_words(rule: Rule) -> str:
+    approval = rule.approval
     if not approval.required:
         return ""
     count = "one approval" if approval.quorum == 1 else f"{approval.quorum} approvals"
-    return f", {count} from {differences.people_words(approval.approvers) or 'nobody'}"
+    return f", {count} from {differences.approvers_words(rule) or 'nobody'}"

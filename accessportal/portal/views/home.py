@@ -52,10 +52,8 @@ def _current(actor: Actor, now: datetime) -> tuple[AccessRequest, ...]:
 
 def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
     names, book = Names(), queries.ApproverBook(now=now)
-    holders = Counter((one.account_id, one.permission_set) for one in current if one.status is Status.ACTIVE)
-    rows = [
-        open_row(one, actor=actor, names=names, book=book, siblings=holders[one.account_id, one.permission_set], now=now) for one in current
-    ]
+    holders = Counter(map(_target, (one for one in current if one.status is Status.ACTIVE)))
+    rows = [open_row(one, actor=actor, names=names, book=book, siblings=holders[_target(one)], now=now) for one in current]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
         "active": [row for row in rows if row.request.status is Status.ACTIVE],
@@ -64,6 +62,11 @@ def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: date
         "look_seconds": min([*looks, _CALM_SECONDS]),
         "now": now,
     }
+
+
+def _target(request: AccessRequest) -> tuple[str, str, str]:
+    """What two requests have in common when they hold the same thing: an account and a permission set, or a group."""
+    return request.kind, request.scope, request.permission_set
 
 
 def _mark(current: Iterable[AccessRequest], now: datetime) -> str:
