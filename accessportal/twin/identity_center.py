@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accessportal.kernel.clock import Clock
+from accessportal.twin.cognito import CognitoFaults
 from accessportal.twin.facts import Facts
 from accessportal.twin.protocol import Answer, LostAnswerError, TwinError, json_answer, parse
 from accessportal.twin.settings import TwinSettings
@@ -60,6 +61,8 @@ class Job:
 class IdentityCenterTwin:
     """Assignments and their jobs. ``answer`` is the one way in; ``assignments`` is what is true at the moment, without a call.
 
+    ``cognito`` are the faults of the other service that has any.
+
     ``on_job`` is told of each job before its caller gets the answer (the journal); ``restore`` is the way back.
     """
 
@@ -71,6 +74,7 @@ class IdentityCenterTwin:
         # One lock for the front and everything that it passes on to: moto is not thread-safe.
         self.lock = threading.RLock()
         self._random = random.Random(settings.seed)
+        self.cognito = CognitoFaults(settings)
         self._jobs: dict[str, Job] = {}
         self._open: dict[str, Job] = {}
         self._assignments: set[AssignmentKey] = set()
@@ -133,6 +137,7 @@ class IdentityCenterTwin:
         """Start the random source anew from ``settings.seed``."""
         with self.lock:
             self._random.seed(self.settings.seed)
+            self.cognito.reseed()
 
     def _now(self) -> float:
         return self.clock.now().timestamp()

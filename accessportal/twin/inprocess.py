@@ -13,7 +13,6 @@ from moto.core.models import botocore_stubber
 
 from accessportal.kernel.clock import Clock
 from accessportal.twin.cognito import TARGET_PREFIX as COGNITO_PREFIX
-from accessportal.twin.cognito import CognitoFaults
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import IdentityCenterTwin
 from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError
@@ -30,7 +29,6 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
     """
     repair_moto()
     front = IdentityCenterTwin(clock=clock, settings=settings, facts=MotoFacts())
-    cognito = CognitoFaults(settings)
     moto_answer = botocore_stubber.process_request
 
     def process_request(request: AWSPreparedRequest) -> Any:
@@ -44,7 +42,7 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
                 if target.startswith(TARGET_PREFIX):
                     return front.answer(operation, _body(request), lambda: Answer(*forward()))
                 if target.startswith(COGNITO_PREFIX):
-                    return cognito.answer(operation, lambda: Answer(*forward()))
+                    return front.cognito.answer(operation, lambda: Answer(*forward()))
                 return forward()
             except LostAnswerError as lost:
                 raise ConnectionClosedError(endpoint_url=request.url) from lost

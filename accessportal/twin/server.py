@@ -26,7 +26,6 @@ from waitress.server import create_server
 
 from accessportal.kernel.clock import Clock, SystemClock
 from accessportal.twin.cognito import TARGET_PREFIX as COGNITO_PREFIX
-from accessportal.twin.cognito import CognitoFaults
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin, Job
 from accessportal.twin.journal import Journal
@@ -58,7 +57,6 @@ class TwinApplication:
         self._replayed = 0
         self._compacted = False
         self.front = IdentityCenterTwin(clock=clock, settings=settings, facts=MotoFacts(), on_job=self._keep_job)
-        self.cognito = CognitoFaults(settings)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         call = Call.from_environ(environ)
@@ -82,7 +80,7 @@ class TwinApplication:
             if call.target.startswith(TARGET_PREFIX):
                 return self.front.answer(call.operation, call.body, lambda: self._moto_answer(call))
             if call.target.startswith(COGNITO_PREFIX):
-                return self.cognito.answer(call.operation, lambda: self._moto_answer(call))
+                return self.front.cognito.answer(call.operation, lambda: self._moto_answer(call))
             return self._moto_answer(call)
 
     def _moto_answer(self, call: Call) -> Answer:
@@ -118,7 +116,6 @@ class TwinApplication:
                 return json_answer({"error": str(error)}, status=400)
             if "seed" in values:
                 self.front.reseed()
-                self.cognito.reseed()
         return json_answer(self.front.settings.as_dict())
 
     # The journal

@@ -1,4 +1,4 @@
-"""What Cognito must hold, worked out from the table's plain items, and what it holds: both read with plain boto3."""
+"""What Cognito must hold, worked out from the table's plain items, and what it holds, as moto itself has it (faults are for clients)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import boto3
 from boto3.dynamodb.types import TypeDeserializer
+from moto.cognitoidp.models import cognitoidp_backends
+from moto.core import DEFAULT_ACCOUNT_ID
 
 from tests.fixtures_twin import REGION
 
@@ -56,16 +58,10 @@ def wanted(now: datetime) -> Image:
 
 
 def present(pool: str) -> Image:
-    idp = _client("cognito-idp")
-    users = [user for page in idp.get_paginator("list_users").paginate(UserPoolId=pool) for user in page["Users"]]
-    names = [group["GroupName"] for page in idp.get_paginator("list_groups").paginate(UserPoolId=pool) for group in page["Groups"]]
-    members = idp.get_paginator("list_users_in_group")
+    found = cognitoidp_backends[DEFAULT_ACCOUNT_ID][REGION].user_pools[pool]
     return Image(
-        users={user["Username"]: user["Enabled"] for user in users},
-        groups={
-            name: frozenset(user["Username"] for page in members.paginate(UserPoolId=pool, GroupName=name) for user in page["Users"])
-            for name in names
-        },
+        users={name: user.enabled for name, user in found.users.items()},
+        groups={name: frozenset(user.username for user in group.users) for name, group in found.groups.items()},
     )
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import boto3
+import botocore.endpoint
 import pytest
 
+from accessportal.aws import cognito
 from accessportal.directory import queries
+from accessportal.directory.config import DirectorySettings, configure
 from accessportal.directory.states import GroupRole, State
+from accessportal.directory.store import mirror as work_store
 from tests.directory import mirrored
 from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
 from tests.fixtures_twin import REGION
@@ -43,17 +48,13 @@ def test_every_operation_is_followed_at_once(world: World) -> None:
 
 
 def test_a_change_of_role_leaves_no_moment_without_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    import botocore.endpoint
-
     seen: list[list[str]] = []
-    send = botocore.endpoint.Endpoint.make_request
+    send: Any = botocore.endpoint.Endpoint.make_request
 
     def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
         answer = send(self, operation_model, request_dict)
         if operation_model.name in {"AdminAddUserToGroup", "AdminRemoveUserFromGroup"}:
-            monkeypatch.undo()
             seen.append([name for name in NAMES if world.is_in(ALICE, name)])
-            monkeypatch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
         return answer
 
     monkeypatch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
@@ -129,8 +130,6 @@ def test_a_change_starts_the_gap_anew(world: World) -> None:
 
 
 def test_one_failing_item_stops_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accessportal.aws import cognito
-
     world.twin.settings.change({"cognito_outage": True})
     world.set_person(ALICE, State.DISABLED)
     world.set_person(BOB, State.DISABLED)
@@ -155,15 +154,11 @@ def test_one_failing_item_stops_nobody(world: World, monkeypatch: pytest.MonkeyP
 
 def test_another_worker_is_left_alone_and_a_dead_one_is_followed(world: World) -> None:
     """The lease of a worker that died is free after a minute."""
-    from accessportal.directory.store import mirror as work_store
-
     world.twin.settings.change({"cognito_outage": True})
     world.set_person(ALICE, State.DISABLED)
     world.twin.settings.change({"cognito_outage": False})
     world.clock.advance(6)
     now = world.clock.now()
-    from datetime import timedelta
-
     held = work_store.take(f"person#{ALICE}", now=now, until=now + timedelta(seconds=60))
     assert held is not None
     assert work_store.take(f"person#{ALICE}", now=now, until=now + timedelta(seconds=61)) is None
@@ -178,9 +173,8 @@ def test_another_worker_is_left_alone_and_a_dead_one_is_followed(world: World) -
 
 
 def test_a_change_during_the_convergence_is_not_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accessportal.aws import cognito
-
-    add, done = cognito.add_to_group, []
+    add = cognito.add_to_group
+    done: list[str] = []
 
     def add_and_change(pool: str, *, username: str, group: str) -> None:
         add(pool, username=username, group=group)
@@ -196,8 +190,6 @@ def test_a_change_during_the_convergence_is_not_lost(world: World, monkeypatch: 
 
 
 def test_without_a_pool_nothing_is_pending(world: World) -> None:
-    from accessportal.directory.config import DirectorySettings, configure
-
     configure(DirectorySettings())
     changed = world.grant(MALLORY, PAYMENTS)
     assert (changed.mirror.is_done, changed.mirror.reason) == (True, "")
