@@ -16,8 +16,12 @@ from django.urls import reverse
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.audit import queries as audit
+from accessportal.audit.operations import prepare_event, publish_outbox
+from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.clock import SystemClock
+from accessportal.store.transactions import transact
 from benchmarks.filling import busy_person
 from benchmarks.meter import metered
 
@@ -45,6 +49,7 @@ def measure_all(*, accounts: list[str]) -> Iterator[tuple[str, Measured]]:
         yield name, _measured([read] * _TIMES)
     yield from _life(itertools.cycle(accounts))
     yield from _whole_pages(itertools.cycle(accounts))
+    yield from _publishing()
 
 
 def _pages(account: str) -> dict[str, Callable[[], object]]:
@@ -113,6 +118,28 @@ def _whole_pages(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
         verb(request_id=request.request_id, actor=BUSY, now=CLOCK.now())
     for request in held:
         _carry_out(request)
+
+
+def _publishing() -> Iterator[tuple[str, Measured]]:
+    """Everything that waits is out of the way first; then ten entities with a backlog, the same at each size of the table."""
+    _publish()
+    for entity in (f"request#published-{number}" for number in range(10)):
+        newest = audit.history(entity, limit=1).items
+        last, head = (newest[0].sequence, newest[0].hash) if newest else (0, "")
+        for sequence in range(last + 1, last + 1 + 10 * _TIMES):
+            draft = Draft("request.denied", BUSY.name, {"reason": "Use staging", "status": Status.DENIED.value})
+            event = prepare_event(draft, entity=entity, sequence=sequence, prev_hash=head, actor=BOB, now=CLOCK.now())
+            transact([event.step])
+            head = event.head
+    yield "publish 100 events", _measured([partial(_publish, limit=100)] * _TIMES)
+    _publish()
+    yield "publish with nothing to do", _measured([_publish] * _TIMES)
+
+
+def _publish(*, limit: int | None = None) -> None:
+    report = publish_outbox(send=lambda batch: [None] * len(batch), limit=limit, limit_seconds=600, actor=OLGA, clock=CLOCK)
+    assert report.is_ok, report
+    assert limit in (None, report.published), report
 
 
 def _client_of(actor: Actor) -> Client:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 from django.test import Client
+from django.urls import reverse
 from pydantic import ValidationError
 from pytest_django.fixtures import Settings
 
@@ -13,6 +16,7 @@ from accessportal.aws.errors import Refused
 from accessportal.aws.sns import Message
 from accessportal.commands.management.commands import publish_events as command
 from accessportal.conf import Conf
+from accessportal.identity.operations import ensure_demo_user
 from accessportal.jobs import tasks
 from accessportal.observe import heartbeats
 from tests.audit.conftest import TICK, Topic
@@ -115,3 +119,14 @@ def test_a_topic_is_set_by_its_arn(arn: str) -> None:
 def test_anything_else_is_refused_at_the_start(arn: str) -> None:
     with pytest.raises(ValidationError, match="events_topic_arn"):
         Conf(events_topic_arn=arn)
+
+
+def test_the_admin_pages_say_whether_an_event_has_left(story: Story, topic: Topic, client: Client) -> None:
+    client.force_login(ensure_demo_user(email="olga@example.com", name="Olga Olsen", password="a-password-for-tests"))
+    asked = story.ask()
+    address = f"{reverse('admin:console_audit')}?{urlencode({'pattern': 'entity', 'q': asked.entity})}"
+    assert "<dt>Published</dt><dd>not yet</dd>" in client.get(address).content.decode()
+
+    publish_outbox(send=topic.send, actor=TICK, clock=story.clock)
+
+    assert "<dt>Published</dt><dd>yes</dd>" in client.get(address).content.decode()
