@@ -9,7 +9,8 @@ import pytest
 from boto3.dynamodb.conditions import Key
 
 from accessportal.directory import operations
-from tests.directory.conftest import NOW, OLGA, PREFIX
+from accessportal.directory.states import GroupRole
+from tests.directory.conftest import NOW, OLGA, PREFIX, add_group, add_person, join, table
 
 pytestmark = pytest.mark.usefixtures("directory")
 
@@ -17,12 +18,8 @@ AT = "2026-03-02T09:00:00.322Z"
 BY = "olga@example.com"
 
 
-def _table() -> Any:
-    return boto3.resource("dynamodb", region_name="eu-central-1").Table(f"{PREFIX}AccessManagement")
-
-
 def _item(pk: str, sk: str) -> dict[str, Any]:
-    item: dict[str, Any] = _table().get_item(Key={"pk": pk, "sk": sk}, ConsistentRead=True)["Item"]
+    item: dict[str, Any] = table().get_item(Key={"pk": pk, "sk": sk}, ConsistentRead=True)["Item"]
     return item
 
 
@@ -65,6 +62,7 @@ def test_a_membership() -> None:
         "sk": "G:/engineering/payments",
         "siKey1": "M:/engineering/payments",
         "role": "admin",
+        "claims": {"permanent": {"role": "admin", "given_at": 1772442000, "given_by": BY}},
         "createdAt": AT,
         "createdBy": BY,
     }
@@ -85,32 +83,75 @@ def test_a_group() -> None:
         "updatedBy": BY,
         "memberCount": 1,
         "childCount": 0,
+        "ancestors": ["/", "/engineering"],
+        "treeVersion": 0,
+        "admins": {"alice@example.com"},
     }
 
 
-def test_child_groups_by_the_seeds_two_steps() -> None:
-    operations.create_group(group_id="/engineering/web", name="Web", description="", actor=OLGA, now=NOW)
-    found = _table().query(IndexName="siKey1-pk-index", KeyConditionExpression=Key("siKey1").eq("GH") & Key("pk").eq("G:/engineering"))[
+def test_a_branch() -> None:
+    assert _item("G:/engineering", "G:/engineering/payments") == {
+        "pk": "G:/engineering",
+        "sk": "G:/engineering/payments",
+        "siKey1": "GH",
+        "createdAt": AT,
+        "createdBy": BY,
+    }
+
+
+def _children(group_id: str) -> list[str]:
+    """The seed's "List child groups": its query of the index, then its batch get of the groups."""
+    found = table().query(IndexName="siKey1-pk-index", KeyConditionExpression=Key("siKey1").eq("GH") & Key("pk").eq(f"G:{group_id}"))[
         "Items"
     ]
-    children = sorted(item["sk"] for item in found)
-    assert children == ["G:/engineering/payments", "G:/engineering/web"]
-    assert [_item(child, child)["id"] for child in children] == ["/engineering/payments", "/engineering/web"]
+    if not found:
+        return []
+    keys = [{"pk": item["sk"], "sk": item["sk"]} for item in found]
+    name = f"{PREFIX}AccessManagement"
+    answer = boto3.resource("dynamodb", region_name="eu-central-1").batch_get_item(RequestItems={name: {"Keys": keys}})
+    return sorted(str(item["id"]) for item in answer["Responses"][name])
 
 
-@pytest.mark.parametrize(("kind", "count"), [("U", 3), ("G", 4), ("GH", 1)])
+def test_child_groups_by_the_seeds_two_steps() -> None:
+    add_group("/engineering/web")
+    assert _children("/engineering") == ["/engineering/payments", "/engineering/web"]
+    assert _children("/") == ["/eng", "/engineering", "/security"]
+    operations.move_group(group_id="/engineering", parent_id="/security", actor=OLGA, now=NOW)
+    assert _children("/security") == ["/engineering"]
+    assert _children("/engineering") == ["/engineering/payments", "/engineering/web"]
+
+
+def test_a_role_changed_and_revoked() -> None:
+    key = ("U:bob@example.com", "G:/security")
+    join("bob@example.com", "/security", GroupRole.CONTRIBUTOR)
+    assert _item(*key)["role"] == "contributor"
+    join("bob@example.com", "/eng")
+    operations.revoke_membership(email="bob@example.com", group_id="/security", actor=OLGA, now=NOW)
+    assert "Item" not in table().get_item(Key={"pk": key[0], "sk": key[1]})
+    operations.revoke_membership(email="bob@example.com", group_id="/eng", actor=OLGA, now=NOW)
+    assert table().query(KeyConditionExpression=Key("pk").eq("U:bob@example.com"))["Items"] == []
+
+
+def test_the_members_of_a_group() -> None:
+    add_person("carol@example.com", "/security", GroupRole.READER)
+    found = table().query(IndexName="siKey1-pk-index", KeyConditionExpression=Key("siKey1").eq("M:/security"))["Items"]
+    assert [item["pk"] for item in found] == ["U:bob@example.com", "U:carol@example.com"]
+
+
+@pytest.mark.parametrize(("kind", "count"), [("U", 4), ("G", 5), ("GH", 4)])
 def test_every_item_of_a_kind(kind: str, count: int) -> None:
-    assert len(_table().query(IndexName="siKey1-pk-index", KeyConditionExpression=Key("siKey1").eq(kind))["Items"]) == count
+    assert len(table().query(IndexName="siKey1-pk-index", KeyConditionExpression=Key("siKey1").eq(kind))["Items"]) == count
 
 
 def test_the_groups_of_a_user() -> None:
-    found = _table().query(KeyConditionExpression=Key("pk").eq("U:bob@example.com") & Key("sk").begins_with("G:"))["Items"]
+    found = table().query(KeyConditionExpression=Key("pk").eq("U:bob@example.com") & Key("sk").begins_with("G:"))["Items"]
     assert [item["sk"] for item in found] == ["G:/security"]
 
 
 def test_a_deleted_group_leaves_nothing_behind() -> None:
     operations.revoke_membership(email="alice@example.com", group_id="/engineering/payments", actor=OLGA, now=NOW)
     operations.delete_group(group_id="/engineering/payments", actor=OLGA, now=NOW)
-    left = [item for item in _table().scan()["Items"] if "/engineering/payments" in item["pk"] + item["sk"]]
+    left = [item for item in table().scan()["Items"] if "/engineering/payments" in item["pk"] + item["sk"]]
     assert left == []
     assert _item("G:/engineering", "G:/engineering")["childCount"] == 0
+    assert _item("C:groups", "C:groups")["groupCount"] == 4

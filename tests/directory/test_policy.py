@@ -1,13 +1,16 @@
-"""What an address and a path look like, and which groups count."""
+"""What an address and a path look like, which groups and roles count, and who may do what."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 import pytest
 
 from accessportal.directory import policy
-from accessportal.directory.states import Group, GroupRole, Membership, State
-from accessportal.kernel.actors import Role, person, system
+from accessportal.directory.states import PERMANENT, Claim, Group, GroupRole, GroupVerb, Membership, PersonVerb, State
+from accessportal.kernel.actors import Actor, Role, person, system
 from accessportal.kernel.errors import InvalidRequest
+from tests.directory.conftest import NOW
 
 
 @pytest.mark.parametrize("email", ["alice@example.com", "A.B+c@Sub.Example.co", "o'neil@example.com", "a@b.c"])
@@ -48,7 +51,7 @@ def test_paths_are_accepted(group_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "group_id", ["", "/", "eng", "/eng/", "//eng", "/Eng", "/eng pay", "/eng/../security", "/.", "/é", "/a\n", "/a" * 129]
+    "group_id", ["", "/", "eng", "/eng/", "//eng", "/Eng", "/eng pay", "/eng/../security", "/.", "/é", "/a\n", "/a" * 59]
 )
 def test_what_is_no_path_is_refused(group_id: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
@@ -70,19 +73,42 @@ def test_what_is_no_description_is_refused(description: str) -> None:
     assert refused.value.field == "description"
 
 
-def test_the_tree_is_in_the_path() -> None:
-    assert policy.with_ancestors("/a/b/c") == ("/a", "/a/b", "/a/b/c")
-    assert policy.parent_of("/a/b") == "/a"
-    assert policy.parent_of("/a") is None
-    assert policy.is_below("/eng/a", "/eng")
-    assert not policy.is_below("/engineering", "/eng")
-    assert not policy.is_below("/eng", "/eng")
+def test_what_earlier_versions_took_is_still_found() -> None:
+    long_path, long_address = "/a" * 100, "a" * 60 + "@" + "b" * 60 + ".example.com"
+    assert policy.is_group_id(long_path)
+    assert policy.key_of(long_address) == long_address
+    with pytest.raises(InvalidRequest):
+        policy.clean_group_id(long_path)
+    with pytest.raises(InvalidRequest, match="128"):
+        policy.clean_email(long_address)
+
+
+def test_where_a_path_puts_a_group() -> None:
+    assert policy.path_ancestors("/a/b/c") == ("/", "/a", "/a/b")
+    assert policy.path_ancestors("/a") == ("/",)
+    assert policy.path_ancestors("/") == ()
+
+
+def _group(group_id: str, *ancestors: str, state: State = State.ENABLED) -> Group:
+    return Group(group_id, group_id, "", state, ancestors=ancestors or policy.path_ancestors(group_id))
+
+
+def _membership(group_id: str, *claims: Claim) -> Membership:
+    return Membership("alice@example.com", group_id, claims or (_claim(GroupRole.READER),), created_at=NOW)
+
+
+def _claim(role: GroupRole, *, minutes: int | None = None) -> Claim:
+    """``minutes`` from now it ends."""
+    if minutes is None:
+        return Claim(PERMANENT, role)
+    return Claim(f"request-{minutes}", role, ends_at=NOW + timedelta(minutes=minutes))
 
 
 @pytest.mark.parametrize(
     ("member_of", "enabled", "disabled", "counted"),
     [
         (["/a/b"], ["/a", "/a/b"], [], {"/a", "/a/b"}),
+        (["/a/b"], ["/", "/a", "/a/b"], [], {"/", "/a", "/a/b"}),
         (["/a/b"], ["/a"], ["/a/b"], set()),
         (["/a/b"], ["/a"], [], set()),
         (["/a/b/c"], ["/a", "/a/b/c"], ["/a/b"], {"/a", "/a/b/c"}),
@@ -92,13 +118,133 @@ def test_the_tree_is_in_the_path() -> None:
     ],
 )
 def test_which_groups_count(member_of: list[str], enabled: list[str], disabled: list[str], counted: set[str]) -> None:
-    groups = {one: Group(one, one, "", State.ENABLED) for one in enabled} | {one: Group(one, one, "", State.DISABLED) for one in disabled}
-    memberships = [Membership("alice@example.com", one, GroupRole.READER) for one in member_of]
-    assert policy.counted_groups(memberships, groups) == counted
+    groups = {one: _group(one) for one in enabled} | {one: _group(one, state=State.DISABLED) for one in disabled}
+    assert policy.counted_groups([_membership(one) for one in member_of], groups=groups, now=NOW) == counted
 
 
-def test_only_operators_and_the_portal_keep_the_directory() -> None:
-    assert policy.may_manage(system("load_demo")).allowed
-    assert policy.may_manage(person("olga@example.com", roles=frozenset({Role.OPERATOR}))).allowed
-    assert not policy.may_manage(person("ana@example.com", roles=frozenset({Role.AUDITOR}))).allowed
-    assert not policy.may_manage(person("mallory@example.com")).allowed
+def test_a_moved_group_counts_where_it_stands() -> None:
+    groups = {one.group_id: one for one in (_group("/a"), _group("/c"), _group("/a/b", "/", "/c"))}
+    assert policy.counted_groups([_membership("/a/b")], groups=groups, now=NOW) == {"/a/b", "/c"}
+
+
+@pytest.mark.parametrize(
+    ("claims", "now_role", "later_role", "ends_in"),
+    [
+        ([_claim(GroupRole.READER)], GroupRole.READER, GroupRole.READER, None),
+        ([_claim(GroupRole.ADMIN, minutes=10)], GroupRole.ADMIN, None, 10),
+        ([_claim(GroupRole.READER), _claim(GroupRole.ADMIN, minutes=10)], GroupRole.ADMIN, GroupRole.READER, 10),
+        ([_claim(GroupRole.READER, minutes=90), _claim(GroupRole.ADMIN, minutes=10)], GroupRole.ADMIN, GroupRole.READER, 10),
+        ([_claim(GroupRole.ADMIN, minutes=5), _claim(GroupRole.ADMIN, minutes=10)], GroupRole.ADMIN, None, 10),
+        ([_claim(GroupRole.ADMIN), _claim(GroupRole.READER, minutes=10)], GroupRole.ADMIN, GroupRole.ADMIN, None),
+        ([_claim(GroupRole.ADMIN, minutes=0)], None, None, None),
+    ],
+)
+def test_a_membership_gives_the_highest_of_its_claims_until_they_end(
+    claims: list[Claim], now_role: GroupRole | None, later_role: GroupRole | None, ends_in: int | None
+) -> None:
+    memberships, groups = [_membership("/a", *claims)], {"/a": _group("/a")}
+
+    def role(minutes: int) -> GroupRole | None:
+        return policy.role_at(memberships, groups=groups, group=_group("/a/b"), now=NOW + timedelta(minutes=minutes))
+
+    assert (role(0), role(10)) == (now_role, later_role)
+    effective = policy.effective_roles(memberships, groups=groups, now=NOW)
+    assert [one.ends_at for one in effective] == ([] if now_role is None else [ends_in and NOW + timedelta(minutes=ends_in)])
+
+
+@pytest.mark.parametrize(
+    ("on", "role"),
+    [("/", None), ("/a", GroupRole.READER), ("/a/b", GroupRole.ADMIN), ("/a/b/c", GroupRole.ADMIN), ("/ab", None)],
+)
+def test_roles_reach_downward(on: str, role: GroupRole | None) -> None:
+    memberships = [_membership("/a"), _membership("/a/b", _claim(GroupRole.ADMIN))]
+    groups = {one: _group(one) for one in ("/", "/a", "/a/b", "/a/b/c", "/ab")}
+    assert policy.role_at(memberships, groups=groups, group=groups[on], now=NOW) is role
+
+
+def test_a_disabled_group_gives_nothing_but_is_reached_from_above() -> None:
+    groups = {"/a": _group("/a"), "/a/b": _group("/a/b", state=State.DISABLED), "/a/b/c": _group("/a/b/c")}
+    own = [_membership("/a/b", _claim(GroupRole.ADMIN))]
+    assert policy.role_at(own, groups=groups, group=groups["/a/b/c"], now=NOW) is None
+    assert policy.role_at([_membership("/a", _claim(GroupRole.ADMIN))], groups=groups, group=groups["/a/b"], now=NOW) is GroupRole.ADMIN
+
+
+PORTAL = system("load_demo")
+OPERATOR = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
+AUDITOR = person("ana@example.com", roles=frozenset({Role.AUDITOR}))
+ALICE = person("alice@example.com")
+CHANGES = [verb for verb in GroupVerb if verb not in {GroupVerb.SEE_MEMBERS, GroupVerb.MOVE}]
+
+
+@pytest.mark.parametrize("verb", CHANGES)
+@pytest.mark.parametrize(
+    ("actor", "role", "allowed"),
+    [
+        (PORTAL, None, True),
+        (ALICE, GroupRole.ADMIN, True),
+        (ALICE, GroupRole.CONTRIBUTOR, False),
+        (ALICE, GroupRole.READER, False),
+        (ALICE, None, False),
+        (OPERATOR, None, False),
+        (AUDITOR, None, False),
+    ],
+)
+def test_only_admins_change_a_group(verb: GroupVerb, actor: Actor, role: GroupRole | None, *, allowed: bool) -> None:
+    decision = policy.may_with_group(verb, group=_group("/a"), role=role, actor=actor)
+    assert decision.allowed is allowed
+    assert decision.reason
+
+
+@pytest.mark.parametrize(
+    ("actor", "role", "allowed"),
+    [
+        (PORTAL, None, True),
+        (OPERATOR, None, True),
+        (AUDITOR, None, True),
+        (ALICE, GroupRole.READER, True),
+        (ALICE, None, False),
+    ],
+)
+def test_whoever_has_a_role_sees_the_members(actor: Actor, role: GroupRole | None, *, allowed: bool) -> None:
+    assert policy.may_with_group(GroupVerb.SEE_MEMBERS, group=_group("/a"), role=role, actor=actor).allowed is allowed
+
+
+@pytest.mark.parametrize("verb", [GroupVerb.DISABLE, GroupVerb.ENABLE, GroupVerb.DELETE])
+def test_the_root_stays(verb: GroupVerb) -> None:
+    assert not policy.may_with_group(verb, group=_group("/"), role=GroupRole.ADMIN, actor=PORTAL).allowed
+    assert not policy.may_move(_group("/"), parents=["/a"], roles={"/a": GroupRole.ADMIN}, actor=PORTAL).allowed
+
+
+@pytest.mark.parametrize(
+    ("roles", "allowed"),
+    [
+        ({"/a": GroupRole.ADMIN, "/b": GroupRole.ADMIN}, True),
+        ({"/a": GroupRole.ADMIN}, False),
+        ({"/b": GroupRole.ADMIN}, False),
+        ({"/a": GroupRole.ADMIN, "/b": GroupRole.CONTRIBUTOR}, False),
+    ],
+)
+def test_moving_needs_both_parents(roles: dict[str, GroupRole], *, allowed: bool) -> None:
+    assert policy.may_move(_group("/a/x"), parents=["/a", "/b"], roles=roles, actor=ALICE).allowed is allowed
+
+
+@pytest.mark.parametrize("verb", PersonVerb)
+@pytest.mark.parametrize(
+    ("actor", "root_role", "allowed"),
+    [
+        (PORTAL, None, True),
+        (ALICE, GroupRole.ADMIN, True),
+        (ALICE, GroupRole.CONTRIBUTOR, False),
+        (OPERATOR, None, False),
+    ],
+)
+def test_only_admins_of_the_root_change_people(verb: PersonVerb, actor: Actor, root_role: GroupRole | None, *, allowed: bool) -> None:
+    assert policy.may_with_people(verb, root_role=root_role, actor=actor).allowed is allowed
+
+
+@pytest.mark.parametrize(
+    ("actor", "is_admin", "allowed"),
+    [(ALICE, False, True), (person("bob@example.com"), True, True), (person("mallory@example.com"), False, False), (OPERATOR, False, True)],
+)
+def test_who_sees_a_person(actor: Actor, *, is_admin: bool, allowed: bool) -> None:
+    assert policy.may_see_person("alice@example.com", is_admin_of_theirs=is_admin, actor=actor).allowed is allowed

@@ -272,9 +272,10 @@ def _build_directory(clock: JumpClock) -> None:
     )
     for group_id, name in GROUPS.items():
         directory.create_group(group_id=group_id, name=name, description="", actor=setup, now=clock.now())
-    approvers = {one.name: (f"Approver {number}", "/security", GroupRole.CONTRIBUTOR) for number, one in enumerate(APPROVERS)}
-    for email, (name, group_id, role) in (PEOPLE | approvers).items():
-        directory.create_person(email=email, name=name, group_id=group_id, role=role, actor=setup, now=clock.now())
+    people = [(email, *rest) for email, rest in PEOPLE.items()]
+    people += [(one.name, f"Approver {number}", "/security", GroupRole.CONTRIBUTOR) for number, one in enumerate(APPROVERS)]
+    for email, name, place, role in people:
+        directory.create_person(email=email, name=name, group_id=place, role=role, actor=setup, now=clock.now())
 
 
 def jobs_started(front: IdentityCenterTwin) -> list[tuple[str, str]]:

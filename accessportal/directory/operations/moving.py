@@ -65,23 +65,21 @@ def _fit_parent(group: Group, parent: Group | None, parent_id: str) -> Group:
 def _everything_below(group: Group) -> list[Group]:
     """Every group below, strongly read, parents first.
 
-    The branches may change while they are walked; the transaction then fails on the ``tree_version`` of the group where they did.
+    Each group is read before its branches: if these change meanwhile, the transaction fails on the ``tree_version`` that was
+    read. (One query of both would not do: it may show a new version beside old branches.)
     """
-    _, waiting = store.get_group_with_children(group.group_id)
     found: list[Group] = []
-    ids = list(waiting)
+    ids = store.list_branches(group.group_id)
     while ids:
-        one, children = store.get_group_with_children(ids.pop(0))
-        if one is None:
-            continue
-        found.append(one)
-        ids += children
         if len(found) + len(ids) > MOST_BELOW:
             raise Conflict(
                 f"More than {MOST_BELOW} groups are below {group.group_id}, too many to move at once. Move its parts one by one.",
                 code="group_too_large",
                 present=group,
             )
+        level = store.get_groups(ids)
+        found += level.values()
+        ids = tuple(child for group_id in level for child in store.list_branches(group_id))
     return found
 
 

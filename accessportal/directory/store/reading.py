@@ -54,16 +54,10 @@ def get_person_with_memberships(key: str) -> tuple[Person | None, tuple[Membersh
     return person, tuple(memberships)
 
 
-def get_group_with_children(group_id: str) -> tuple[Group | None, tuple[str, ...]]:
-    """A group and the ids right below it, strongly read."""
-    group: Group | None = None
-    children: list[str] = []
-    for item in _partition(models.group_pk(group_id), name=f"directory.group:{group_id}"):
-        if item.sk == item.pk:
-            group = to_group(item)
-        else:
-            children.append(models.group_in(item))
-    return group, tuple(children)
+def list_branches(group_id: str) -> tuple[str, ...]:
+    """The ids right below a group, strongly read."""
+    items = _partition(models.group_pk(group_id), name=f"directory.group:{group_id}")
+    return tuple(models.group_in(item) for item in items if item.sk != item.pk)
 
 
 def get_people(keys: Iterable[str]) -> tuple[Person, ...]:
