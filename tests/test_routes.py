@@ -212,7 +212,7 @@ for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().t
     ROUTES[f"console_{resource}_detail"] = [overseers(page), overseers(f"/admin/{resource}/nothing/", 404)]
     ROUTES[f"console_{resource}_history"] = [overseers(f"{page}history/"), overseers(f"{page}history/?check=1")]
     ROUTES[f"console_{resource}_operate"] = [
-        overseers(f"{page}do/disable/", 405),
+        readers(f"{page}do/disable/", 405),
         post(f"{page}do/disable/", 302, 403, 403, 403, 403, 200),
         post(f"{page}do/disable/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
         post(f"{page}do/enable/", 302, 403, 403, 403, 409, 409, confirmed="yes"),
