@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import botocore.endpoint
@@ -16,7 +16,10 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
+from accessportal.aws import cognito
+from accessportal.directory import operations
 from accessportal.directory import queries as directory
+from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict
 from tests.fixtures_story import Story
 
@@ -153,7 +156,29 @@ LIVES = {
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("share", range(_SHARES))
 def test_a_crash_at_any_step_is_healed(story: Story, monkeypatch: pytest.MonkeyPatch, share: int, kind: str, *, after: bool) -> None:
-    life = LIVES[kind]
+    die_everywhere(story, monkeypatch, LIVES[kind], share=share, after=after)
+
+
+@pytest.mark.parametrize("share", range(_SHARES))
+def test_a_crash_leaves_nothing_in_cognito(story: Story, user_pool: str, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
+    """The same for a membership that Cognito must follow; right after each step alone, which is right before the next."""
+
+    def check(story: Story, where: str) -> None:
+        check_group(story, where)
+        assert cognito.groups_of_user(user_pool, "alice@example.com") == {"/engineering/payments:contributor"}, where
+
+    fill_pool(story)
+    die_everywhere(story, monkeypatch, replace(LIVES["group"], check=check, steps=12), share=share, after=True)
+
+
+def fill_pool(story: Story) -> None:
+    """The directory was there before the pool."""
+    operations.compare_mirror(apply=True, actor=system("setup"), clock=story.clock)
+    story.clock.advance(1)
+    operations.sweep_mirror(clock=story.clock, workers=1)
+
+
+def die_everywhere(story: Story, monkeypatch: pytest.MonkeyPatch, life: Life, *, share: int, after: bool) -> None:
     fatal = share
     while True:
         story.start_over()

@@ -10,11 +10,13 @@ import pytest
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Preview, Status, Work
 from accessportal.audit import queries as audit
+from accessportal.aws import cognito
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import PERMANENT, GroupRole, State
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from tests.access_requests.test_crashes import fill_pool
 from tests.fixtures_story import Story
 
 SETUP = system("setup")
@@ -385,6 +387,50 @@ def test_a_group_that_is_moved_takes_its_requests_along(story: Story) -> None:
     ]
     with pytest.raises(Conflict, match="no longer allow"):
         story.approve(asked)
+
+
+def test_cognito_follows_to_the_group_and_out_of_it(story: Story, user_pool: str) -> None:
+    fill_pool(story)
+    granted = join(story)
+    assert granted.is_granted
+    at_home = {"/engineering/payments:contributor"}
+    assert cognito.groups_of_user(user_pool, ALICE) == at_home | {f"{PLATFORM}:contributor"}
+
+    advance_to_end_of(story, granted)
+    story.tick()
+
+    assert story.now_of(granted).status is Status.REVOKED
+    assert cognito.groups_of_user(user_pool, ALICE) == at_home
+
+
+def test_nothing_is_called_revoked_while_cognito_has_not_followed(story: Story, user_pool: str) -> None:
+    fill_pool(story)
+    granted = join(story)
+    advance_to_end_of(story, granted)
+    story.twin.settings.cognito_server_error = 1.0
+    story.tick()
+
+    waiting = story.now_of(granted)
+    assert (waiting.status, waiting.work) == (Status.ACTIVE, Work.REVOKE)
+    assert waiting.work_error
+    assert PLATFORM not in groups_of(story), "the portal itself goes by the end"
+    assert cognito_groups(story, user_pool) > {"/engineering/payments:contributor"}
+
+    story.twin.settings.cognito_server_error = 0.0
+    for _ in range(8):
+        story.clock.advance(60)
+        story.tick()
+    assert story.now_of(granted).status is Status.REVOKED
+    assert cognito_groups(story, user_pool) == {"/engineering/payments:contributor"}
+
+
+def cognito_groups(story: Story, user_pool: str) -> frozenset[str]:
+    """What Cognito holds, whatever it answers to the portal at the moment."""
+    trouble, story.twin.settings.cognito_server_error = story.twin.settings.cognito_server_error, 0.0
+    try:
+        return cognito.groups_of_user(user_pool, ALICE)
+    finally:
+        story.twin.settings.cognito_server_error = trouble
 
 
 def test_reconciling_assignments_leaves_group_requests_alone(story: Story) -> None:
