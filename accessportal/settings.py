@@ -17,7 +17,11 @@ try:
     _conf = conf()
 except ValidationError as error:
     # Without the values: one of them may be a secret.
-    _faults = [": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"]))) for fault in error.errors(include_input=False)]
+    # A fault of several settings together names them itself.
+    _faults = [
+        ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"].removeprefix("Value error, "))))
+        for fault in error.errors(include_input=False)
+    ]
     raise ImproperlyConfigured(f"The settings can't be used. {'; '.join(_faults)}.") from None
 
 BASE_DIR = ROOT

@@ -26,6 +26,7 @@ from accessportal.console.keys import KeyConverter
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
 from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.views import sign_out
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
@@ -71,6 +72,10 @@ class PortalAdminSite(admin.AdminSite):
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """There is one way in, the portal's sign-in page."""
         return redirect_to_login(request.GET.get("next") or reverse("admin:index"), settings.LOGIN_URL)
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """And one way out, which is told in the audit log."""
+        return sign_out(request)
 
     def register(self, model_or_iterable: ModelBase | type[Model] | Iterable[type[Model]], admin_class: Any = None, **options: Any) -> None:
         models = [model_or_iterable] if isinstance(model_or_iterable, ModelBase) else list(model_or_iterable)

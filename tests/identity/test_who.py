@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from accessportal.audit import queries as audit
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import State
@@ -173,3 +174,50 @@ def test_no_template_has_inline_script_or_style() -> None:
             r"<style|\sstyle=|\son(click|load|error|input|change|submit|focus|blur|key\w+|mouse\w+)=|<script(?![^>]*\ssrc=)|hx-on|javascript:",
             text,
         ), template.name
+
+
+def test_the_demos_sign_ins_and_sign_outs_are_told(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+    alice.post("/sign-out/")
+    signed_in("olga").post("/admin/logout/")
+
+    for entity in ("person#alice@example.com", "person#olga@example.com"):
+        told = [(event.action, event.data.get("method", "")) for event in audit.history(entity, newest_first=False).items][-2:]
+        assert told == [("user.signed_in", "password"), ("user.signed_out", "")]
+        assert audit.find_breaks(entity) == []
+
+
+def test_a_wrong_password_is_told_without_what_was_typed(story: Story, signed_in: SignedIn) -> None:
+    signed_in("alice")
+    for name in ("alice@example.com", "hunter2", "nobody@example.com"):
+        Client().post("/sign-in/", {"username": name, "password": "hunter2"})
+
+    (alices,) = audit.history("sign_in#alice@example.com").items
+    (unknown,) = audit.history("sign_in#unknown").items
+    assert alices.data == {"email": "alice@example.com", "reason": "password_refused", "method": "password"}
+    assert unknown.data == {"email": "unknown", "reason": "password_refused", "method": "password"}
+
+
+def test_signing_out_works_while_the_store_does_not(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = signed_in("alice")
+
+    def fail(**_: object) -> None:
+        raise Unavailable("DynamoDB did not answer.", code="store_unavailable")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(directory, "record_sign_out", fail)
+        assert alice.post("/sign-out/").status_code == 302
+    assert alice.get("/").status_code == 302
+
+
+def test_nobody_signs_in_untold(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed_in("alice")
+
+    def fail(**_: object) -> None:
+        raise Unavailable("DynamoDB did not answer.", code="store_unavailable")
+
+    monkeypatch.setattr(directory, "record_sign_in", fail)
+    client = Client()
+
+    assert client.post("/sign-in/", {"username": "alice@example.com", "password": PASSWORD}).status_code == 503
+    assert client.get("/").status_code == 302

@@ -1,0 +1,154 @@
+"""Signing in with a real issuer in a real browser: the way there and back, and every way it can go wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.core.cache import cache
+from playwright.sync_api import Page, expect
+from pytest_django import Settings
+
+from accessportal.audit import queries as audit
+from tests.browser.conftest import OpenAs
+from tests.browser.looks import look_at
+from tests.fixtures_story import Story
+from tests.oidc.local_issuer import Fault, LocalIssuer
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+ALICE = "alice@example.com"
+SignIn = Callable[..., Page]
+
+
+@pytest.fixture
+def sign_in(open_as: OpenAs, issuer: LocalIssuer) -> SignIn:
+    """``sign_in()`` is a browser that began at the portal, said at the issuer who it is, and was sent back."""
+
+    def go(account: str = ALICE, *, wanted: str = "/", fault: Fault = Fault.NONE) -> Page:
+        page = open_as("")
+        page.goto(wanted)
+        issuer.fault = fault
+        page.get_by_role("link", name="Sign in with Example Inc").click()
+        expect(page.get_by_role("heading", name="Issuer")).to_be_visible()
+        page.get_by_label("Account").fill(account)
+        page.get_by_role("button", name="Continue").click()
+        return page
+
+    return go
+
+
+def expect_refusal(page: Page, words: str) -> None:
+    expect(page.get_by_role("heading", name="You were not signed in")).to_be_visible()
+    expect(page.locator("main")).to_contain_text(words)
+
+
+def expect_signed_out(page: Page) -> None:
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+
+
+def test_alice_signs_in_and_out(story: Story, sign_in: SignIn, issuer: LocalIssuer) -> None:
+    page = sign_in(wanted="/requests/new/aws_account/?account=payments-dev")
+    expect(page).to_have_url(re.compile(r"/requests/new/aws_account/\?account=payments-dev$"))
+    expect(page.locator(".who")).to_have_text(ALICE)
+    cookie = next(one for one in page.context.cookies() if one["name"] == "sessionid")
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
+
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    look_at(page, "signed-out-with-issuer")
+    page.get_by_role("link", name="Sign out of Example Inc").click()
+    expect(page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
+    assert issuer.seen[-1] == "/logout"
+    told = [event.action for event in audit.history(f"person#{ALICE}", newest_first=False).items]
+    assert told[-2:] == ["user.signed_in", "user.signed_out"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault.WRONG_NONCE, "it belongs to another sign-in"),
+        (Fault.WRONG_AUDIENCE, "it was made for another program"),
+        (Fault.EXPIRED, "it is too old"),
+        (Fault.UNVERIFIED, "has not verified your e-mail address"),
+    ],
+    ids=lambda given: given.name.lower() if isinstance(given, Fault) else "",
+)
+def test_a_token_that_is_not_right_is_refused_in_words(story: Story, sign_in: SignIn, fault: Fault, words: str) -> None:
+    page = sign_in(fault=fault)
+
+    expect_refusal(page, words)
+    look_at(page, f"sign-in-{fault.name.lower().replace('_', '-')}")
+    expect_signed_out(page)
+
+
+def test_a_replayed_code_is_refused_in_words(story: Story, open_as: OpenAs, issuer: LocalIssuer) -> None:
+    used: list[str] = []
+    page = open_as("")
+    page.on("request", lambda request: used.append(request.url) if "/sign-in/callback/" in request.url else None)
+    page.goto("/")
+    page.get_by_role("link", name="Sign in with Example Inc").click()
+    page.get_by_label("Account").fill(ALICE)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("heading", name="My access")).to_be_visible()
+
+    page.goto(used[0])
+    expect_refusal(page, "was used already")
+    look_at(page, "sign-in-replayed")
+    # Coming back twice takes nothing from whoever is signed in already, and gives a stranger nothing.
+    page.locator("main").get_by_role("link", name="My access").click()
+    expect(page.locator(".who")).to_have_text(ALICE)
+    page.context.clear_cookies()
+    page.goto(used[0])
+    expect_refusal(page, "begun in another browser")
+    expect_signed_out(page)
+
+
+def test_whom_the_directory_does_not_let_in(story: Story, sign_in: SignIn, issuer: LocalIssuer, settings: Settings) -> None:
+    settings.HELP_CONTACT = "the IT desk (it@example.com)"
+    issuer.know("nina@example.com", "Nina Roth")
+
+    page = sign_in("nina@example.com")
+    expect_refusal(page, "nina@example.com is not in the directory yet. Ask the IT desk (it@example.com) to add you.")
+    look_at(page, "sign-in-unknown-person")
+
+    settings.OIDC_CREATE_PEOPLE = True
+    page = sign_in("nina@example.com")
+    expect(page.get_by_role("heading", name="My access")).to_be_visible()
+
+
+def test_an_issuer_that_is_down(story: Story, open_as: OpenAs, issuer: LocalIssuer) -> None:
+    page = open_as("")
+    page.goto("/sign-in/")
+    issuer.fault = Fault.DOWN
+    cache.clear()
+    page.get_by_role("link", name="Sign in with Example Inc").click()
+
+    expect(page.get_by_role("heading", name="Signing in does not work now")).to_be_visible()
+    look_at(page, "sign-in-issuer-down")
+
+
+def test_the_sign_in_page_with_every_way_in(story: Story, open_as: OpenAs, issuer: LocalIssuer, settings: Settings) -> None:
+    settings.SESSION_IDLE_MINUTES = 60
+    page = open_as("")
+    page.goto("/sign-in/?because=idle")
+    look_at(page, "sign-in-issuer")
+
+    settings.DEMO = True
+    page.goto("/sign-in/")
+    look_at(page, "sign-in-issuer-and-demo")
+
+
+def test_an_open_page_says_that_its_time_is_over(story: Story, sign_in: SignIn, settings: Settings) -> None:
+    """A page that refreshes itself notices the end, and the whole page goes to sign in."""
+    page = sign_in()
+    expect(page.get_by_role("heading", name="My access")).to_be_visible()
+    settings.SESSION_IDLE_MINUTES = 60
+    story.clock.advance(3600)
+
+    page.evaluate("htmx.trigger(document.querySelector('[data-background]'), 'load')")
+
+    expect(page.get_by_text("because nothing was done for 60 minutes")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/sign-in/\?because=idle&next=/$"))
