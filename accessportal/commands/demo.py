@@ -13,6 +13,7 @@ from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries
 from accessportal.commands.demo_directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.commands.demo_env import HOME, kept_secret
+from accessportal.commands.demo_memberships import ask_for_memberships
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
@@ -78,9 +79,11 @@ def _ensure_sign_ins(password: str, *, is_new: bool) -> None:
 
 
 def _load_rules_once(clock: Clock) -> bool:
+    """The first rules, and what people ask for by them."""
     if rule_queries.current_set().version:
         return False
     rules.apply_rules(text=_RULES_FILE.read_text(), actor=_ACTOR, now=clock.now())
+    ask_for_memberships(now=clock.now())
     return True
 
 

@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from accessportal.access_requests import queries
+from accessportal.access_requests import operations, queries
+from accessportal.access_requests.states import Status
 from accessportal.aws.clients import forget_clients
 from accessportal.commands.demo_directory import GROUPS
 from accessportal.directory import operations as directory
@@ -93,6 +94,23 @@ def test_the_demo_is_a_small_company(bare_twin: None) -> None:
     assert directory_queries.role_on(email="alice@example.com", group_id="/engineering/payments", now=START) is GroupRole.CONTRIBUTOR
     assert "/portal/operators" in directory_queries.groups_of(email="olga@example.com", now=START)
     assert run("verify_audit").code == 0
+
+
+def test_some_memberships_end_by_themselves_and_one_waits(bare_twin: None, clock: FakeClock) -> None:
+    run("load_demo", *SMALL)
+    operations.tick(clock=clock, lookahead_seconds=0, workers=1)
+
+    roles = {
+        (email, group_id): directory_queries.role_on(email=f"{email}@example.com", group_id=group_id, now=clock.now())
+        for email, group_id in (("nina", "/engineering/web"), ("tom", "/engineering/mobile"), ("femi", "/engineering/payments/on-call"))
+    }
+    assert list(roles.values()) == [GroupRole.READER, GroupRole.CONTRIBUTOR, None]
+    (waiting,) = queries.list_by_subject(subject_id="femi@example.com", actor=system("test"), now=clock.now()).items
+    assert (waiting.status, waiting.kind) == (Status.PENDING, "group")
+    clock.advance(8 * 3600)
+    assert directory_queries.role_on(email="nina@example.com", group_id="/engineering/web", now=clock.now()) is None
+    run("load_demo", *SMALL)
+    assert len(queries.list_by_subject(subject_id="nina@example.com", actor=system("test"), now=clock.now()).items) == 1
 
 
 def test_data_of_the_first_version_is_taken_in(bare_twin: None) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from accessportal.console.keys import KeyConverter
@@ -180,7 +180,7 @@ def test_an_empty_group_can_be_deleted(story: Story, as_person: SignIn) -> None:
     assert queries.find_group(group_id="/engineering/web") is None
 
 
-def do(client: Client, url: str, operation: str, **data: str) -> HttpResponse:
+def do(client: Client, url: str, operation: str, **data: str) -> Any:
     return client.post(f"{url}do/{operation}/", {"confirmed": "yes", **data})
 
 
