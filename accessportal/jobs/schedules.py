@@ -24,7 +24,7 @@ SCHEDULES: tuple[JobSchedule, ...] = (
     JobSchedule("tick", "accessportal.jobs.tasks.tick", minutes=1, timeout_seconds=150),
     JobSchedule("publish_events", "accessportal.jobs.tasks.publish_events", minutes=1, timeout_seconds=150),
     JobSchedule("mirror_directory", "accessportal.jobs.tasks.mirror_directory", minutes=1, timeout_seconds=150),
-    JobSchedule("compare_directory", "accessportal.jobs.tasks.compare_directory", minutes=24 * 60, timeout_seconds=6 * 3600),
+    JobSchedule("compare_directory", "accessportal.jobs.tasks.compare_directory", minutes=24 * 60, timeout_seconds=900),
     JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=840),
     JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
 )

@@ -11,7 +11,7 @@ from accessportal.aws import cognito
 from accessportal.aws.errors import Gone, OutsideError
 from accessportal.directory import store
 from accessportal.directory.config import current
-from accessportal.directory.effects.converging import present_groups, present_user, wanted_groups, wanted_user
+from accessportal.directory.effects.images import present_groups, present_user, wanted_groups, wanted_user
 from accessportal.directory.policy import mirror as policy
 from accessportal.directory.policy.mirror import UserImage
 from accessportal.directory.states import MirrorDifference

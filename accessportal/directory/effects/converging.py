@@ -17,6 +17,7 @@ from accessportal.aws import cognito
 from accessportal.aws.errors import Gone, OutsideError, Refused, Transient
 from accessportal.directory import store
 from accessportal.directory.config import current
+from accessportal.directory.effects.images import present_groups, present_user, wanted_groups, wanted_user
 from accessportal.directory.effects.later import is_later
 from accessportal.directory.policy import mirror as policy
 from accessportal.directory.policy.mirror import UserImage
@@ -84,6 +85,14 @@ class _LeaseLost(Exception):
     """Another worker may be at it: nothing more may be called."""
 
 
+class _GroupNotReady(Exception):
+    """The work of a group must be done first, by another worker or later."""
+
+    def __init__(self, reason: str, *, is_error: bool) -> None:
+        super().__init__(reason)
+        self.is_error = is_error
+
+
 class _OutOfTime(Exception):
     """The caller does not wait any longer."""
 
@@ -114,6 +123,8 @@ class _Worker:
             return _seen_from_outside(entity, self._called_at)
         except _OutOfTime:
             return self._give_back("Cognito has not followed everything yet; it goes on in the background.", is_error=False)
+        except _GroupNotReady as group:
+            return self._give_back(str(group), is_error=group.is_error)
         except OutsideError as error:
             return self._give_back(f"Cognito has not followed: {error}", is_error=True)
         except Unavailable as error:
@@ -227,7 +238,7 @@ class _Worker:
         work_store.ask([entity], now=self._clock.now())
         made = converge(entity=entity, clock=self._clock)
         if not made.is_done:
-            raise Transient("GroupNotReady", f"the group {name} is not there yet: {made.reason}")
+            raise _GroupNotReady(f"The group {name} is not in Cognito yet. {made.reason}", is_error=made.is_error)
 
     # A group
 
@@ -250,47 +261,6 @@ class _Worker:
                 self._turn(is_change=True)
                 cognito.delete_group(self._pool, name)
         raise Transient("NotSettled", "it does not show what it was told")
-
-
-def wanted_user(key: str, now: datetime) -> UserImage | None:
-    """What the table says, strongly read; ``None`` when nobody has this address.
-
-    :raises Unavailable: when our store did not answer, or an item can't be read.
-    """
-    person, memberships = store.get_person_with_memberships(key)
-    if person is None:
-        return None
-    groups = store.get_groups(membership.group_id for membership in memberships)
-    return policy.wanted_user(person, memberships, groups=groups, now=now)
-
-
-def wanted_groups(group_id: str) -> frozenset[str]:
-    """The names of the groups that Cognito is to have for this one, strongly read: three or none."""
-    group = store.get_group(group_id)
-    return policy.wanted_groups(group) if group else frozenset()
-
-
-def present_groups(pool_id: str, group_id: str) -> frozenset[str]:
-    """Those of the three that Cognito has.
-
-    :raises OutsideError: when Cognito did not say.
-    """
-    return frozenset(name for name in sorted(policy.cognito_groups(group_id)) if cognito.find_group(pool_id, name))
-
-
-def present_user(pool_id: str, key: str) -> UserImage | None:
-    """The user as the pool has it, with the groups that are ours; ``None`` when there is none.
-
-    :raises OutsideError: when Cognito did not say.
-    """
-    user = cognito.get_user(pool_id, key)
-    if user is None:
-        return None
-    try:
-        names = cognito.groups_of_user(pool_id, key)
-    except Gone:
-        return None
-    return UserImage(user.is_enabled, user.name, frozenset(name for name in names if policy.group_of(name) is not None))
 
 
 class _ClockFrom:

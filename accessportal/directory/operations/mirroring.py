@@ -125,13 +125,16 @@ class _Run:
         return self.until is not None and self.clock.now() > self.until
 
     def bring_up(self, entities: Collection[str], *, workers: int) -> None:
-        if workers == 1:
-            for entity in entities:
-                self._unit(entity)
-            return
-        with ThreadPoolExecutor(workers, thread_name_prefix="mirror") as executor:
-            for future in [executor.submit(self._unit, entity) for entity in entities]:
-                future.result()
+        """Groups before people, who would only wait for the groups that they go into."""
+        people = [entity for entity in entities if _is_person(entity)]
+        for part in ([entity for entity in entities if not _is_person(entity)], people):
+            if workers == 1:
+                for entity in part:
+                    self._unit(entity)
+            else:
+                with ThreadPoolExecutor(workers, thread_name_prefix="mirror") as executor:
+                    for future in [executor.submit(self._unit, entity) for entity in part]:
+                        future.result()
 
     def readable(self, found: Iterable[MirrorWork | MirrorFailure]) -> Iterator[MirrorWork]:
         """The work among what was found; each of the others is a failure, told once."""
@@ -165,12 +168,16 @@ def bring_up(*, entity: str, clock: Clock) -> Attempt:
 
     :raises Unavailable: when our store did not answer.
     """
-    kind, _, name = entity.partition("#")
-    if kind == "person":
-        person = store.get_person(name)
+    if _is_person(entity):
+        key = entity.partition("#")[2]
+        person = store.get_person(key)
         if person is not None and person.is_deleting:
-            continue_deleting(key=name, now=clock.now())
+            continue_deleting(key=key, now=clock.now())
     return effects.converge(entity=entity, clock=clock)
+
+
+def _is_person(entity: str) -> bool:
+    return entity.startswith(person_entity(""))
 
 
 def _is_due(work: MirrorWork, clock: Clock) -> bool:
