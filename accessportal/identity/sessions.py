@@ -21,6 +21,8 @@ log = structlog.get_logger(__name__)
 
 SIGNED_IN_AT = "signed_in_at"
 SEEN_AT = "seen_at"
+# allauth's states are good for so long.
+_WAY_SECONDS = 600
 _ENDED = "_portal_session_ended"
 # Writing "seen" at every request would be a database write for each; the idle limit is kept to within this.
 _SEEN_EVERY = timedelta(seconds=30)
@@ -94,6 +96,16 @@ def _is_refresh(request: HttpRequest) -> bool:
 
 @receiver(user_logged_in, dispatch_uid="accessportal.identity.sessions")
 def _begin(request: HttpRequest, **_: Any) -> None:
-    """Whatever way somebody signs in, Django calls this: a session that was not marked here has no time left."""
+    """Whatever way somebody signs in, Django calls this: a session that was not marked here has no time left.
+
+    What is over goes out of the database with the next sign-in; nothing else would ever delete it.
+    """
     now = to_epoch(SystemClock().now())
     request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now
+    request.session.set_expiry(None)
+    request.session.clear_expired()
+
+
+def begin_waiting(request: HttpRequest) -> None:
+    """The session of somebody who has gone to the issuer. Anybody may begin one, so it is kept no longer than the way may take."""
+    request.session.set_expiry(_WAY_SECONDS)

@@ -21,7 +21,7 @@ from accessportal.directory import queries as directory
 from accessportal.identity import issuer, operations
 from accessportal.identity.forms import SignInForm
 from accessportal.identity.provider import IssuerAdapter
-from accessportal.identity.sessions import Ended
+from accessportal.identity.sessions import Ended, begin_waiting
 from accessportal.identity.tokens import Refused
 from accessportal.identity.ways import has_issuer, safe_next
 from accessportal.kernel.clock import SystemClock
@@ -98,6 +98,7 @@ def start(request: HttpRequest) -> HttpResponseBase:
         return redirect(safe_next(request) or settings.LOGIN_REDIRECT_URL)
     if request.headers.get("Sec-Fetch-Site") == "cross-site":
         return redirect("sign_in")
+    begin_waiting(request)
     return _with_the_issuer(request, OAuth2LoginView.adapter_view(IssuerAdapter))
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
 from accessportal.directory.states import Changed, Group, GroupRole, Mirrored, State
+from accessportal.kernel.actors import system
+from accessportal.kernel.errors import NotAllowed
 from tests.commands.conftest import by_olga, run
 from tests.conftest import FakeClock
 
@@ -144,6 +147,25 @@ def test_a_person_is_renamed_disabled_enabled_and_deleted(town: FakeClock) -> No
     assert found.member_count == 0
 
 
+def test_another_account_may_come_in_once_the_kept_one_is_forgotten(town: FakeClock) -> None:
+    def sign_in(identity: str) -> None:
+        operations.record_sign_in(email="bob@example.com", identity=identity, method="test", actor=system("test"), now=town.now())
+
+    nothing = by_olga("forget_identity", "bob@example.com", "--json")
+    assert (nothing.code, nothing.json["error"]["code"]) == (1, "identity_not_kept")
+    sign_in("https://login.example.com#1")
+    with pytest.raises(NotAllowed, match="another account"):
+        sign_in("https://login.example.com#2")
+
+    assert by_olga("forget_identity", "bob@example.com").lines == [
+        "bob@example.com may sign in with another account now; the next one is kept."
+    ]
+    sign_in("https://login.example.com#2")
+    with pytest.raises(NotAllowed, match="another account"):
+        sign_in("https://login.example.com#1")
+    assert audit.find_breaks("person#bob@example.com") == []
+
+
 def test_the_last_admin_of_the_root_stays(town: FakeClock) -> None:
     for attempt in (
         ("revoke_role", "olga@example.com", "/"),
@@ -169,6 +191,7 @@ CHANGES = (
     ("disable_user", "bob@example.com"),
     ("enable_user", "bob@example.com"),
     ("delete_user", "bob@example.com"),
+    ("forget_identity", "bob@example.com"),
     ("grant_role", "mallory@example.com", "/engineering", "admin"),
     ("revoke_role", "bob@example.com", "/engineering/payments"),
 )

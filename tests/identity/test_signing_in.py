@@ -7,7 +7,9 @@ import hashlib
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.sessions.models import Session
 from django.test import Client
 from pytest_django import Settings
 
@@ -233,6 +235,17 @@ def test_signing_in_gives_the_session_a_new_key(traveller: Traveller) -> None:
     planted = Client()
     planted.cookies["sessionid"] = before
     assert planted.get("/").status_code == 302
+
+
+def test_sessions_of_people_who_never_came_back_do_not_pile_up(traveller: Traveller, story: Story) -> None:
+    for _ in range(3):
+        Traveller().start()
+    story.clock.advance(601)
+    traveller.sign_in(ALICE)
+
+    (session,) = Session.objects.all()
+    assert session.session_key == traveller.client.cookies["sessionid"].value
+    assert (session.expire_date - story.clock.now()).total_seconds() == settings.SESSION_COOKIE_AGE
 
 
 def test_somebody_who_is_signed_in_is_not_sent_to_the_issuer(traveller: Traveller) -> None:
