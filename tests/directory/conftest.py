@@ -55,9 +55,9 @@ def join(email: str, group_id: str, role: GroupRole = GroupRole.READER) -> None:
     operations.grant_membership(email=email, group_id=group_id, role=role, actor=OLGA, now=NOW)
 
 
-def table() -> Any:
+def table(name: str = "AccessManagement") -> Any:
     """As other programs see it."""
-    return boto3.resource("dynamodb", region_name="eu-central-1").Table(f"{PREFIX}AccessManagement")
+    return boto3.resource("dynamodb", region_name="eu-central-1").Table(f"{PREFIX}{name}")
 
 
 @pytest.fixture
