@@ -151,7 +151,7 @@ def test_another_account_may_come_in_once_the_kept_one_is_forgotten(town: FakeCl
     def sign_in(identity: str) -> None:
         operations.record_sign_in(email="bob@example.com", identity=identity, method="test", actor=system("test"), now=town.now())
 
-    nothing = by_olga("forget_identity", "bob@example.com", "--json")
+    nothing = run("forget_identity", "bob@example.com", *OLGA, "--json")
     assert (nothing.code, nothing.json["error"]["code"]) == (1, "identity_not_kept")
     sign_in("https://login.example.com#1")
     with pytest.raises(NotAllowed, match="another account"):
