@@ -46,7 +46,7 @@ class Measured:
 def measure_all(*, accounts: list[str]) -> Iterator[tuple[str, Measured]]:
     """Each action by name with its cost. It leaves a few more ended requests behind."""
     for name, read in _pages(accounts[0]).items():
-        yield name, _measured([read] * _TIMES)
+        yield name, measured([read] * _TIMES)
     yield from _life(itertools.cycle(accounts))
     yield from _whole_pages(itertools.cycle(accounts))
     yield from _publishing()
@@ -83,13 +83,13 @@ def _life(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
     """The verbs, each on requests of its own."""
     waiting: list[AccessRequest] = []
     granted: list[AccessRequest] = []
-    yield "submit, waits for approval", _measured([lambda: waiting.append(submit("AdministratorAccess", next(accounts)))] * (2 * _TIMES))
-    yield "submit, approved by rule", _measured([lambda: granted.append(submit("PowerUserAccess", next(accounts)))] * _TIMES)
-    yield "deny", _measured([partial(_deny, request) for request in waiting[_TIMES:]])
-    yield "approve", _measured([partial(_approve, request) for request in waiting[:_TIMES]])
-    yield "grant", _measured([partial(_carry_out, request) for request in granted])
-    yield "end", _measured([partial(_end, request) for request in granted])
-    yield "revoke", _measured([partial(_carry_out, request) for request in granted])
+    yield "submit, waits for approval", measured([lambda: waiting.append(submit("AdministratorAccess", next(accounts)))] * (2 * _TIMES))
+    yield "submit, approved by rule", measured([lambda: granted.append(submit("PowerUserAccess", next(accounts)))] * _TIMES)
+    yield "deny", measured([partial(_deny, request) for request in waiting[_TIMES:]])
+    yield "approve", measured([partial(_approve, request) for request in waiting[:_TIMES]])
+    yield "grant", measured([partial(_carry_out, request) for request in granted])
+    yield "end", measured([partial(_end, request) for request in granted])
+    yield "revoke", measured([partial(_carry_out, request) for request in granted])
     for request in waiting[:_TIMES]:
         _end(request)
         assert _carry_out(request).status is Status.REVOKED
@@ -112,7 +112,7 @@ def _whole_pages(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
         "GET admin request": (BOB, reverse("admin:console_requests_detail", args=[waiting[0].request_id])),
     }
     for name, (actor, address) in pages.items():
-        yield name, _measured([partial(_get, _client_of(actor), address)] * _TIMES)
+        yield name, measured([partial(_get, client_of(actor), address)] * _TIMES)
     for request in [*held, *waiting]:
         verb = operations.end if request.status is Status.ACTIVE else operations.cancel
         verb(request_id=request.request_id, actor=BUSY, now=CLOCK.now())
@@ -131,9 +131,9 @@ def _publishing() -> Iterator[tuple[str, Measured]]:
             event = prepare_event(draft, entity=entity, sequence=sequence, prev_hash=head, actor=BOB, now=CLOCK.now())
             transact([event.step])
             head = event.head
-    yield "publish 100 events", _measured([partial(_publish, limit=100)] * _TIMES)
+    yield "publish 100 events", measured([partial(_publish, limit=100)] * _TIMES)
     _publish()
-    yield "publish with nothing to do", _measured([_publish] * _TIMES)
+    yield "publish with nothing to do", measured([_publish] * _TIMES)
 
 
 def _publish(*, limit: int | None = None) -> None:
@@ -142,7 +142,8 @@ def _publish(*, limit: int | None = None) -> None:
     assert limit in (None, report.published), report
 
 
-def _client_of(actor: Actor) -> Client:
+def client_of(actor: Actor) -> Client:
+    """A browser in which ``actor`` is signed in."""
     user, _ = get_user_model().objects.get_or_create(username=actor.name, defaults={"email": actor.name})
     client = Client()
     client.force_login(user)
@@ -186,7 +187,8 @@ def _carry_out(request: AccessRequest) -> AccessRequest:
     return done
 
 
-def _measured(actions: list[Callable[[], object]]) -> Measured:
+def measured(actions: list[Callable[[], object]]) -> Measured:
+    """What one of ``actions``, which do the same, costs."""
     costs, spans = [], []
     for action in actions:
         began = time.perf_counter()

@@ -44,7 +44,7 @@ rules:
     approval: {required: true, quorum: 1, approvers: {groups: [/security]}}
     ticket: {required: true, pattern: "CHG-[0-9]+"}
 """
-GROUPS = ("/engineering", "/engineering/payments", "/security", "/security/watch", "/portal", "/portal/operators", "/portal/auditors")
+GROUPS = ("/engineering", "/engineering/payments", "/security", "/security/watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,9 @@ PEOPLE = (
     *(Person(f"alice{number}@example.com", f"Alice {number}", "/engineering/payments") for number in range(10)),
     *(Person(f"bob{number}@example.com", f"Bob {number}", "/security") for number in range(10)),
     Person("sam@example.com", "Sam Osei", "/security/watch"),
-    Person("olga@example.com", "Olga Berg", "/portal/operators"),
 )
+# The admin of the root, and operator by founding.
+OLGA = Person("olga@example.com", "Olga Berg", "/portal/operators")
 
 
 @contextlib.contextmanager
@@ -152,12 +153,21 @@ def _build(accounts: int, permission_sets: int) -> None:
     clock, setup = SystemClock(), system("bench")
     call_command("migrate", verbosity=0)
     ensure_all_tables(clock=clock)
+    directory.found_directory(
+        admin_email=OLGA.email,
+        admin_name=OLGA.name,
+        operator_group="/portal/operators",
+        auditor_group="/portal/auditors",
+        actor=setup,
+        now=clock.now(),
+    )
     for group_id in GROUPS:
         directory.create_group(group_id=group_id, name=group_id, description="", actor=setup, now=clock.now())
     for one in PEOPLE:
-        directory.create_person(email=one.email, name=one.name, actor=setup, now=clock.now())
-        directory.grant_membership(email=one.email, group_id=one.group, role=GroupRole.CONTRIBUTOR, actor=setup, now=clock.now())
-    seed_world(accounts=accounts, permission_sets=permission_sets, people=PEOPLE)
+        directory.create_person(
+            email=one.email, name=one.name, group_id=one.group, role=GroupRole.CONTRIBUTOR, actor=setup, now=clock.now()
+        )
+    seed_world(accounts=accounts, permission_sets=permission_sets, people=(*PEOPLE, OLGA))
     catalog.sync_catalog(now=clock.now(), clock=clock)
     rules.apply_rules(text=RULES, actor=setup, now=clock.now())
 
