@@ -85,7 +85,7 @@ def test_a_plan_changes_nothing_and_loading_does(story: Story, tmp_path: Path) -
     file.write_text(RULES.replace("max: 4h", "max: 2h"))
 
     plan = run("load_rules", str(file), "--dry-run", "--json").json
-    assert (plan["changed"], plan["applied"]) == (["dev-power", "prod-power"], False)
+    assert (plan["changed"], plan["applied"]) == (["dev-power", "prod-power", "stand-in-operators"], False)
     assert run("load_rules", str(file), "--dry-run", "--json").json == plan
 
     told = run("load_rules", str(file))
