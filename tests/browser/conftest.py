@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -24,7 +23,12 @@ from tests.fixtures_browser import Desk
 from tests.fixtures_story import Story
 from tests.fixtures_twin import create_account, create_user
 
-OpenAs = Callable[[str], Page]
+
+class OpenAs(Protocol):
+    """``open_as("bob")`` is an empty page of a browser in which Bob is signed in; ``open_as("")`` of one in which nobody is."""
+
+    def __call__(self, name: str, *, javascript: bool = True) -> Page: ...
+
 
 _SETUP = system("setup")
 _MAXIMILIANA = "maximiliana.featherstonehaugh-cholmondeley@platform-engineering.example.com"
@@ -112,10 +116,8 @@ def _delay(story: Story, request: AccessRequest) -> None:
 
 @pytest.fixture
 def open_as(desk: Desk, live_server: LiveServer, story: Story) -> OpenAs:
-    """``open_as("bob")`` is an empty page of a browser in which Bob is signed in; ``open_as("")`` of one in which nobody is."""
-
-    def open_page(name: str) -> Page:
-        context = desk.sit_down(base_url=live_server.url)
+    def open_page(name: str, *, javascript: bool = True) -> Page:
+        context = desk.sit_down(base_url=live_server.url, java_script_enabled=javascript)
         context.clock.set_fixed_time(story.clock.now())
         if name:
             email = f"{name}@example.com"
