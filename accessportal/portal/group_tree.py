@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from accessportal.directory.states import ROOT, EffectiveRole, Group
@@ -34,9 +34,9 @@ def role_from(roles: Iterable[EffectiveRole], group: Group) -> EffectiveRole | N
     return max(counting, key=lambda role: (role.role.rank, above[role.group_id]), default=None)
 
 
-def crumbs(group: Group) -> tuple[Crumb, ...]:
-    """The way to ``group`` from the root, itself left out."""
-    return tuple(Crumb(group_id, short_name(group_id)) for group_id in group.ancestors)
+def crumbs(group: Group, above: Mapping[str, Group]) -> tuple[Crumb, ...]:
+    """The way to ``group`` from the root, itself left out. ``above`` are the groups on it; one that is gone keeps its path's name."""
+    return tuple(Crumb(one, above[one].name if one in above else short_name(one)) for one in group.ancestors)
 
 
 def short_name(group_id: str) -> str:

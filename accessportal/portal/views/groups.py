@@ -92,7 +92,7 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
     waiting = waits(request)
     context = {
         "group": group,
-        "crumbs": crumbs(group),
+        "crumbs": crumbs(group, directory.find_groups(group_ids=group.ancestors)),
         "mine": role_from(roles, group),
         "admins": directory.admins_of(group_id=group_id, now=now).people,
         "below": _nodes(directory.list_child_groups(group_id=group_id), roles),
