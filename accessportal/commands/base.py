@@ -14,7 +14,9 @@ import sys
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import IO, Any, ClassVar, cast
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, ClassVar, TypeVar, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from rich.console import Console
@@ -25,7 +27,9 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, PortalError
+from accessportal.kernel.pages import Page, every
 
+T = TypeVar("T")
 Document = Mapping[str, Any]
 _PIPE_WIDTH = 160
 
@@ -163,6 +167,25 @@ def read_duration(text: str, *, flag: str = "--duration") -> int:
         return parse_duration(text, field=flag)
     except InvalidRequest as error:
         raise BadUsage(error.message, flag=flag, code=error.code) from error
+
+
+def read_file(name: str, *, flag: str = "FILE") -> bytes:
+    """All of the file.
+
+    :raises BadUsage: naming the flag, and why it can't be read.
+    """
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise BadUsage(f"{name} can't be read ({error.strerror}).", flag=flag, code="file_unreadable") from error
+
+
+def first(limit: int, fetch: Callable[[str | None], Page[T]]) -> tuple[list[T], bool]:
+    """At most ``limit`` records of a paged list (0: all of them), and whether there are more."""
+    if limit == 0:
+        return list(every(fetch)), False
+    found = list(islice(every(fetch), limit + 1))
+    return found[:limit], len(found) > limit
 
 
 def read_whole_number(text: str, *, flag: str) -> int:

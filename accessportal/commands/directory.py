@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import islice
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
 from rich.console import Console
@@ -17,9 +16,7 @@ from accessportal.directory.states import PERMANENT, Changed, Group, GroupRole, 
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound
-from accessportal.kernel.pages import Page, every
 
-T = TypeVar("T")
 ROLES = tuple(role.value for role in GroupRole)
 DEFAULT_LIMIT = 200
 
@@ -85,13 +82,8 @@ def add_limit(parser: CommandParser) -> None:
     parser.add_argument("--limit", default=str(DEFAULT_LIMIT), metavar="N", help=f"at most so many; 0 for all (default: {DEFAULT_LIMIT})")
 
 
-def first(options: Mapping[str, Any], fetch: Callable[[str | None], Page[T]]) -> tuple[list[T], bool]:
-    """At most ``--limit`` records of a paged list, and whether there are more."""
-    limit = read_whole_number(options["limit"], flag="--limit")
-    if limit == 0:
-        return list(every(fetch)), False
-    found = list(islice(every(fetch), limit + 1))
-    return found[:limit], len(found) > limit
+def limit_of(options: Mapping[str, Any]) -> int:
+    return read_whole_number(options["limit"], flag="--limit")
 
 
 def group_document(group: Group) -> dict[str, Any]:

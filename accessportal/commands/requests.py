@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -15,7 +14,6 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
 from accessportal.commands.base import BadUsage, Document, plain
 from accessportal.kernel.durations import format_duration
-from accessportal.kernel.pages import Page, every
 
 # The inputs of each kind's target, in the order in which people say them.
 TARGETS: Mapping[str, tuple[str, ...]] = {"aws_account": ("account", "permission_set"), "group": ("group", "role")}
@@ -76,11 +74,3 @@ def show_requests(documents: Iterable[Document], console: Console) -> None:
         cells = (one["request_id"], one["status"], one["work"] or "", one["subject_id"], one["title"], until, one["work_error"])
         table.add_row(*cells)
     console.print(table)
-
-
-def first(limit: int, fetch: Callable[[str | None], Page[AccessRequest]]) -> tuple[list[AccessRequest], bool]:
-    """At most ``limit`` requests of a paged list (0: all of them), and whether there are more."""
-    if limit == 0:
-        return list(every(fetch)), False
-    found = list(islice(every(fetch), limit + 1))
-    return found[:limit], len(found) > limit

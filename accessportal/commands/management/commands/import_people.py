@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.progress import Progress
 
-from accessportal.commands.base import BadUsage, Document, Outcome, PortalCommand, plain, progress_bars
+from accessportal.commands.base import Document, Outcome, PortalCommand, plain, progress_bars, read_file
 from accessportal.commands.people_file import Problem, read_people_file
 from accessportal.commands.people_import import Imported, carry_out, follow
 from accessportal.commands.people_plan import Plan, make_plan
@@ -41,7 +40,7 @@ class Command(PortalCommand):
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         actor, clock = self.actor(options), SystemClock()
-        file = read_people_file(_read(options["file"]))
+        file = read_people_file(read_file(options["file"]))
         if file.problems:
             return _refused(file.problems)
         plan = make_plan(file, create_groups=options["create_groups"], actor=actor, now=clock.now())
@@ -106,10 +105,3 @@ def _show_plan(counts: Mapping[str, int], console: Console) -> None:
 def _show_lines(lines: list[Document], console: Console) -> None:
     for one in lines:
         console.print(f"line {one['line']}: {one['message']}", soft_wrap=True)
-
-
-def _read(name: str) -> bytes:
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise BadUsage(f"{name} can't be read ({error.strerror}).", flag="FILE", code="file_unreadable") from error

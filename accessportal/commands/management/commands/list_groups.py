@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.console import Console
 
-from accessportal.commands.base import Document, Outcome, PortalCommand
-from accessportal.commands.directory import add_limit, first, group_document, group_named, show_table
+from accessportal.commands.base import Document, Outcome, PortalCommand, first
+from accessportal.commands.directory import add_limit, group_document, group_named, limit_of, show_table
 from accessportal.directory import queries
 from accessportal.directory.states import ROOT
 
@@ -26,7 +26,7 @@ class Command(PortalCommand):
         self.actor(options)
         if options["under"] != ROOT:
             group_named(options["under"])
-        groups, has_more = first(options, lambda cursor: queries.list_groups(under=options["under"], cursor=cursor))
+        groups, has_more = first(limit_of(options), lambda cursor: queries.list_groups(under=options["under"], cursor=cursor))
         return Outcome({"groups": [group_document(group) for group in groups], "has_more": has_more})
 
     def show(self, document: Document, console: Console) -> None:

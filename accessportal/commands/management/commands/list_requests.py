@@ -9,8 +9,8 @@ from rich.console import Console
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.commands.base import Document, Outcome, PortalCommand, read_whole_number
-from accessportal.commands.requests import TARGETS, first, request_document, show_requests
+from accessportal.commands.base import Document, Outcome, PortalCommand, first, read_whole_number
+from accessportal.commands.requests import TARGETS, request_document, show_requests
 from accessportal.kernel.actors import fold_email, system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Page

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.console import Console
 
-from accessportal.commands.base import Document, Outcome, PortalCommand
-from accessportal.commands.directory import add_limit, first, person_document, show_table
+from accessportal.commands.base import Document, Outcome, PortalCommand, first
+from accessportal.commands.directory import add_limit, limit_of, person_document, show_table
 from accessportal.directory import queries
 from accessportal.directory.states import GroupVerb
 from accessportal.kernel.clock import SystemClock
@@ -26,7 +26,7 @@ class Command(PortalCommand):
     def run(self, options: Mapping[str, Any]) -> Outcome:
         # Whoever may see the members of the root may see those of every group, so everybody.
         queries.may(verb=GroupVerb.SEE_MEMBERS, group=None, actor=self.actor(options), now=SystemClock().now()).require()
-        people, has_more = first(options, lambda cursor: queries.list_people(prefix=options["prefix"], cursor=cursor))
+        people, has_more = first(limit_of(options), lambda cursor: queries.list_people(prefix=options["prefix"], cursor=cursor))
         return Outcome({"people": [person_document(person) for person in people], "has_more": has_more})
 
     def show(self, document: Document, console: Console) -> None:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 from rich.console import Console
 
-from accessportal.commands.base import BadUsage, Document, Outcome, PortalCommand
+from accessportal.commands.base import Document, Outcome, PortalCommand, read_file
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.rules import operations
@@ -30,7 +29,7 @@ class Command(PortalCommand):
         )
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
-        text = _read(options["file"])
+        text = read_file(options["file"])
         if options["dry_run"]:
             plan = operations.plan_rules(text=text, now=SystemClock().now())
         else:
@@ -78,10 +77,3 @@ def _document(plan: RulePlan) -> dict[str, Any]:
         "impacts": [{"rule_name": one.rule_name, "gains": list(one.gains), "loses": list(one.loses)} for one in plan.impacts],
         "warnings": list(plan.warnings),
     }
-
-
-def _read(name: str) -> bytes:
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise BadUsage(f"{name} can't be read ({error.strerror}).", flag="FILE", code="file_unreadable") from error
