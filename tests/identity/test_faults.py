@@ -109,6 +109,7 @@ def test_the_way_back_works_once(traveller: Traveller) -> None:
 
     assert again.status_code == 403
     assert "was used already" in text_of(again)
+    assert f"You are still signed in as {ALICE} from before." in text_of(again)
     assert is_signed_in(traveller.client), "who came in the first time stays in"
 
 
