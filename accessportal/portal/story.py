@@ -28,7 +28,7 @@ class Line:
     code: str
 
 
-_PLACES = {"aws_account": "IAM Identity Center", "group": "the directory and Cognito"}
+_PLACES = {"aws_account": "IAM Identity Center", "group": "the directory"}
 _TONES = {
     "request.granted": Tone.LIVE,
     "request.denied": Tone.STOP,
