@@ -262,10 +262,11 @@ class MirrorWork:
 
 @dataclass(frozen=True, slots=True)
 class UserPool:
-    """Cognito's pool that follows the directory. ``is_new``: it was made just now."""
+    """A pool of Cognito. ``is_new``: it was made just now. ``is_set``: it is the one that follows the directory."""
 
     pool_id: str
     is_new: bool
+    is_set: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import boto3
 import botocore.endpoint
 import pytest
+from botocore.exceptions import ClientError
 
 from accessportal.aws import cognito
 from accessportal.directory import queries
 from accessportal.directory.config import DirectorySettings, configure
-from accessportal.directory.states import GroupRole, State
+from accessportal.directory.states import Changed, GroupRole, State
 from accessportal.directory.store import mirror as work_store
 from tests.directory import mirrored
 from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
@@ -28,7 +30,7 @@ def idp() -> Any:
 
 def test_every_operation_is_followed_at_once(world: World) -> None:
     world.check("built")
-    for did in (
+    changes: tuple[Callable[[], Changed[Any]], ...] = (
         lambda: world.grant(MALLORY, PAYMENTS),
         lambda: world.grant(MALLORY, PAYMENTS, GroupRole.ADMIN),
         lambda: world.set_person(ALICE, State.DISABLED),
@@ -41,8 +43,9 @@ def test_every_operation_is_followed_at_once(world: World) -> None:
         lambda: world.delete_person(BOB),
         lambda: world.create_group("/sales"),
         lambda: world.delete_group("/sales"),
-    ):
-        changed = did()
+    )
+    for change in changes:
+        changed = change()
         assert changed.mirror.is_done, changed.mirror.reason
         world.check()
 
@@ -189,9 +192,54 @@ def test_a_change_during_the_convergence_is_not_lost(world: World, monkeypatch: 
     world.check()
 
 
+def test_a_change_after_the_last_look_at_the_table_is_not_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was proved is not what is wanted any more: the work has a new token, and stays."""
+    read, done = cognito.groups_of_user, [""]
+
+    def read_and_change(pool: str, username: str) -> frozenset[str]:
+        names = read(pool, username)
+        if f"{PAYMENTS}:reader" in names and not done[0]:
+            done[0] = username
+            world.revoke(MALLORY, PAYMENTS)
+        return names
+
+    world.grant(MALLORY, "/engineering")
+    monkeypatch.setattr(cognito, "groups_of_user", read_and_change)
+    assert world.grant(MALLORY, PAYMENTS).mirror.is_done
+    assert done == [MALLORY]
+    world.check()
+
+
 def test_without_a_pool_nothing_is_pending(world: World) -> None:
     configure(DirectorySettings())
     changed = world.grant(MALLORY, PAYMENTS)
     assert (changed.mirror.is_done, changed.mirror.reason) == (True, "")
     assert mirrored.pending() == []
     assert world.sweep().done == 0
+
+
+def test_whoever_is_disabled_or_deleted_is_signed_out_everywhere(world: World, idp: Any) -> None:
+    """Again after a crash: whether it was done can't be read."""
+    client = idp.create_user_pool_client(UserPoolId=world.pool, ClientName="c", ExplicitAuthFlows=["ALLOW_ADMIN_USER_PASSWORD_AUTH"])
+    app = client["UserPoolClient"]["ClientId"]
+
+    def sign_in(email: str) -> str:
+        idp.admin_set_user_password(UserPoolId=world.pool, Username=email, Password="Pa55word!", Permanent=True)
+        answer = idp.admin_initiate_auth(
+            UserPoolId=world.pool,
+            ClientId=app,
+            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
+            AuthParameters={"USERNAME": email, "PASSWORD": "Pa55word!"},
+        )
+        token: str = answer["AuthenticationResult"]["AccessToken"]
+        assert idp.get_user(AccessToken=token)["Username"] == email
+        return token
+
+    tokens = {email: sign_in(email) for email in (ALICE, BOB)}
+    world.set_person(ALICE, State.DISABLED)
+    world.delete_person(BOB)
+    world.set_person(ALICE, State.ENABLED)
+    world.create_person(BOB)
+    for token in tokens.values():
+        with pytest.raises(ClientError, match="NotAuthorized"):
+            idp.get_user(AccessToken=token)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accessportal.aws import cognito
 from accessportal.aws.errors import OutsideError, Refused
+from accessportal.directory.config import current
 from accessportal.directory.states import UserPool
 from accessportal.kernel.errors import Conflict, Unavailable
 
@@ -15,9 +16,10 @@ def ensure_user_pool(name: str) -> UserPool:
     :raises Unavailable: when Cognito did not answer; trying again finds what was made.
     """
     try:
-        pool_id = cognito.find_user_pool(name)
-        return UserPool(pool_id, is_new=False) if pool_id else UserPool(cognito.create_user_pool(name), is_new=True)
+        found = cognito.find_user_pool(name)
+        pool_id = found or cognito.create_user_pool(name)
     except Refused as error:
         raise Conflict(f"Cognito refused: {error}", code="cognito_refused") from error
     except OutsideError as error:
         raise Unavailable(f"Cognito did not answer: {error}", code="cognito_unavailable") from error
+    return UserPool(pool_id, is_new=found is None, is_set=pool_id == current().user_pool_id)

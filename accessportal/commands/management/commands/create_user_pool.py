@@ -8,7 +8,6 @@ from rich.console import Console
 
 from accessportal.commands.base import Document, Outcome
 from accessportal.commands.mirror import OperatorCommand
-from accessportal.conf import conf
 from accessportal.directory import operations
 
 _SETTING = "PORTAL_USER_POOL_ID"
@@ -33,7 +32,7 @@ class Command(OperatorCommand):
                 "name": options["name"],
                 "created": pool.is_new,
                 "setting": f"{_SETTING}={pool.pool_id}",
-                "is_set": conf().user_pool_id == pool.pool_id,
+                "is_set": pool.is_set,
             }
         )
 
