@@ -8,7 +8,7 @@ import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
-from accessportal.directory.states import Group, GroupRole
+from accessportal.directory.states import Group, GroupRole, Person
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from tests.directory.conftest import NOW, OLGA, SEED_TIME, SETUP, add_group, join, table
@@ -37,7 +37,8 @@ def test_the_first_admin_is_there_with_the_root() -> None:
     assert queries.role_on(email="olga@example.com", group_id="/portal/auditors", now=NOW) is GroupRole.ADMIN
     assert queries.groups_of(email="olga@example.com", now=NOW) == {"/", "/portal", "/portal/operators"}
     assert _count() == 4
-    for one in (*queries.tree().groups.values(), *queries.list_people().items):
+    everything: list[Group | Person] = [*queries.tree().groups.values(), *queries.list_people().items]
+    for one in everything:
         assert audit.check_head(one.entity, version=one.version, audit_head=one.audit_head) == []
 
 

@@ -142,9 +142,10 @@ class TestPeople:
                 operations.delete_person(email="bob@example.com", actor=OLGA, now=NOW)
         half = _person("bob@example.com")
         assert (half.is_deleting, half.state) == (True, State.DISABLED)
-        for change in (lambda: join("bob@example.com", "/engineering"), lambda: _revoke("bob@example.com", "/eng")):
-            with pytest.raises(Conflict, match="being deleted"):
-                change()
+        with pytest.raises(Conflict, match="being deleted"):
+            join("bob@example.com", "/engineering")
+        with pytest.raises(Conflict, match="being deleted"):
+            _revoke("bob@example.com", "/eng")
         operations.continue_deleting(key="alice@example.com", now=NOW)
         operations.continue_deleting(key="bob@example.com", now=NOW)
         assert queries.find_person(email="bob@example.com") is None
@@ -311,7 +312,8 @@ class TestMemberships:
         assert _claims("alice@example.com", "/engineering/payments") == {PERMANENT: GroupRole.READER}
         after = _group("/engineering/payments")
         assert (before.member_count, after.member_count) == (1, 1)
-        assert (before.admins, after.admins) == ({"alice@example.com"}, frozenset())
+        assert before.admins == {"alice@example.com"}
+        assert after.admins == frozenset()
         [event] = audit.history(person_entity("alice@example.com"), limit=1).items
         assert event.action == "user.role_changed"
         assert (event.data["role"], event.data["old_role"]) == ("reader", "admin")
@@ -351,10 +353,11 @@ class TestMemberships:
 
     def test_nobody_is_in_more_groups_than_cognito_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("accessportal.directory.operations.memberships.MOST_MEMBERSHIPS", 1)
-        for give in (lambda: join("bob@example.com", "/eng"), lambda: _hold("bob@example.com", "/eng", GroupRole.READER)):
-            with pytest.raises(Conflict) as refused:
-                give()
-            assert refused.value.code == "too_many_memberships"
+        with pytest.raises(Conflict) as refused:
+            join("bob@example.com", "/eng")
+        assert refused.value.code == "too_many_memberships"
+        with pytest.raises(Conflict, match="has room for"):
+            _hold("bob@example.com", "/eng", GroupRole.READER)
         join("bob@example.com", "/security", GroupRole.ADMIN)
 
     def test_no_group_has_more_admins_than_can_be_read_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,8 +47,9 @@ def add_claim(*, email: str, group_id: str, claim: Claim, guards: Sequence[Guard
 def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now: datetime) -> Membership | None:
     """``claim_id`` no longer holds the membership, which is returned as the other claims hold it (``None``: it is gone).
 
-    Nothing is written when it does not hold it, nor for somebody or a group that is gone. The person stays, in whatever
-    groups: who came by a request was there before it.
+    Nothing is written when it does not hold it. The person stays, in whatever groups: who came by a request was there before.
+
+    :raises NotFound: when the person is gone.
     """
 
     def attempt() -> Membership | None:
