@@ -108,6 +108,10 @@ LISTS = {
     "requests-of-nobody": "/admin/requests/?find=nobody@example.com",
     "requests-by-person": "/admin/requests/?pattern=person&q=alice@example.com",
     "assignments": "/admin/assignments/",
+    "people": "/admin/people/",
+    "people-behind": "/admin/people/?pattern=behind",
+    "groups": "/admin/groups/",
+    "groups-below": "/admin/groups/?pattern=under&q=/engineering",
     "rules": "/admin/rules/",
     "audit": "/admin/audit/",
     "accounts": "/admin/accounts/",
@@ -127,6 +131,9 @@ def test_details_of_the_administration(busy_day: BusyDay, open_as: OpenAs) -> No
         visit(olga, f"/admin{page_of(getattr(busy_day, name))}", f"detail-request-{name.replace('_', '-')}")
     visit(olga, f"/admin{page_of(busy_day.ended)}history/?check=1", "detail-request-history")
     visit(olga, "/admin/rules/prod-power/", "detail-rule")
+    visit(olga, "/admin/people/alice@example.com/", "detail-person")
+    visit(olga, "/admin/groups/~2Fengineering/", "detail-group")
+    visit(olga, "/admin/groups/~2Fengineering/history/?check=1", "detail-group-history")
     visit(olga, f"/admin/audit/?pattern=entity&q=request%23{busy_day.ended.request_id}", "audit-of-a-request")
 
     olga.goto("/admin/assignments/")

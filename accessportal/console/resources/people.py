@@ -86,7 +86,7 @@ class People(Resource):
     columns = (
         Column("Person", "console/cells/person_name.html", "col-who"),
         Column("State", "console/cells/person_state.html", "col-state"),
-        Column("Since", "console/cells/person_since.html", "col-time"),
+        Column("In the directory since", "console/cells/person_since.html", "col-time"),
     )
     patterns = (
         Pattern(
