@@ -152,8 +152,8 @@ def progress_bars(progress: Progress) -> Callable[[str, int, int], None]:
 
     def tell(what: str, done: int, total: int) -> None:
         if what not in bars:
-            bars[what] = progress.add_task(what.capitalize(), total=total)
-        progress.update(bars[what], completed=done)
+            bars[what] = progress.add_task(what[:1].upper() + what[1:], total=total)
+        progress.update(bars[what], completed=done, total=total)
 
     return tell
 

@@ -343,3 +343,17 @@ def test_cognito_follows_after_the_writing_and_what_waits_is_said(import_file: I
 
     assert told.code == 0
     assert told.lines[-1] == "Cognito has not followed 2 changes yet. The sweep goes on with them."
+
+
+def test_somebody_who_watches_sees_plan_and_progress(import_file: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, int, int]] = []
+    monkeypatch.setattr("accessportal.commands.base.PortalCommand.is_watched", True)
+    monkeypatch.setattr(
+        "accessportal.commands.management.commands.import_people.progress_bars", lambda _progress: lambda *told: seen.append(told)
+    )
+
+    told = import_file(WITH_GROUPS, "--create-groups")
+
+    assert told.lines == ["Created: 5 groups, 2 people; granted or changed: 2 memberships."]
+    assert seen[:5] == [("groups", done, 5) for done in range(1, 6)]
+    assert seen[5:] == [("people", 1, 2), ("people", 2, 2)]

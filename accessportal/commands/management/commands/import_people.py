@@ -60,7 +60,8 @@ class Command(PortalCommand):
         if "problems" in document:
             _show_lines(document["problems"][:_SHOWN_PROBLEMS], console)
             return
-        _show_plan(document["plan"], console)
+        if document["dry_run"] or not self.is_watched:
+            _show_plan(document["plan"], console)
         if document["dry_run"]:
             console.print("Nothing was changed (--dry-run).")
             return
