@@ -75,6 +75,7 @@ class DirectoryItem(PortalModel):
     group_count = NumberAttribute(null=True, attr_name="groupCount")
     # mirror work
     token = UnicodeAttribute(null=True)
+    forget = BooleanAttribute(null=True)
     due_at = NumberAttribute(null=True, attr_name="dueAt")
     lease_until = NumberAttribute(null=True, attr_name="leaseUntil")
     attempts = NumberAttribute(null=True)

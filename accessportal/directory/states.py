@@ -248,7 +248,8 @@ class MirrorWork:
     """Something that Cognito must still follow: ``entity`` is a person or group by its audit name.
 
     ``token`` is new with every change. ``attempts`` and ``error`` tell of failures; ``due_at`` is when it is tried again,
-    ``since`` when the oldest change that waits was made.
+    ``since`` when the oldest change that waits was made. ``forgets``: a person was deleted, and whoever has the address now
+    is somebody new, who must not get the former one's user with its password and its sessions.
     """
 
     entity: str
@@ -258,6 +259,7 @@ class MirrorWork:
     lease_until: datetime | None
     attempts: int
     error: str
+    forgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)

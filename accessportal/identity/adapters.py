@@ -15,6 +15,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from accessportal.identity import operations
 from accessportal.identity.provider import PROVIDER_ID
+from accessportal.identity.sessions import vouch
 from accessportal.identity.tokens import Refused
 from accessportal.identity.ways import has_issuer
 from accessportal.kernel.clock import SystemClock
@@ -65,6 +66,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
             sociallogin.user = operations.admit(proven=proven, now=SystemClock().now())
         except NotAllowed as refusal:
             raise Refused(refusal.message, code=refusal.code, email=proven.email) from refusal
+        vouch(request, proven.identity)
 
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: dict[str, Any] | None = None

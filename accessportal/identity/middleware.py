@@ -19,7 +19,7 @@ from django_htmx.middleware import HtmxDetails
 
 from accessportal.identity.backends import remember
 from accessportal.identity.queries import actor_for
-from accessportal.identity.sessions import why_ended
+from accessportal.identity.sessions import identity_of, why_ended
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed, Unavailable
@@ -58,7 +58,7 @@ class ActorMiddleware(LoginRequiredMiddleware):
 
     def _take_actor(self, request: HttpRequest) -> HttpResponse | None:
         try:
-            actor = actor_for(request.user, SystemClock().now())
+            actor = actor_for(request.user, SystemClock().now(), identity=identity_of(request))
         except NotAllowed as error:
             log.warning("identity.signed_out", user=request.user.get_username(), code=error.code)
             return _signed_out(request, error)

@@ -16,26 +16,31 @@ class _Named(Protocol):
     def get_username(self) -> str: ...
 
 
-def actor_for(user: _Named, now: datetime) -> Actor:
-    """The actor behind a signed-in user. The user name is the e-mail address.
+def actor_for(user: _Named, now: datetime, *, identity: str = "") -> Actor:
+    """The actor behind a signed-in user. The user name is the e-mail address. ``identity`` is as for :func:`actor_named`.
 
-    :raises NotAllowed: the directory does not know the person, or has them disabled.
+    :raises NotAllowed: the directory does not know the person, has them disabled, or no longer keeps that identity.
     """
-    return actor_named(email=user.get_username(), now=now)
+    return actor_named(email=user.get_username(), now=now, identity=identity)
 
 
-def actor_named(*, email: str, now: datetime) -> Actor:
+def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:
     """The actor with this address, with the roles that the directory gives them at ``now``.
+
+    ``identity`` is who signed in at the issuer, empty where no issuer vouched. The address may have another owner since: then
+    the directory has forgotten that identity, and keeps another or none.
 
     Roles are never kept in a session: a person taken out of the operators' group stops being one at the next request
     (``kernel.actors``).
 
-    :raises NotAllowed: the directory does not know the person, or has them disabled.
+    :raises NotAllowed: the directory does not know the person, has them disabled, or no longer keeps ``identity``.
     """
     known, groups = directory.find_person_with_groups(email=email, now=now)
     if known is None:
         raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")
     if not known.is_enabled:
         raise NotAllowed(f"{known.email} is disabled in the directory. Ask your operator if that is a mistake.", code="person_disabled")
+    if identity and identity != known.identity:
+        raise NotAllowed("Who may sign in at your address has changed since you did. Sign in again.", code="identity_differs")
     by_group = {settings.OPERATOR_GROUP: Role.OPERATOR, settings.AUDITOR_GROUP: Role.AUDITOR}
     return person(known.key, roles=frozenset(role for group, role in by_group.items() if group in groups))

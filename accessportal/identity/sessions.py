@@ -21,6 +21,8 @@ log = structlog.get_logger(__name__)
 
 SIGNED_IN_AT = "signed_in_at"
 SEEN_AT = "seen_at"
+_IDENTITY = "identity"
+_VOUCHED = "_portal_identity"
 # allauth's states are good for so long.
 _WAY_SECONDS = 600
 _ENDED = "_portal_session_ended"
@@ -102,8 +104,19 @@ def _begin(request: HttpRequest, **_: Any) -> None:
     """
     now = to_epoch(SystemClock().now())
     request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now
+    request.session[_IDENTITY] = getattr(request, _VOUCHED, "")
     request.session.set_expiry(None)
     request.session.clear_expired()
+
+
+def vouch(request: HttpRequest, identity: str) -> None:
+    """The session that begins in this request is for this identity alone, as long as the directory keeps it."""
+    setattr(request, _VOUCHED, identity)
+
+
+def identity_of(request: HttpRequest) -> str:
+    """Whom the issuer vouched for when the session began; empty where it did not (passwords of the demo)."""
+    return str(request.session.get(_IDENTITY, ""))
 
 
 def begin_waiting(request: HttpRequest) -> None:

@@ -183,7 +183,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group, data: f"Remove this person from {group.name}?",
             explain=lambda group, data: (
                 "They lose the role here and in every group below, unless another group gives it. "
-                "Somebody who is in no group any more is deleted from the directory."
+                "Somebody enabled who is in no group any more is deleted from the directory."
             ),
             button="Remove",
             form=MemberForm,

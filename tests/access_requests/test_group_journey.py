@@ -135,6 +135,22 @@ def test_a_permanent_membership_below_a_temporary_one_stays(story: Story) -> Non
     assert story.role_of(ALICE, PLATFORM) is GroupRole.READER
 
 
+def test_whoever_has_the_address_next_does_not_get_what_was_approved(story: Story) -> None:
+    approved = story.approve(story.ask_to_join(PLATFORM, "contributor"), actor=story.gina)
+    directory.delete_person(email=ALICE, actor=SETUP, now=story.clock.now())
+    story.clock.advance(1)
+    directory.create_person(email=ALICE, name="Alice Next", actor=SETUP, now=story.clock.now())
+
+    waiting = story.carry_out(approved)
+
+    assert (waiting.is_granted, waiting.work) == (False, Work.GRANT)
+    assert "made anew after this was asked for" in waiting.work_error
+    assert groups_of(story) == frozenset()
+    advance_to_end_of(story, waiting)
+    story.tick()
+    assert story.now_of(waiting).status is Status.REVOKED
+
+
 @pytest.mark.parametrize(("held", "asked"), [("contributor", "contributor"), ("contributor", "reader"), ("admin", "reader")])
 def test_what_is_held_for_good_is_not_asked_for(story: Story, held: str, asked: str) -> None:
     directory.grant_membership(email=ALICE, group_id=PLATFORM, role=GroupRole(held), actor=SETUP, now=story.clock.now())

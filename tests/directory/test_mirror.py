@@ -243,3 +243,31 @@ def test_whoever_is_disabled_or_deleted_is_signed_out_everywhere(world: World, i
     for token in tokens.values():
         with pytest.raises(ClientError, match="NotAuthorized"):
             idp.get_user(AccessToken=token)
+
+
+def test_whoever_has_the_address_next_gets_a_user_of_their_own(world: World, idp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when Cognito was down from the one's last moment to the other's first: password and sessions hang on the user."""
+
+    def subject() -> str:
+        attributes = idp.admin_get_user(UserPoolId=world.pool, Username=ALICE)["UserAttributes"]
+        found: str = next(one["Value"] for one in attributes if one["Name"] == "sub")
+        return found
+
+    former = subject()
+    world.twin.settings.change({"cognito_throttle": 1.0})
+    assert not world.delete_person(ALICE).mirror.is_done
+    assert not world.create_person(ALICE, "/security", GroupRole.READER).mirror.is_done
+    world.twin.settings.change({"cognito_throttle": 0.0})
+    world.clock.advance(10)
+    with monkeypatch.context() as patched:
+        patched.setattr(cognito, "create_user", lambda *_args, **_named: (_ for _ in ()).throw(RuntimeError("killed")))
+        assert world.sweep().failures
+    world.clock.advance(60)
+
+    world.sweep()
+
+    world.check()
+    latter = subject()
+    assert latter != former
+    world.rename_person(ALICE, "Alice Next")
+    assert subject() == latter, "only a deletion makes a new user"

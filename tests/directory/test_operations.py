@@ -324,6 +324,22 @@ class TestMemberships:
         assert _actions(person_entity("bob@example.com"))[-2:] == ["user.revoked", "user.deleted"]
         assert _group("/security").member_count == 0
 
+    def test_a_group_admin_can_not_enable_somebody_by_making_them_anew(self) -> None:
+        join("bob@example.com", "/engineering/payments")
+        _revoke("bob@example.com", "/security")
+        operations.set_person_state(email="bob@example.com", state=State.DISABLED, actor=OLGA, now=NOW)
+
+        left = _revoke("bob@example.com", "/engineering/payments", actor=ALICE)
+
+        assert left is not None
+        assert not left.is_enabled
+        with pytest.raises(Conflict, match="in the directory already"):
+            operations.create_person(
+                email="bob@example.com", name="Bob", group_id="/engineering/payments", role=GroupRole.READER, actor=ALICE, now=NOW
+            )
+        assert queries.explain_person(email="bob@example.com", actor=OLGA, now=NOW).direct == ()
+        assert _actions(person_entity("bob@example.com"))[-2:] == ["user.disabled", "user.revoked"]
+
     def test_a_request_never_shortens_what_an_admin_gave(self) -> None:
         _hold("bob@example.com", "/security", GroupRole.ADMIN)
         assert queries.role_on(email="bob@example.com", group_id="/security", now=NOW) is GroupRole.ADMIN

@@ -196,6 +196,22 @@ def test_an_address_that_the_issuer_gave_to_somebody_else_brings_them_nothing(
     assert other.sign_in(ALICE).status_code == 302
 
 
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_an_address_that_goes_to_somebody_else_signs_the_former_one_out(traveller: Traveller, story: Story, is_made_anew: bool) -> None:
+    traveller.sign_in(ALICE)
+    if is_made_anew:
+        directory.delete_person(email=ALICE, actor=TEST, now=story.clock.now())
+        directory.create_person(email=ALICE, name="Another Alice", actor=TEST, now=story.clock.now())
+    else:
+        directory.forget_identity(email=ALICE, actor=TEST, now=story.clock.now())
+
+    answer = traveller.client.get("/")
+
+    assert answer.status_code == 403
+    assert "has changed since you did" in text_of(answer)
+    assert traveller.client.get("/").status_code == 302
+
+
 def test_the_identity_outlives_djangos_own_database(traveller: Traveller, issuer: LocalIssuer) -> None:
     traveller.sign_in(ALICE)
     get_user_model().objects.all().delete()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from accessportal.access_requests.kinds.base import Resolved, text_of
@@ -11,11 +12,13 @@ from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, Group, GroupRole
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import Clock
+from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import Question
 from accessportal.store.transactions import Guard
+
+_LATER = timedelta(minutes=5)
 
 
 class GroupMembership:
@@ -69,6 +72,11 @@ class GroupMembership:
         return str(stored["group_id"])
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+        person = directory.find_person(email=request.subject_id)
+        if person is not None and to_epoch(person.created_at) > to_epoch(request.requested_at):
+            # What somebody was granted who was deleted since is not for whoever has the address now.
+            text = f"{person.email} was deleted and made anew after this was asked for. End it; they can ask themselves."
+            return Waiting("person_made_anew", text, clock.now() + _LATER, is_error=True)
         return directory_operations.hold_membership(
             email=request.subject_id,
             group_id=request.target["group_id"],

@@ -163,6 +163,10 @@ class _Worker:
     # A person
 
     def _follow_person(self, key: str) -> None:
+        if self._work.forgets:
+            self._delete_user(key)
+            if not work_store.mark_forgotten(self._work):
+                raise _LeaseLost
         for _ in range(_ROUNDS):
             wanted = wanted_user(key, self._clock.now())
             self._turn()
@@ -178,10 +182,7 @@ class _Worker:
 
     def _change_user(self, key: str, wanted: UserImage | None, present: UserImage | None) -> None:
         if wanted is None:
-            self._turn(is_change=True)
-            cognito.sign_out_user(self._pool, key)
-            self._turn()
-            cognito.delete_user(self._pool, key)
+            self._delete_user(key)
             return
         if present is None:
             self._turn(is_change=True)
@@ -198,6 +199,12 @@ class _Worker:
             # Last: nobody comes back with groups that they are not in any more.
             self._turn(is_change=True)
             cognito.enable_user(self._pool, key)
+
+    def _delete_user(self, key: str) -> None:
+        self._turn(is_change=True)
+        cognito.sign_out_user(self._pool, key)
+        self._turn()
+        cognito.delete_user(self._pool, key)
 
     def _change_groups(self, key: str, missing: frozenset[str], surplus: frozenset[str]) -> None:
         """Into the new groups before out of the old ones: a change of role leaves no moment without one."""

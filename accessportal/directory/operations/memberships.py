@@ -72,7 +72,7 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
     """The person no longer has a permanent role in the group. What requests give there stays until their end.
 
     Whoever is then in no group at all is deleted with it (seed 001, "Revoke a user access to a group", step 4): the record
-    is ``None`` then.
+    is ``None`` then. A disabled person stays: made anew they would be enabled, which is for admins of the root.
 
     :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
     :raises NotFound: when the person or the group does not exist, or the person is not directly in the group.
@@ -90,7 +90,7 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
         standing = _standing_after(person, group, claim, None)
         after = without_claim(before, PERMANENT)
         drafts = [about_membership("user.revoked", claim, after, of=before, now=now)]
-        is_last = after is None and len(memberships) == 1
+        is_last = after is None and len(memberships) == 1 and person.is_enabled
         if is_last:
             drafts.append(about_deletion(person, reason="the last membership was revoked"))
         changed, events = told_person(person, drafts, actor=actor, now=now)

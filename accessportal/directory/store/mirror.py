@@ -28,20 +28,22 @@ _BIG_PAGE = 500
 _CHUNK = 25
 
 
-def work_step(*, item_pk: str, now: datetime) -> list[Step]:
+def work_step(*, item_pk: str, now: datetime, forgets: bool = False) -> list[Step]:
     """The step that asks for the mirroring of the person or group whose own partition is ``item_pk``; none without a pool.
+
+    ``forgets``: the user in Cognito must go in any case, also if the address has a new owner when the work is done.
 
     It belongs in the transaction of every change that Cognito must follow. A worker that is at it already sees the new
     token when it ends, and looks again.
     """
-    return [_asking(item_pk, now)] if current().user_pool_id else []
+    return [_asking(item_pk, now, forgets=forgets)] if current().user_pool_id else []
 
 
 def ask(entities: Collection[str], *, now: datetime) -> None:
     """Ask for the mirroring of these people and groups, although none of them was changed."""
     wanted = sorted(set(entities))
     for start in range(0, len(wanted), _CHUNK):
-        transact([_asking(item_pk_of(entity), now) for entity in wanted[start : start + _CHUNK]])
+        transact([_asking(item_pk_of(entity), now, forgets=False) for entity in wanted[start : start + _CHUNK]])
 
 
 def find(entity: str) -> MirrorWork | None:
@@ -93,6 +95,11 @@ def keep(work: MirrorWork, *, until: datetime) -> MirrorWork | None:
     return _leased(work.entity, until, DirectoryItem.lease_until == _epoch(work.lease_until))
 
 
+def mark_forgotten(work: MirrorWork) -> bool:
+    """Cognito has no user any more who was there when the person was deleted. False when the lease was lost."""
+    return _write_own(work, [DirectoryItem.forget.remove()], _is_ours(work))
+
+
 def finish(work: MirrorWork) -> bool:
     """Cognito has followed. False when there was a change meanwhile, or the lease was lost: then it may not have."""
     pk, sk = _key(work)
@@ -120,9 +127,9 @@ def item_pk_of(entity: str) -> str:
     return models.person_pk(name) if kind == "person" else models.group_pk(name)
 
 
-def _asking(item_pk: str, now: datetime) -> Upsert:
+def _asking(item_pk: str, now: datetime, *, forgets: bool) -> Upsert:
     pk, sk = models.work_key(item_pk)
-    actions = [
+    actions: list[Action] = [
         DirectoryItem.si_key1.set(models.MIRROR_WORK),
         DirectoryItem.token.set(secrets.token_hex(8)),
         DirectoryItem.due_at.set(_epoch(now)),
@@ -130,6 +137,8 @@ def _asking(item_pk: str, now: datetime) -> Upsert:
         DirectoryItem.error.remove(),
         DirectoryItem.created_at.set(DirectoryItem.created_at | iso(now)),
     ]
+    if forgets:
+        actions.append(DirectoryItem.forget.set(True))
     return Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)
 
 
@@ -144,10 +153,14 @@ def _leased(entity: str, until: datetime, condition: Condition) -> MirrorWork | 
 
 
 def _give_back(work: MirrorWork, told: Sequence[Action], *, only_same: bool) -> bool:
-    pk, sk = _key(work)
     condition = _is_ours(work) & (DirectoryItem.token == work.token) if only_same else _is_ours(work)
+    return _write_own(work, [DirectoryItem.lease_until.remove(), *told], condition)
+
+
+def _write_own(work: MirrorWork, actions: list[Action], condition: Condition) -> bool:
+    pk, sk = _key(work)
     try:
-        update_one(Change(DirectoryItem, pk, [DirectoryItem.lease_until.remove(), *told], condition, sk))
+        update_one(Change(DirectoryItem, pk, actions, condition, sk))
     except ConditionFailed:
         return False
     return True
@@ -171,6 +184,7 @@ def _work(item: DirectoryItem) -> MirrorWork:
         lease_until=from_epoch(float(item.lease_until)) if item.lease_until is not None else None,
         attempts=int(item.attempts or 0),
         error=item.error or "",
+        forgets=bool(item.forget),
     )
 
 

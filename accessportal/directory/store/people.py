@@ -76,7 +76,7 @@ def write_person(
     """
     steps: list[Step] = [*guards, *person_steps(change, by=by, at=at), *_group_steps(change), *events]
     if is_mirrored:
-        steps += work_step(item_pk=models.person_pk(change.key), now=at)
+        steps += work_step(item_pk=models.person_pk(change.key), now=at, forgets=change.after is None)
     transact(steps)
 
 
