@@ -25,14 +25,14 @@ from accessportal.directory import operations, queries
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.operations.deleting import MOST_AT_ONCE
 from accessportal.directory.states import GroupRole, State
-from accessportal.kernel.actors import Actor, person, system
+from accessportal.kernel.actors import person, system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import PortalError
 from accessportal.store.base import StoreSettings, configure, current_settings
 from accessportal.store.schema import ensure_table
 from accessportal.store.transactions import Step, transact
 from tests.engine.stage import at_once, lost, won
-from tests.engine.whole_directory import Checker, Walk
+from tests.engine.whole_directory import Checker, standing_admins
 
 SETUP = system("setup")
 OLGA = "olga@example.com"
@@ -41,43 +41,28 @@ ROUNDS = 6
 Action = Callable[[], Any]
 
 
-@pytest.fixture(scope="module")
-def tables(engine_url: str) -> Iterator[StoreSettings]:
-    """Built once: it takes seconds. Each round has groups and people of its own."""
+@pytest.fixture
+def place(engine_url: str) -> Iterator[Callable[[], Place]]:
+    """A founded directory; makes an empty place in it for each round."""
     former = current_settings()
-    settings = StoreSettings(table_prefix=f"test-{random.getrandbits(48):012x}-", region=former.region)
-    configure(settings)
+    configure(StoreSettings(table_prefix=f"test-{random.getrandbits(48):012x}-", region=former.region))
     for model in (DirectoryItem, AuditItem):
         ensure_table(model, clock=SystemClock())
     operations.found_directory(admin_email=OLGA, admin_name="Olga", operator_group="", auditor_group="", actor=SETUP, now=datetime.now(UTC))
+    yield partial(Place, itertools.count(1))
     configure(former)
-    yield settings
-    configure(former)
-
-
-@pytest.fixture(scope="module")
-def checker() -> Checker:
-    return Checker()
 
 
 @pytest.fixture
-def place(tables: StoreSettings) -> Iterator[Callable[[], Place]]:
-    """Makes an empty place for a round. Nothing of the round before is in it."""
-    former = current_settings()
-    configure(tables)
-    yield partial(Place, _numbers)
-    configure(former)
-
-
-_numbers = itertools.count(1)
+def checker() -> Checker:
+    return Checker()
 
 
 class Place:
     """Groups and people of one round, by short names: ``a/x`` is the group ``/r7/a/x``, ``bob`` is ``bob.7@example.com``."""
 
-    def __init__(self, numbers: Iterator[int], actor: Actor = SETUP) -> None:
+    def __init__(self, numbers: Iterator[int]) -> None:
         self.number = next(numbers)
-        self.actor = actor
         self.create("")
 
     def group(self, name: str) -> str:
@@ -89,7 +74,7 @@ class Place:
         return f"{name}.{self.number}@example.com"
 
     def _by(self, actor: str = "") -> dict[str, Any]:
-        return {"actor": person(self.email(actor)) if actor else self.actor, "now": datetime.now(UTC)}
+        return {"actor": person(self.email(actor)) if actor else SETUP, "now": datetime.now(UTC)}
 
     def groups(self, *names: str) -> None:
         for name in names:
@@ -460,13 +445,8 @@ def _alone(here: Place, names: Sequence[str]) -> None:
     for who in names:
         here.come(who, "")
         here.grant(who, "/", ADMIN)
-    for email in Walk.now().groups["/"]["standingAdmins"] - {here.email(who) for who in names}:
+    for email in standing_admins() - {here.email(who) for who in names}:
         operations.delete_person(email=email, actor=SETUP, now=datetime.now(UTC))
-
-
-def _standing() -> set[str]:
-    standing: set[str] = Walk.now().groups["/"]["standingAdmins"]
-    return standing
 
 
 @pytest.mark.parametrize("ways", list(itertools.combinations_with_replacement(_WAYS, 2)), ids=" and ".join)
@@ -477,9 +457,9 @@ def test_of_two_last_admins_one_stays(ways: tuple[str, ...], place: Callable[[],
 
         outcomes = run([partial(_WAYS[way], here, who) for way, who in zip(ways, ["ada", "ben"], strict=True)], number=number)
 
-        checker.check()
+        walk = checker.check()
         assert codes(outcomes) == ["last_root_admin"]
-        assert len(_standing()) == 1
+        assert len(walk.groups["/"]["standingAdmins"]) == 1
 
 
 @pytest.mark.parametrize("left_out", _WAYS)
@@ -492,9 +472,9 @@ def test_of_three_last_admins_one_stays(left_out: str, place: Callable[[], Place
 
         outcomes = run([partial(_WAYS[way], here, who) for way, who in zip(ways, names, strict=True)], number=number)
 
-        checker.check()
+        walk = checker.check()
         assert codes(outcomes) == ["last_root_admin"]
-        assert len(_standing()) == 1
+        assert len(walk.groups["/"]["standingAdmins"]) == 1
 
 
 @pytest.mark.parametrize("way", _WAYS)
@@ -509,9 +489,9 @@ def test_admins_who_remove_each_other_leave_one(way: str, place: Callable[[], Pl
             [partial(_WAYS[way], here, who, by=by) for who, by in zip(names, [*names[1:], names[0]], strict=True)], number=number
         )
 
-        checker.check()
+        walk = checker.check()
         assert set(codes(outcomes)) <= {"last_root_admin", "group_admins_only", "root_admins_only"}
-        assert 1 <= len(_standing()) == len(lost(outcomes))
+        assert 1 <= len(walk.groups["/"]["standingAdmins"]) == len(lost(outcomes))
 
 
 def test_of_fifty_grants_of_one_membership_one_is_written(place: Callable[[], Place], checker: Checker) -> None:
@@ -547,7 +527,7 @@ def test_twenty_people_come_into_one_group_at_once(place: Callable[[], Place], c
         assert walk.groups[here.group("")]["memberCount"] == 20
 
 
-THREADS, OPERATIONS = 8, 45
+THREADS, OPERATIONS = 8, 150
 _NAMES = ("a", "b", "c", "a/x", "a/x/y", "b/x", "c/x", "d")
 _PEOPLE = ("alice", "bob", "carol", "dave", "erin", "frank")
 

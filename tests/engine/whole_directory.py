@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import boto3
@@ -19,10 +20,21 @@ ROOT = "/"
 Item = dict[str, Any]
 
 
-def table(name: str = "AccessManagement") -> Any:
+def table() -> Any:
     """As other programs see it."""
     settings = current_settings()
-    return boto3.resource("dynamodb", region_name=settings.region).Table(f"{settings.table_prefix}{name}")
+    return _database(settings.region).Table(f"{settings.table_prefix}AccessManagement")
+
+
+@cache
+def _database(region: str) -> Any:
+    return boto3.resource("dynamodb", region_name=region)
+
+
+def standing_admins() -> set[str]:
+    """The folded addresses of those who are admins of the root, enabled and for good, as the root's item says."""
+    root = table().get_item(Key={"pk": "G:/", "sk": "G:/"}, ConsistentRead=True)["Item"]
+    return set(root["standingAdmins"])
 
 
 def every_item() -> list[Item]:
