@@ -30,6 +30,7 @@ def test_usual_addresses_are_accepted(email: str) -> None:
         "alice@example.com\nbob@example.com",
         "alice@@example.com",
         ".alice@example.com",
+        "/alice@example.com",
         "alice@-example.com",
         "\u212aim@example.com",
         "a\ud800@example.com",
@@ -64,6 +65,18 @@ def test_what_is_no_name_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         policy.clean_name(name)
     assert refused.value.field == "name"
+
+
+@pytest.mark.parametrize("name", ["علی\u200cرضا", "ශ්\u200dරී", "👩\u200d👧 Families", "José\u00a0Peña"])
+def test_names_of_every_script_and_from_every_spreadsheet_are_accepted(name: str) -> None:
+    assert policy.clean_name(name) == name.replace("\u00a0", " ")
+
+
+def test_a_name_is_refused_by_the_character_that_is_wrong() -> None:
+    with pytest.raises(InvalidRequest, match=r"U\+202E"):
+        policy.clean_name("Ali\u202ece")
+    with pytest.raises(InvalidRequest, match="1 to 200"):
+        policy.clean_name("\u200d")
 
 
 @pytest.mark.parametrize("description", ["x" * 1001, "a\ud800"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from accessportal.directory.states import ROOT
 from accessportal.kernel.actors import fold_email
@@ -21,6 +22,8 @@ _LONGEST_STORED_GROUP_ID = 256
 _MAX_EMAIL = 128
 _MAX_GROUP_ID = 116
 _MAX_NAME = 200
+# Persian and Indic names are not spelled without them, nor are families of emoji.
+_JOINERS = "\u200c\u200d"
 _MAX_DESCRIPTION = 1000
 
 
@@ -40,10 +43,11 @@ def clean_email(text: str) -> str:
     :raises InvalidRequest: on field ``email``.
     """
     email = text.strip()
-    if not is_email(email) or len(email) > _MAX_EMAIL:
+    # Where a person or a group may be named, what begins with a slash is a group.
+    if not is_email(email) or len(email) > _MAX_EMAIL or email.startswith("/"):
         raise InvalidRequest(
             f"“{_shown(text)}” is not an e-mail address that can be used here: write it like alice@example.com, in ASCII letters, "
-            f"with at most {_MAX_EMAIL} characters.",
+            f"with at most {_MAX_EMAIL} characters and no slash at its beginning.",
             code="email_invalid",
             field="email",
         )
@@ -66,13 +70,16 @@ def clean_group_id(text: str) -> str:
 
 
 def clean_name(text: str) -> str:
-    """The name without space around it, of 1 to 200 printable characters.
+    """The name without space around it, of 1 to 200 printable characters; blanks of every kind become spaces.
 
     :raises InvalidRequest: on field ``name``.
     """
-    name = text.strip()
-    if not name or len(name) > _MAX_NAME or not name.isprintable():
-        raise InvalidRequest(f"A name has 1 to {_MAX_NAME} printable characters on one line.", code="name_invalid", field="name")
+    name = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text).strip()
+    wrong = next((char for char in name if not char.isprintable() and char not in _JOINERS), "")
+    if not name.strip(_JOINERS) or len(name) > _MAX_NAME or wrong:
+        remedy = f" Remove the character U+{ord(wrong):04X}." if wrong else ""
+        text = f"A name has 1 to {_MAX_NAME} printable characters on one line.{remedy}"
+        raise InvalidRequest(text, code="name_invalid", field="name")
     return name
 
 
