@@ -20,22 +20,17 @@ from unittest import mock
 
 import pytest
 
-from accessportal.audit.models import AuditItem
 from accessportal.directory import operations, queries
-from accessportal.directory.models import DirectoryItem
 from accessportal.directory.operations.deleting import MOST_AT_ONCE
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import person, system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import PortalError
-from accessportal.store.base import StoreSettings, configure, current_settings
-from accessportal.store.schema import ensure_table
 from accessportal.store.transactions import Step, transact
 from tests.engine.stage import at_once, lost, won
-from tests.engine.whole_directory import Checker, standing_admins
+from tests.engine.whole_directory import Checker, founded_directory, standing_admins
 
 SETUP = system("setup")
-OLGA = "olga@example.com"
 READER, CONTRIBUTOR, ADMIN = GroupRole.READER, GroupRole.CONTRIBUTOR, GroupRole.ADMIN
 ROUNDS = 6
 Action = Callable[[], Any]
@@ -43,14 +38,9 @@ Action = Callable[[], Any]
 
 @pytest.fixture
 def place(engine_url: str) -> Iterator[Callable[[], Place]]:
-    """A founded directory; makes an empty place in it for each round."""
-    former = current_settings()
-    configure(StoreSettings(table_prefix=f"test-{random.getrandbits(48):012x}-", region=former.region))
-    for model in (DirectoryItem, AuditItem):
-        ensure_table(model, clock=SystemClock())
-    operations.found_directory(admin_email=OLGA, admin_name="Olga", operator_group="", auditor_group="", actor=SETUP, now=datetime.now(UTC))
-    yield partial(Place, itertools.count(1))
-    configure(former)
+    """Makes an empty place in the directory for each round."""
+    with founded_directory(now=datetime.now(UTC)):
+        yield partial(Place, itertools.count(1))
 
 
 @pytest.fixture

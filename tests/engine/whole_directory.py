@@ -1,23 +1,49 @@
 """What must hold in the directory after whatever many did at once, checked on the whole table with plain boto3.
 
-Nothing of the directory's own code reads the table here, or a mistake in it would hide itself.
+The directory's own code does not read the table for these checks, or a mistake in it would hide itself.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 import boto3
 
 from accessportal.audit import queries as audit
+from accessportal.audit.models import AuditItem
+from accessportal.directory import operations
+from accessportal.directory.models import DirectoryItem
+from accessportal.kernel.actors import system
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import every
-from accessportal.store.base import current_settings
+from accessportal.store.base import StoreSettings, configure, current_settings
+from accessportal.store.schema import ensure_table
 
 ROOT = "/"
 Item = dict[str, Any]
+
+
+@contextmanager
+def founded_directory(*, now: datetime) -> Iterator[None]:
+    """Tables of its own, with the root alone and Olga as its admin."""
+    former = current_settings()
+    configure(StoreSettings(table_prefix=f"test-{uuid.uuid4().hex[:12]}-", region=former.region))
+    try:
+        for model in (DirectoryItem, AuditItem):
+            ensure_table(model, clock=SystemClock())
+        operations.found_directory(
+            admin_email="olga@example.com", admin_name="Olga", operator_group="", auditor_group="", actor=system("setup"), now=now
+        )
+        yield
+    finally:
+        configure(former)
 
 
 def table() -> Any:
