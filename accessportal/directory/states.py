@@ -126,6 +126,12 @@ class Group:
         return self.group_id == ROOT
 
     @property
+    def holds(self) -> str:
+        """What is directly in it, in words: ``1 member and 3 groups below``."""
+        members, groups = ("" if count == 1 else "s" for count in (self.member_count, self.child_count))
+        return f"{self.member_count} member{members} and {self.child_count} group{groups} below"
+
+    @property
     def parent_id(self) -> str | None:
         """The group right above; ``None`` for the root alone."""
         return self.ancestors[-1] if self.ancestors else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.forms import BoundField
 
 from accessportal.directory.states import GroupRole
@@ -80,6 +81,12 @@ class NewGroupForm(DeedForm):
         widget=forms.TextInput(attrs=_PLAIN),
     )
     description = _description_field()
+
+    def clean_part(self) -> str:
+        part = str(self.cleaned_data["part"])
+        if "/" in part:
+            raise ValidationError("Give the last part of the path alone, without a slash.", code="part_has_slash")
+        return part
 
 
 class RenameGroupForm(DeedForm):

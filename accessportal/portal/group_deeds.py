@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
+from accessportal.directory.queries import importing
 from accessportal.directory.states import ROOT, Changed, Group, GroupRole, State, group_entity, person_entity
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest
@@ -37,6 +38,7 @@ def _add(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
     email, role = str(data["email"]), GroupRole(data["role"])
     if queries.find_person(email=email) is not None:
         return directory.grant_membership(email=email, group_id=group.group_id, role=role, actor=actor, now=now)
+    importing.clean_email(email=email)
     if not data["name"]:
         text = "Nobody in the directory has this address. Check it, or give the person's name to create them and add them in one step."
         raise InvalidRequest(text, code="person_unknown", field="name")
@@ -252,7 +254,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             label="Disable",
             question=lambda group, data: f"Disable {group.name}?",
             explain=lambda group, data: (
-                f"Nobody is in it any more, and its {group.member_count} direct memberships give nothing, here and below, until it is "
+                f"Nobody is in it any more, and its direct memberships ({group.member_count}) give nothing, here and below, until it is "
                 "enabled again. Groups below stay as they are."
             ),
             button="Disable",

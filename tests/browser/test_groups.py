@@ -228,6 +228,18 @@ def test_what_cognito_has_not_confirmed_is_not_told_as_done(story: Story, open_a
     look_at(gina, "group-cognito-followed")
 
 
+def test_on_a_phone_a_list_stands_below_its_heading(story: Story, open_as: OpenAs) -> None:
+    gina = open_as("gina")
+    gina.set_viewport_size({"width": 390, "height": 844})
+    gina.goto("/groups/at/engineering/")
+
+    heading = gina.get_by_role("heading", name="Groups below").bounding_box()
+    first = gina.locator(".tree").get_by_role("link", name="Payments", exact=True).bounding_box()
+    assert heading is not None
+    assert first is not None
+    assert abs(heading["x"] - first["x"]) < 1
+
+
 def test_without_javascript_the_tree_opens_and_a_role_is_changed(story: Story, open_as: OpenAs) -> None:
     gina = open_as("gina", javascript=False)
     gina.goto("/groups/")

@@ -37,8 +37,7 @@ def _state_refusal(verb: GroupVerb, group: Group) -> Decision | None:
     if unchanged.get(verb, False):
         return refuse(f"{group.group_id} is {group.state.value} already.", code="group_state_unchanged")
     if verb is GroupVerb.DELETE and (group.member_count or group.child_count):
-        words = f"{group.group_id} has {group.member_count} members and {group.child_count} groups below. Remove them first."
-        return refuse(words, code="group_not_empty")
+        return refuse(f"{group.group_id} has {group.holds}. Remove them first.", code="group_not_empty")
     return None
 
 

@@ -116,11 +116,7 @@ def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group
         group = group_named(group_id)
         require_group_right(GroupVerb.DELETE, group, actor=actor, now=now)
         if group.member_count or group.child_count:
-            raise Conflict(
-                f"{group_id} has {group.member_count} members and {group.child_count} groups below. Remove them first.",
-                code="group_not_empty",
-                present=group,
-            )
+            raise Conflict(f"{group_id} has {group.holds}. Remove them first.", code="group_not_empty", present=group)
         parent_id = group.ancestors[-1]
         data = {"group_id": group_id, "parent_id": parent_id, "name": group.name}
         gone, event = told_group(group, Draft("group.deleted", group_id, data), actor=actor, now=now)
