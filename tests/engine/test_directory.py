@@ -225,6 +225,17 @@ def _moved_while_groups_are_made_below(here: Place) -> list[Action]:
     ]
 
 
+def _moved_while_a_group_is_made_deep_below(here: Place) -> list[Action]:
+    """Alone: anything else that changes the moved group would hide what is not watched at the group in between."""
+    here.groups("a", "a/x", "a/x/y", "b")
+    return [partial(here.move, "a", "b"), partial(here.create, "a/x/y/new")]
+
+
+def _moved_while_a_group_deep_below_leaves(here: Place) -> list[Action]:
+    here.groups("a", "a/x", "a/x/y", "b", "c")
+    return [partial(here.move, "a", "b"), partial(here.move, "a/x/y", "c")]
+
+
 def _moved_while_its_parts_are_deleted(here: Place) -> list[Action]:
     here.groups("a", "a/x", "a/y", "b")
     return [partial(here.move, "a", "b"), partial(here.delete, "a/x"), partial(here.delete, "a/y")]
@@ -392,6 +403,8 @@ def _race(prepare: Callable[[Place], list[Action]], least: int, most: int, *may:
         _race(_one_to_two_places, 2, 2),
         _race(_moved_with_its_parent, 3, 3),
         _race(_moved_while_groups_are_made_below, 5, 5),
+        _race(_moved_while_a_group_is_made_deep_below, 2, 2, rounds=12),
+        _race(_moved_while_a_group_deep_below_leaves, 2, 2),
         _race(_moved_while_its_parts_are_deleted, 3, 3),
         _race(_moved_and_deleted, 1, 2, "group_not_found"),
         _race(_moved_below_what_is_deleted, 1, 1, "parent_missing", "group_not_empty"),
