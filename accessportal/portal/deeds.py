@@ -17,12 +17,16 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """``doing`` is true from the change on; ``done`` only when Cognito has followed. ``entity`` is whom Cognito follows."""
+    """``doing`` is true from the change on; ``done`` only when Cognito has followed. ``entity`` is whom Cognito follows.
+
+    ``about``: the group, where only a person's place in it changed; empty where the entity as a whole did.
+    """
 
     entity: str
     doing: str
     done: str
     url: str
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

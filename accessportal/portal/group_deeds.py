@@ -91,7 +91,7 @@ def _about_member(doing: str, done: str) -> Tell:
     def told(group: Group, data: Data, changed: Changed[Any]) -> Told:
         words = {"who": data["email"], "group": group.name, "role": data.get("role", "")}
         entity = person_entity(fold_email(data["email"]))
-        return Told(entity, doing.format(**words), done.format(**words), address_of(group.group_id))
+        return Told(entity, doing.format(**words), done.format(**words), address_of(group.group_id), about=group.group_id)
 
     return told
 
@@ -105,6 +105,7 @@ def _removed(group: Group, data: Data, changed: Changed[Any]) -> Told:
         f"{who} is being removed from {group.name}, Cognito has not confirmed yet.{end}",
         f"Removed {who} from {group.name}.{end}",
         address_of(group.group_id),
+        about="" if changed.record is None else group.group_id,
     )
 
 

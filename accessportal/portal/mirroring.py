@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Changed
 from accessportal.kernel.pages import every
+from accessportal.portal.deeds import Told
 
 _KEY = "mirror_waits"
 _MOST = 10
@@ -25,13 +26,19 @@ class Wait:
     trouble: str = ""
 
 
-def tell(request: HttpRequest, changed: Changed[Any], *, entity: str, doing: str, done: str) -> None:
-    """Say ``done`` on the next page when Cognito has followed; else keep ``doing`` in the session until it has."""
+def tell(request: HttpRequest, changed: Changed[Any], told: Told) -> None:
+    """Say ``done`` on the next page when Cognito has followed; else keep ``doing`` in the session until it has.
+
+    What was told before about the same is forgotten: Cognito follows the last state alone, and never confirms one in between.
+    """
+    waiting = request.session.get(_KEY, [])
+    kept = [one for one in waiting if one["entity"] != told.entity or told.about not in ("", one["about"])]
     if changed.mirror.is_done:
-        messages.success(request, done)
-        return
-    kept = [one for one in request.session.get(_KEY, []) if one["doing"] != doing]
-    request.session[_KEY] = [*kept, {"entity": entity, "doing": doing, "done": done}][-_MOST:]
+        messages.success(request, told.done)
+    else:
+        kept = [*kept, {"entity": told.entity, "about": told.about, "doing": told.doing, "done": told.done}][-_MOST:]
+    if kept != waiting:
+        request.session[_KEY] = kept
 
 
 def waits(request: HttpRequest) -> tuple[Wait, ...]:

@@ -401,3 +401,27 @@ def test_a_change_that_cognito_has_not_followed_is_never_told_as_done(
     done = gina.get("/groups/live/at/engineering/payments/", live, headers=HTMX)
     assert "Removed sam@example.com from Payments. Cognito has confirmed it." in text_of(done)
     assert "every 2s" not in done.content.decode()
+
+
+def test_only_the_last_of_several_changes_is_told_as_confirmed(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accessportal.directory.states import Changed, Mirrored, MirrorWork
+
+    gina, now = signed_in("gina"), story.clock.now()
+    behind = [MirrorWork("person#sam@example.com", "t", since=now, due_at=now, lease_until=None, attempts=1, error="")]
+    for name in ("grant_membership", "revoke_membership"):
+        real = getattr(directory, name)
+        later = Mirrored(is_done=False, reason="later")
+        monkeypatch.setattr(directory, name, lambda real=real, later=later, **given: Changed(real(**given).record, later))
+    monkeypatch.setattr(queries, "mirror_state_of", lambda *, entity: next((one for one in behind if one.entity == entity), None))
+
+    do(gina, "add", "/engineering", email="sam@example.com", role="reader")
+    do(gina, "add", email="sam@example.com", role="admin")
+    do(gina, "remove", email="sam@example.com")
+    told = text_of(gina.get(AT))
+    behind.clear()
+    done = text_of(gina.get(AT))
+
+    assert "is being added to Payments" not in told
+    assert "Removed sam@example.com from Payments. Cognito has confirmed it." in done
+    assert "Added sam@example.com to Engineering as reader. Cognito has confirmed it." in done
+    assert "Added sam@example.com to Payments" not in done

@@ -45,7 +45,7 @@ def _do(request: HttpRequest, deed: Deed[S], subject: S, where: dict[str, Any]) 
         form.add_refusal(error)
         return _ask(request, deed, subject, form, request.POST, where, status=403 if isinstance(error, NotAllowed) else 409)
     told = deed.told(subject, data, changed)
-    tell(request, changed, entity=told.entity, doing=told.doing, done=told.done)
+    tell(request, changed, told)
     return redirect(told.url)
 
 
