@@ -115,6 +115,11 @@ def mending_of(sandbox: Sandbox) -> Mending:
     return Mending.NOTHING
 
 
+def is_unlisted(sandbox: Sandbox) -> bool:
+    """Available by another program's hand, and so in no free list of ours."""
+    return mending_of(sandbox) is Mending.LIST_AS_FREE
+
+
 def as_lent(sandbox: Sandbox, *, grace_seconds: int) -> Sandbox:
     """An allocation that another program wrote, with the deadlines that it gets: the lab's duration, then grace."""
     if sandbox.allocated_at is None or not sandbox.is_foreign:

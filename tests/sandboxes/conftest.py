@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from accessportal.audit import queries as audit
-from accessportal.kernel.actors import Actor, Role, person, system
+from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import operations, queries, store
 from accessportal.sandboxes.states import ExpireReport, Released, Sandbox, Status, Taken

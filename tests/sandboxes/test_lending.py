@@ -9,6 +9,7 @@ import pytest
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Due, NoneFree, Status
+from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import CLIENT, MALLORY, OLGA, Pool
 
 
@@ -116,7 +117,7 @@ def test_a_repeated_release_answers_as_the_first_even_when_the_sandbox_has_moved
     assert pool.release(lent) == first
     assert pool.release(lent, fence=1) == first
 
-    free_again(pool, lent.sandbox_id)
+    free_again(pool.now_of(lent), now=pool.clock.now())
     assert pool.release(lent) == first
     pool.take("track-2")
     assert pool.release(lent) == first
@@ -128,7 +129,7 @@ def test_with_its_fence_a_late_release_does_not_end_a_newer_allocation(pool: Poo
     pool.fill(1)
     lent = pool.take().sandbox
     first = pool.release(lent, fence=1)
-    free_again(pool, lent.sandbox_id)
+    free_again(pool.now_of(lent), now=pool.clock.now())
     newer = pool.take().sandbox
     assert newer.fence == 2
 
@@ -240,15 +241,3 @@ def test_a_sandbox_is_added_once(pool: Pool) -> None:
     with pytest.raises(Conflict):
         pool.add("ext-1")
     pool.check_whole()
-
-
-def free_again(pool: Pool, sandbox_id: str) -> None:
-    """As after cleaning."""
-    import dataclasses
-
-    from accessportal.sandboxes import store
-    from accessportal.sandboxes.operations.shared import told, unheld
-
-    sandbox = queries.get(sandbox_id=sandbox_id)
-    after = unheld(sandbox, Status.AVAILABLE)
-    store.change(sandbox, dataclasses.replace(after), draft=told("sandbox.cleaned", after), actor=CLIENT, now=pool.clock.now())

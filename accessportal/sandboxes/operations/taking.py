@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,20 +13,20 @@ from functools import partial
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import expire_loaded
 from accessportal.sandboxes.operations.shared import mended, told, until_written, whole
 from accessportal.sandboxes.states import Due, KeyRecord, NoneFree, Sandbox, Status, Taken
 
-# Candidates of one quick look, and how many shards it looks into before the whole pool is gone through.
+# Candidates of the quick look, before the whole free list is gone through.
 _QUICK_PAGE = 6
-_QUICK_SHARDS = 3
 _PAGE = 100
-# Whole passes while sandboxes keep coming back and others keep being faster.
-_MOST_PASSES = 12
+# Whole passes while sandboxes keep coming back and others keep being faster; each reads every shard.
+_MOST_PASSES = 3
 _KEY_ROWS = 20
+_INDEX_LAG = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,40 +122,52 @@ def _foreign_allocation(asked: _Asked) -> Taken | None:
 
 def _quick(asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
     """A candidate or two near a random place of the free list: many clients at once seldom meet there."""
-    for shard in random.sample(store.free_shards(), _QUICK_SHARDS):
-        page = store.page_free(shard, cursor=None, limit=_QUICK_PAGE, after=str(uuid.uuid4()))
-        entries = page.items or store.page_free(shard, cursor=None, limit=_QUICK_PAGE).items
-        for entry in entries:
-            sandbox = _try_entry(entry, asked, record)
-            if sandbox is not None:
-                return sandbox
-    return None
+    shard = random.choice(store.free_shards())
+    page = store.page_free(shard, cursor=None, limit=_QUICK_PAGE, after=str(uuid.uuid4()))
+    entries = page.items or store.page_free(shard, cursor=None, limit=_QUICK_PAGE).items
+    return _first_lent(entries, asked, record)
 
 
 def _thorough(asked: _Asked, record: KeyRecord | None) -> Sandbox:
     """Every place where a free sandbox can be, until one is taken or there was surely none.
 
-    A pass between two equal counts of returns is a proof: what was free at its beginning was met, and taken by others.
+    A pass between two equal counts of returns is a proof: what was free at its beginning was met, and others took it.
     """
+    before = store.returns()
     for _ in range(_MOST_PASSES):
-        before = store.returns()
-        for sandbox in _tried_everywhere(asked, record):
+        for shard in random.sample(store.free_shards(), len(store.free_shards())):
+            sandbox = _first_lent(every(partial(_free_page, shard)), asked, record)
             if sandbox is not None:
                 return sandbox
-        if store.returns() == before:
-            wanted = f" whose name begins with “{asked.name_prefix}”" if asked.name_prefix else ""
-            raise NoneFree(f"No sandbox{wanted} is free at the moment.", next_return_at=queries.next_return_at(now=asked.now))
+        after = store.returns()
+        if after == before:
+            return _last_chance(asked, record)
+        before = after
     raise Unavailable("Sandboxes come and go faster than this request could take one. Try again.", code="pool_contended")
 
 
-def _tried_everywhere(asked: _Asked, record: KeyRecord | None) -> Iterator[Sandbox | None]:
-    for shard in random.sample(store.free_shards(), len(store.free_shards())):
-        for entry in every(lambda cursor, shard=shard: store.page_free(shard, cursor=cursor, limit=_PAGE)):  # type: ignore[misc]
-            yield _try_entry(entry, asked, record)
-    # Rows that other programs made available stand in no free list.
+def _last_chance(asked: _Asked, record: KeyRecord | None) -> Sandbox:
+    """What other programs made available stands in no free list.
+
+    :raises NoneFree: when there is nothing of that sort either.
+    """
     for seen in every(lambda cursor: store.page_by_status(Status.AVAILABLE, cursor=cursor, limit=_PAGE)):
-        if isinstance(seen, Sandbox):
-            yield _try_row(seen.sandbox_id, asked, record)
+        # The index lags: a row of ours that was just taken still shows, and would be read for nothing.
+        if isinstance(seen, Sandbox) and (policy.is_unlisted(seen) or asked.now - seen.updated_at > _INDEX_LAG):
+            sandbox = _try_row(seen.sandbox_id, asked, record)
+            if sandbox is not None:
+                return sandbox
+    wanted = f" whose name begins with “{asked.name_prefix}”" if asked.name_prefix else ""
+    raise NoneFree(f"No sandbox{wanted} is free at the moment.", next_return_at=queries.next_return_at(now=asked.now))
+
+
+def _free_page(shard: int, cursor: str | None) -> Page[store.FreeEntry]:
+    return store.page_free(shard, cursor=cursor, limit=_PAGE)
+
+
+def _first_lent(entries: Iterable[store.FreeEntry], asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+    lent = (_try_entry(entry, asked, record) for entry in entries)
+    return next((sandbox for sandbox in lent if sandbox is not None), None)
 
 
 def _try_entry(entry: store.FreeEntry, asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
