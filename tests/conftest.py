@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-pytest_plugins = ["tests.fixtures_twin", "tests.fixtures_story", "tests.fixtures_browser", "tests.scheduling"]
+pytest_plugins = ["tests.fixtures_twin", "tests.fixtures_story", "tests.fixtures_browser", "tests.fixtures_provider", "tests.scheduling"]
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -115,8 +115,15 @@ class SandboxItem(PortalModel):
     request_hash = UnicodeAttribute(null=True)
     track = UnicodeAttribute(null=True)
     state = UnicodeAttribute(null=True)
-    # the pool
-    returns = NumberAttribute(null=True)
+    # the pool: one count of returns for each shard of the free list, in one item, so that one read is one moment of all
+    returns_0 = NumberAttribute(null=True)
+    returns_1 = NumberAttribute(null=True)
+    returns_2 = NumberAttribute(null=True)
+    returns_3 = NumberAttribute(null=True)
+    returns_4 = NumberAttribute(null=True)
+    returns_5 = NumberAttribute(null=True)
+    returns_6 = NumberAttribute(null=True)
+    returns_7 = NumberAttribute(null=True)
     listed = NumberAttribute(null=True)
     stopped = UnicodeAttribute(null=True)
     counts_at = NumberAttribute(null=True)
@@ -152,12 +159,18 @@ def free_key(sandbox_id: str) -> Key:
 
 
 def pool_key() -> Key:
-    """The counter of returns: grows in every transaction that makes a sandbox free."""
+    """The counts of returns: they grow in every transaction that makes a sandbox free."""
     return "POOL", META
 
 
+def returns_in(shard: int) -> NumberAttribute:
+    """The count of returns of one shard."""
+    found: NumberAttribute = getattr(SandboxItem, f"returns_{shard}")
+    return found
+
+
 def counts_key() -> Key:
-    """How many sandboxes were in each status when last counted; apart from the counter, which transactions contend for."""
+    """How many sandboxes were in each status when last counted; apart from the counts that transactions contend for."""
     return "POOL", "COUNTS"
 
 

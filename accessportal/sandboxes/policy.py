@@ -15,6 +15,15 @@ from accessportal.sandboxes.states import Due, KeyRecord, Sandbox, Status, SyncP
 
 # A deletion that failed so often in a row is a case for people.
 MOST_FAILURES = 8
+# A cleaner has a sandbox for itself this long; one that dies holds it no longer.
+HOLD_SECONDS = 120.0
+# No deletion is sent with less than this left: connect and read time-outs together are 14 s (upstream.client), and a call that
+# arrives after the hold could delete what has been cleaned and lent anew by then.
+CALL_MARGIN_SECONDS = 30.0
+# A reset that has not ended by then is asked for again.
+SEND_AGAIN_SECONDS = 1_800.0
+# How soon a sandbox that is being reset is looked at again.
+LOOK_AGAIN_SECONDS = 20.0
 _FIRST_GAP_SECONDS = 5.0
 _LONGEST_GAP_SECONDS = 600.0
 _LONGEST_TEXT = 256
@@ -138,3 +147,18 @@ def stands_for(record: KeyRecord, sandbox: Sandbox | None) -> bool:
         and not sandbox.is_foreign
         and sandbox.fence == record.fence
     )
+
+
+def may_send(sandbox: Sandbox, now: datetime) -> bool:
+    """Whether enough of the cleaner's hold is left for one more call that changes something."""
+    return sandbox.held_until is not None and (sandbox.held_until - now).total_seconds() > CALL_MARGIN_SECONDS
+
+
+def needs_deletion(sandbox: Sandbox, now: datetime) -> bool:
+    """Whether its deletion has not been sent yet, or so long ago that it must have been lost."""
+    return sandbox.delete_sent_at is None or (now - sandbox.delete_sent_at).total_seconds() > SEND_AGAIN_SECONDS
+
+
+def is_second_sight(sandbox: Sandbox, now: datetime, *, gap_seconds: int) -> bool:
+    """Whether the sandbox was noted as missing at a look that is long enough ago to count as another one."""
+    return sandbox.missing_since is not None and (now - sandbox.missing_since).total_seconds() >= gap_seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from accessportal.kernel.errors import Conflict
 
@@ -213,8 +213,3 @@ class LastSync:
     at: datetime
     listed: int
     stopped: str
-
-
-def lease_seconds_left(sandbox: Sandbox, now: datetime) -> float:
-    """How long a cleaner's hold lasts from ``now``; negative when it is over."""
-    return ((sandbox.held_until or now) - now) / timedelta(seconds=1)

@@ -92,10 +92,10 @@ def get_key(key: str) -> KeyRecord | None:
     )
 
 
-def returns() -> int:
-    """How often a sandbox has become free, strongly read."""
+def returns() -> tuple[int, ...]:
+    """How often a sandbox has become free in each shard of the free list: all of one moment, strongly read."""
     item = get_item(SandboxItem, *models.pool_key())
-    return 0 if item is None else int(item.returns or 0)
+    return tuple(0 if item is None else int(getattr(item, f"returns_{shard}") or 0) for shard in free_shards())
 
 
 def free_entry(sandbox_id: str) -> FreeEntry | None:
@@ -168,6 +168,19 @@ def change(
     except ConditionFailed as error:
         raise (KeyOvertaken if error.step is key_step else Overtaken) from error
     return after
+
+
+def remove(sandbox: Sandbox, *, draft: Draft, actor: Actor, now: datetime) -> None:
+    """The row goes, if it is as it was read and held by the same cleaner; its chain stays and gets a last event.
+
+    :raises Overtaken: when it is not.
+    """
+    event = prepare_event(draft, entity=sandbox.entity, sequence=sandbox.version + 1, prev_hash=sandbox.audit_head, actor=actor, now=now)
+    pk, sk = _row(sandbox)
+    try:
+        transact([Remove(SandboxItem, pk, _as_read(sandbox), range_key=sk), event.step])
+    except ConditionFailed as error:
+        raise Overtaken from error
 
 
 # Steps that go into such a transaction
@@ -260,9 +273,12 @@ def mark_missing(sandbox: Sandbox, *, now: datetime) -> bool:
 
 
 def _note(before: Sandbox, after: Sandbox, further: Condition | None = None) -> bool:
+    actions = _differences(before, after)
+    if not actions:
+        return True
     condition = _as_read(before) if further is None else _as_read(before) & further
     try:
-        update_one(_row_change(before, _differences(before, after), condition))
+        update_one(_row_change(before, actions, condition))
     except ConditionFailed:
         return False
     return True
@@ -425,6 +441,7 @@ def _free_steps(sandbox: Sandbox) -> list[Step]:
         return []
     pk, sk = models.free_key(sandbox.sandbox_id)
     pool_pk, pool_sk = models.pool_key()
+    returned = models.returns_in(models.free_shard_of(sandbox.sandbox_id))
     line = [
         SandboxItem.sandbox_id.set(sandbox.sandbox_id),
         SandboxItem.name.set(sandbox.name),
@@ -433,7 +450,7 @@ def _free_steps(sandbox: Sandbox) -> list[Step]:
     return [
         # Over whatever line is left from before: it is the row's own condition that decides.
         Upsert(SandboxItem, pk, line, _always(), range_key=sk),
-        Upsert(SandboxItem, pool_pk, [SandboxItem.returns.add(1)], _always(), range_key=pool_sk),
+        Upsert(SandboxItem, pool_pk, [returned.add(1)], _always(), range_key=pool_sk),
     ]
 
 

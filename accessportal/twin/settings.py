@@ -6,7 +6,9 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-_CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"})
+_CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"}) | frozenset(
+    f"sandbox_{name}" for name in ("fail_list", "fail_get", "fail_delete", "lose_answer", "list_share", "list_twice", "recycle")
+)
 
 
 @dataclass(slots=True)
@@ -21,6 +23,11 @@ class TwinSettings:
     Chances, drawn from one random source (``seed``): ``fail_job`` (the job ends ``FAILED``), ``slow_job`` (it takes
     ``slow_job_seconds``), ``throttle``, ``conflict``, ``server_error`` (the call has no effect), ``lose_answer`` (the call takes
     effect, the client gets no answer).
+
+    Of the sandbox provider: ``sandbox_latency_seconds`` before every answer, ``sandbox_reset_seconds`` from a deletion until the
+    sandbox is ready again. Chances: ``sandbox_fail_list``, ``sandbox_fail_get``, ``sandbox_fail_delete`` (500, no effect),
+    ``sandbox_lose_answer`` (of a deletion), ``sandbox_list_twice`` (an entry comes twice), ``sandbox_recycle`` (a deleted one is
+    made anew under its id; else it is gone). ``sandbox_list_share``: the share of its sandboxes that the list shows.
     """
 
     job_seconds: float = 2.0
@@ -36,6 +43,15 @@ class TwinSettings:
     conflict: float = 0.0
     server_error: float = 0.0
     lose_answer: float = 0.0
+    sandbox_latency_seconds: float = 0.0
+    sandbox_reset_seconds: float = 0.0
+    sandbox_fail_list: float = 0.0
+    sandbox_fail_get: float = 0.0
+    sandbox_fail_delete: float = 0.0
+    sandbox_lose_answer: float = 0.0
+    sandbox_list_share: float = 1.0
+    sandbox_list_twice: float = 0.0
+    sandbox_recycle: float = 1.0
     seed: int = 1
 
     def role_quota(self, account_id: str) -> int:

@@ -11,8 +11,11 @@ from accessportal.audit import queries as audit
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import operations, queries, store
-from accessportal.sandboxes.states import ExpireReport, Released, Sandbox, Status, Taken
+from accessportal.sandboxes.states import CleanReport, ExpireReport, Released, Sandbox, Status, SyncPlan, Taken
+from accessportal.twin.sandbox_provider import SandboxProviderTwin
+from accessportal.upstream.client import HttpProvider
 from tests.conftest import FakeClock
+from tests.fixtures_provider import TwinAdapter, provider_on
 
 SETUP = system("setup")
 CLIENT = system("client")
@@ -76,6 +79,47 @@ def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | store.Unrea
     return queries.list_by_status(status=status, cursor=cursor)
 
 
+@dataclass
+class Upstream:
+    """The pool beside its provider, which the test turns up."""
+
+    pool: Pool
+    twin: SandboxProviderTwin
+    adapter: TwinAdapter
+    provider: HttpProvider
+
+    def set(self, **values: float) -> None:
+        self.twin.settings.change({f"sandbox_{name}": value for name, value in values.items()})
+
+    def fill(self, count: int) -> list[Sandbox]:
+        """So many at the provider, and by a first sync in the pool."""
+        for number in range(count):
+            self.twin.create(f"ext-{number:03}", name=f"lab-{number:03}")
+        self.sync()
+        return sorted(self.pool.everything(), key=lambda one: one.external_id)
+
+    def sync(self, *, apply: bool = True, most_share: float = 0.2) -> SyncPlan:
+        return operations.sync(provider=self.provider, apply=apply, most_share=most_share, clock=self.pool.clock)
+
+    def clean(self, *, limit: int = 500) -> CleanReport:
+        provider = provider_on(self.adapter, self.pool.clock)
+        return operations.clean(provider=provider, clock=self.pool.clock, limit=limit, pace_seconds=0, workers=1)
+
+    def later(self, seconds: float = 300) -> None:
+        self.pool.clock.advance(seconds)
+
+    def given_back(self, track: str = "track-1") -> Sandbox:
+        """One that was lent and is to be cleaned."""
+        lent = self.pool.take(track).sandbox
+        self.pool.release(lent, track)
+        return lent
+
+
 @pytest.fixture
 def pool(tables: None, clock: FakeClock) -> Pool:
     return Pool(clock)
+
+
+@pytest.fixture
+def upstream(pool: Pool, provider_twin: SandboxProviderTwin, provider_adapter: TwinAdapter, provider: HttpProvider) -> Upstream:
+    return Upstream(pool, provider_twin, provider_adapter, provider)

@@ -113,6 +113,11 @@ def closing_key(sandbox: Sandbox) -> Step | None:
     return store.close_key(record)
 
 
+def leaving_free_list(sandbox: Sandbox) -> Step | None:
+    """The step that takes it off the free list; ``None`` when it is not there."""
+    return store.take_free(sandbox.sandbox_id) if store.free_entry(sandbox.sandbox_id) else None
+
+
 def whole(moment: datetime) -> datetime:
     """In the resolution of the seed's times."""
     return moment.replace(microsecond=0)
@@ -132,7 +137,7 @@ def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     if sandbox.key and (record is None or not policy.stands_for(record, store.get(record.sandbox_id))):
         key_step = store.open_key(record, key=sandbox.key, request_hash="", sandbox=after)
     draft = told("sandbox.adopted", after, track=after.track, key=after.key, expires_at=_epoch(after.expires_at), status=after.status.value)
-    free_step = store.take_free(sandbox.sandbox_id) if store.free_entry(sandbox.sandbox_id) else None
+    free_step = leaving_free_list(sandbox)
     return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)
 
 
@@ -148,7 +153,8 @@ def _take_in(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     )
     after = released_by(after, sandbox.track, now=sandbox.deletion_requested_at or now)
     draft = told("sandbox.released", after, track=after.track, is_outside=True, status=after.status.value)
-    return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step)
+    free_step = leaving_free_list(sandbox)
+    return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)
 
 
 def _list_as_free(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:

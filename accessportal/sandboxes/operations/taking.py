@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,8 +23,8 @@ from accessportal.sandboxes.states import Due, KeyRecord, NoneFree, Sandbox, Sta
 # Candidates of the quick look, before the whole free list is gone through.
 _QUICK_PAGE = 6
 _PAGE = 100
-# Whole passes while sandboxes keep coming back and others keep being faster; each reads every shard.
-_MOST_PASSES = 3
+# Looks while sandboxes keep coming back and others keep being faster; after the first, each reads only where some came back.
+_MOST_ROUNDS = 20
 _KEY_ROWS = 20
 _INDEX_LAG = timedelta(seconds=60)
 
@@ -131,16 +131,20 @@ def _quick(asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
 def _thorough(asked: _Asked, record: KeyRecord | None) -> Sandbox:
     """Every place where a free sandbox can be, until one is taken or there was surely none.
 
-    A pass between two equal counts of returns is a proof: what was free at its beginning was met, and others took it.
+    A shard that was read between two equal counts of its returns is empty at the second count: what was free in it was met,
+    and others took it. When that holds for all shards at one count, none was free at that moment.
     """
+    shards = store.free_shards()
+    unproved: Collection[int] = shards
     before = store.returns()
-    for _ in range(_MOST_PASSES):
-        for shard in random.sample(store.free_shards(), len(store.free_shards())):
+    for _ in range(_MOST_ROUNDS):
+        for shard in random.sample(list(unproved), len(unproved)):
             sandbox = _first_lent(every(partial(_free_page, shard)), asked, record)
             if sandbox is not None:
                 return sandbox
         after = store.returns()
-        if after == before:
+        unproved = [shard for shard in shards if after[shard] != before[shard]]
+        if not unproved:
             return _last_chance(asked, record)
         before = after
     raise Unavailable("Sandboxes come and go faster than this request could take one. Try again.", code="pool_contended")

@@ -10,7 +10,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.operations.releasing import need_reason
-from accessportal.sandboxes.operations.shared import closing_key, load, mended, told, unheld, until_written, whole
+from accessportal.sandboxes.operations.shared import closing_key, leaving_free_list, load, mended, told, unheld, until_written, whole
 from accessportal.sandboxes.states import Due, Sandbox, Status
 
 _NAMESPACE = uuid.UUID("5b0f9f0e-6d1b-4d0a-9a86-6f3c0a7b7e21")
@@ -21,9 +21,9 @@ def sandbox_id_for(external_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, external_id))
 
 
-def add(*, external_id: str, name: str, lab_duration_hours: float, actor: Actor, now: datetime) -> Sandbox:
-    """A sandbox of the provider is in the pool, free. One that was in the pool before and left it is cleaned first: nobody
-    knows what became of it meanwhile.
+def add(*, external_id: str, name: str, lab_duration_hours: float, is_ready: bool = True, actor: Actor, now: datetime) -> Sandbox:
+    """A sandbox of the provider is in the pool, free. One that is not ready, or was in the pool before and left it, is cleaned
+    first: nobody knows what became of it meanwhile.
 
     :raises Conflict: when it is in the pool already.
     """
@@ -47,7 +47,7 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, actor: Actor,
         version=sequence,
         audit_head=head,
     )
-    if sequence:
+    if sequence or not is_ready:
         fence = store.last_fence(sandbox_id)
         fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now, fence=fence)
     draft = told("sandbox.added", fresh, name=name, external_id=external_id, status=fresh.status.value)
@@ -84,7 +84,7 @@ def quarantine_loaded(sandbox: Sandbox, *, reason: str, actor: Actor, now: datet
     """:raises Overtaken: when it changed since it was read."""
     after = dataclasses.replace(unheld(sandbox, Status.QUARANTINED), quarantine_reason=reason, clean_error=sandbox.clean_error)
     draft = told("sandbox.quarantined", sandbox, reason=reason, track=sandbox.track, status=after.status.value)
-    free_step = store.take_free(sandbox.sandbox_id) if store.free_entry(sandbox.sandbox_id) else None
+    free_step = leaving_free_list(sandbox)
     key_step = closing_key(sandbox) if sandbox.status is Status.ALLOCATED else None
     return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)
 
