@@ -21,6 +21,8 @@ class AccessPortalConfig(AppConfig):
         # Not at the top: these reach the catalog's ORM models, which may be imported only once the app registry is ready.
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
+        from accessportal.sandboxes import operations as sandboxes
+        from accessportal.upstream import client as upstream
 
         export_aws_settings(conf())
         configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
@@ -30,6 +32,12 @@ class AccessPortalConfig(AppConfig):
                 calls_per_second=conf().identity_center_calls_per_second,
                 open_creations=conf().identity_center_open_creations,
             )
+        )
+        sandboxes.configure(
+            sandboxes.SandboxSettings(grace_seconds=conf().sandbox_grace_seconds, longest_hours=conf().sandbox_longest_hours)
+        )
+        upstream.configure(
+            upstream.UpstreamSettings(url=conf().sandbox_provider_url, token=conf().sandbox_provider_token.get_secret_value())
         )
         access_requests.configure(
             access_requests.WorkflowSettings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +15,8 @@ from accessportal.access_requests.states import AccessRequest
 from accessportal.commands.base import Document, plain
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.pages import Page, every
+
+T = TypeVar("T")
 
 
 def request_document(request: AccessRequest) -> dict[str, Any]:
@@ -44,8 +46,8 @@ def show_requests(documents: Iterable[Document], console: Console) -> None:
     console.print(table)
 
 
-def first(limit: int, fetch: Callable[[str | None], Page[AccessRequest]]) -> tuple[list[AccessRequest], bool]:
-    """At most ``limit`` requests of a paged list (0: all of them), and whether there are more."""
+def first(limit: int, fetch: Callable[[str | None], Page[T]]) -> tuple[list[T], bool]:
+    """At most ``limit`` items of a paged list (0: all of them), and whether there are more."""
     if limit == 0:
         return list(every(fetch)), False
     found = list(islice(every(fetch), limit + 1))

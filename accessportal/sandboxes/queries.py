@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page, every
-from accessportal.sandboxes import policy, store
+from accessportal.sandboxes import ledger, policy, store
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.states import Due, LastSync, Sandbox, Stats, Status, entity_of
+from accessportal.sandboxes.ledger import Problem, Receipt
+from accessportal.sandboxes.states import POOL_ENTITY, Due, LastSync, Sandbox, Stats, Status, Unreadable, entity_of
 
 # From the moment at which something is due to the end of the job that does it: jobs run every minute.
 _RUN_SECONDS = 60
 _RECENT = 50
+_MOST_READS = 5
 
 
 def get(*, sandbox_id: str) -> Sandbox:
@@ -28,7 +35,7 @@ def get(*, sandbox_id: str) -> Sandbox:
     return policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
 
 
-def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | store.Unreadable]:
+def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
     """Those in a status, longest lent first (the seed's StatusIndex)."""
     return store.page_by_status(status, cursor=cursor, limit=limit)
 
@@ -38,7 +45,7 @@ def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> 
     return store.page_of_track(track, cursor=cursor, limit=limit)
 
 
-def list_due(*, due: Due, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | store.Unreadable]:
+def list_due(*, due: Due, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
     """What the jobs will do, earliest first."""
     return store.page_due(due, until=None, cursor=cursor, limit=limit)
 
@@ -69,6 +76,65 @@ def history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
 def recent_history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
     """The newest events about a sandbox, newest first."""
     return audit.history(entity_of(sandbox_id), limit=_RECENT).items
+
+
+def pool_head() -> tuple[str, int, str]:
+    """Entity, version and hash of the chain of the pool itself (version 0: nothing has been told on it)."""
+    return POOL_ENTITY, *store.pool_head()
+
+
+def may_operate(*, actor: Actor) -> Decision:
+    """Whether ``actor`` may lend for tracks, restore, quarantine and release by hand."""
+    return policy.may_operate(actor)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What :func:`verify` found; ``sandboxes`` counts those that were looked at, gone ones too."""
+
+    sandboxes: int
+    problems: tuple[Problem, ...]
+
+
+def verify(*, receipts: Sequence[Receipt], slack_seconds: float, progress: Callable[[], object] = lambda: None) -> Verdict:
+    """Check every hand-over of every sandbox that ever was, by its events, its row, and the clients' receipts.
+
+    Reads the whole audit log once: for checks, not for pages.
+    """
+    sandbox_ids = dict.fromkeys(_every_id())
+    problems: list[Problem] = []
+    histories = {}
+    for sandbox_id in sandbox_ids:
+        events, found = _checked(sandbox_id)
+        histories[sandbox_id] = events
+        problems += found
+        progress()
+    problems += ledger.problems_of_receipts(receipts, histories, slack_seconds=slack_seconds)
+    return Verdict(len(sandbox_ids), tuple(problems))
+
+
+def _every_id() -> Iterator[str]:
+    prefix = entity_of("")
+    for status in Status:
+        yield from (one.sandbox_id for one in every(partial(_by_status, status)))
+    yield from (entity.removeprefix(prefix) for entity in audit.every_entity() if entity.startswith(prefix))
+
+
+def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
+    return store.page_by_status(status, cursor=cursor, limit=200)
+
+
+def _checked(sandbox_id: str) -> tuple[tuple[AuditEvent, ...], list[Problem]]:
+    """One that changed between the reads is read anew: only what stands still can be judged."""
+    for _ in range(_MOST_READS):
+        row, events = store.get(sandbox_id), history(sandbox_id=sandbox_id)
+        is_listed = store.free_entry(sandbox_id) is not None
+        if store.get(sandbox_id) == row:
+            break
+    problems = list(ledger.problems_of_events(events, row))
+    if row is not None and row.status is Status.AVAILABLE and not is_listed and not policy.is_unlisted(row):
+        problems.append(Problem("orphan", sandbox_id, "free, but not in the free list"))
+    return events, problems
 
 
 def explain(*, sandbox_id: str, now: datetime) -> str:

@@ -99,6 +99,13 @@ def entity_of(sandbox_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands for a row that is no sandbox as this code knows them: somebody else wrote it."""
+
+    sandbox_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeyRecord:
     """What an idempotency key stands for. While ``is_open`` the same request gets the same sandbox.
 

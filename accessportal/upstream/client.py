@@ -41,6 +41,11 @@ def configure(settings: UpstreamSettings) -> None:
     _settings, _provider = settings, None
 
 
+def is_set() -> bool:
+    """Whether this installation has a provider."""
+    return bool(_settings.url)
+
+
 def provider() -> Provider:
     """The provider of this installation.
 

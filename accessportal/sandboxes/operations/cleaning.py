@@ -20,7 +20,7 @@ from accessportal.sandboxes.config import current
 from accessportal.sandboxes.effects import Fate
 from accessportal.sandboxes.operations.shared import told, unheld
 from accessportal.sandboxes.operations.tending import quarantine_loaded
-from accessportal.sandboxes.states import CleanReport, Due, Failure, Sandbox, Status
+from accessportal.sandboxes.states import CleanReport, Due, Failure, Sandbox, Status, Unreadable
 from accessportal.upstream.errors import BreakerOpen, UpstreamError
 from accessportal.upstream.provider import Provider
 
@@ -90,8 +90,8 @@ class _Run:
             stopped=self.stopped,
         )
 
-    def unit(self, seen: Sandbox | store.Unreadable) -> None:
-        if isinstance(seen, store.Unreadable):
+    def unit(self, seen: Sandbox | Unreadable) -> None:
+        if isinstance(seen, Unreadable):
             self.failures.append(Failure(seen.sandbox_id, "the row can't be read: another program has changed it"))
             return
         if self.stopped or time.monotonic() - self._began > _LAST_STARTS_SECONDS:

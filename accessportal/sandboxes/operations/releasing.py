@@ -12,7 +12,7 @@ from accessportal.kernel.pages import every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.shared import closing_key, ended, load, mended, released_by, told, until_written
-from accessportal.sandboxes.states import Due, ExpireReport, Failure, Released, Sandbox, Status
+from accessportal.sandboxes.states import Due, ExpireReport, Failure, Released, Sandbox, Status, Unreadable
 
 EXPIRE = system("expire_sandboxes")
 _PAGE = 100
@@ -124,8 +124,8 @@ class _ExpireRun:
         self.mended: list[str] = []
         self.failures: list[Failure] = []
 
-    def unit(self, seen: Sandbox | store.Unreadable) -> None:
-        if isinstance(seen, store.Unreadable):
+    def unit(self, seen: Sandbox | Unreadable) -> None:
+        if isinstance(seen, Unreadable):
             self.failures.append(Failure(seen.sandbox_id, "the row can't be read: another program has changed it"))
             return
         try:

@@ -26,6 +26,7 @@ from accessportal.sandboxes.states import (
     Status,
     SyncPlan,
     SyncStopped,
+    Unreadable,
 )
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
@@ -222,7 +223,7 @@ def _every_row() -> tuple[list[Sandbox], list[Failure]]:
     return list(found.values()), broken
 
 
-def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | store.Unreadable]:
+def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
     return store.page_by_status(status, cursor=cursor, limit=_PAGE)
 
 

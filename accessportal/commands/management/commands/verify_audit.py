@@ -13,7 +13,8 @@ from accessportal.commands.base import Document, Outcome, PortalCommand, plain
 
 class Command(PortalCommand):
     help = (
-        "Walk the audit chain of every request, assignment, rule, person and group, and report each break. Exit code 1 when there is one."
+        "Walk the audit chain of every request, assignment, rule, person, group and sandbox, and report each break. "
+        "Exit code 1 when there is one."
     )
     example = "verify_audit --json"
 
