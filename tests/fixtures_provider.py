@@ -26,7 +26,7 @@ class TwinAdapter(BaseAdapter):
 
     def __init__(self, twin: SandboxProviderTwin) -> None:
         super().__init__()
-        self._twin = twin
+        self.twin = twin
         self.calls: list[str] = []
         self.before: Callable[[str], None] = lambda _call: None
         self.after: Callable[[str], None] = lambda _call: None
@@ -47,7 +47,7 @@ class TwinAdapter(BaseAdapter):
         self.before(call)
         assert request.body is None, "the client sends no bodies"
         try:
-            answer = self._twin.answer(
+            answer = self.twin.answer(
                 request.method or "",
                 unquote(str(address.path)),
                 str(address.query),

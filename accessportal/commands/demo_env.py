@@ -16,6 +16,8 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent.parent / ".portal"
 ENV_FILE = HOME / "env"
 REGION = "eu-central-1"
+# Where the twin's sandbox provider begins; said again because nothing may be imported here.
+PROVIDER_PATH = "/twin/provider"
 _SHARED = ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 

@@ -46,6 +46,11 @@ def is_set() -> bool:
     return bool(_settings.url)
 
 
+def current_url() -> str:
+    """Where the provider's API begins; empty where there is none."""
+    return _settings.url
+
+
 def provider() -> Provider:
     """The provider of this installation.
 

@@ -24,22 +24,30 @@ from tests.fixtures_story import RULES, Story
 from tests.fixtures_twin import REGION
 
 COMMANDS = (
+    "allocate_sandbox",
+    "clean_sandboxes",
     "create_tables",
     "decide",
     "end_access",
+    "expire_sandboxes",
     "explain_rule",
     "extend_access",
     "list_accounts",
     "list_requests",
+    "list_sandboxes",
     "load_demo",
     "load_rules",
     "reconcile_assignments",
+    "release_sandbox",
     "request_access",
     "runportal",
     "show_request",
+    "show_sandbox",
     "sync_catalog",
+    "sync_sandboxes",
     "tick",
     "verify_audit",
+    "verify_sandboxes",
 )
 
 

@@ -11,7 +11,7 @@ from accessportal.audit import queries as audit
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import operations, queries, store
-from accessportal.sandboxes.states import CleanReport, ExpireReport, Released, Sandbox, Status, SyncPlan, Taken
+from accessportal.sandboxes.states import CleanReport, ExpireReport, Released, Sandbox, Status, SyncPlan, Taken, Unreadable
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.upstream.client import HttpProvider
 from tests.conftest import FakeClock
@@ -75,7 +75,7 @@ class Pool:
             assert fences == sorted(set(fences)), one
 
 
-def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | store.Unreadable]:
+def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
     return queries.list_by_status(status=status, cursor=cursor)
 
 
