@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import statistics
-import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from django.contrib.auth import get_user_model
@@ -19,7 +16,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.clock import SystemClock
 from benchmarks.filling import busy_person
-from benchmarks.meter import metered
+from benchmarks.meter import Measured, measured
 
 CLOCK = SystemClock()
 BUSY = busy_person()
@@ -29,20 +26,10 @@ OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 _TIMES = 9
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Medians of several runs."""
-
-    round_trips: float
-    read_units: float
-    write_units: float
-    milliseconds: float
-
-
 def measure_all(*, accounts: list[str]) -> Iterator[tuple[str, Measured]]:
     """Each action by name with its cost. It leaves a few more ended requests behind."""
     for name, read in _pages(accounts[0]).items():
-        yield name, _measured([read] * _TIMES)
+        yield name, measured([read] * _TIMES)
     yield from _life(itertools.cycle(accounts))
     yield from _whole_pages(itertools.cycle(accounts))
 
@@ -78,13 +65,13 @@ def _life(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
     """The verbs, each on requests of its own."""
     waiting: list[AccessRequest] = []
     granted: list[AccessRequest] = []
-    yield "submit, waits for approval", _measured([lambda: waiting.append(submit("AdministratorAccess", next(accounts)))] * (2 * _TIMES))
-    yield "submit, approved by rule", _measured([lambda: granted.append(submit("PowerUserAccess", next(accounts)))] * _TIMES)
-    yield "deny", _measured([partial(_deny, request) for request in waiting[_TIMES:]])
-    yield "approve", _measured([partial(_approve, request) for request in waiting[:_TIMES]])
-    yield "grant", _measured([partial(_carry_out, request) for request in granted])
-    yield "end", _measured([partial(_end, request) for request in granted])
-    yield "revoke", _measured([partial(_carry_out, request) for request in granted])
+    yield "submit, waits for approval", measured([lambda: waiting.append(submit("AdministratorAccess", next(accounts)))] * (2 * _TIMES))
+    yield "submit, approved by rule", measured([lambda: granted.append(submit("PowerUserAccess", next(accounts)))] * _TIMES)
+    yield "deny", measured([partial(_deny, request) for request in waiting[_TIMES:]])
+    yield "approve", measured([partial(_approve, request) for request in waiting[:_TIMES]])
+    yield "grant", measured([partial(_carry_out, request) for request in granted])
+    yield "end", measured([partial(_end, request) for request in granted])
+    yield "revoke", measured([partial(_carry_out, request) for request in granted])
     for request in waiting[:_TIMES]:
         _end(request)
         assert _carry_out(request).status is Status.REVOKED
@@ -107,7 +94,7 @@ def _whole_pages(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
         "GET admin request": (BOB, reverse("admin:console_requests_detail", args=[waiting[0].request_id])),
     }
     for name, (actor, address) in pages.items():
-        yield name, _measured([partial(_get, _client_of(actor), address)] * _TIMES)
+        yield name, measured([partial(_get, _client_of(actor), address)] * _TIMES)
     for request in [*held, *waiting]:
         verb = operations.end if request.status is Status.ACTIVE else operations.cancel
         verb(request_id=request.request_id, actor=BUSY, now=CLOCK.now())
@@ -157,19 +144,3 @@ def _carry_out(request: AccessRequest) -> AccessRequest:
     done = operations.carry_out(request_id=request.request_id, clock=CLOCK)
     assert done.work is None, done.work_error
     return done
-
-
-def _measured(actions: list[Callable[[], object]]) -> Measured:
-    costs, spans = [], []
-    for action in actions:
-        began = time.perf_counter()
-        with metered() as cost:
-            action()
-        spans.append(time.perf_counter() - began)
-        costs.append(cost)
-    return Measured(
-        round_trips=statistics.median(cost.round_trips for cost in costs),
-        read_units=statistics.median(cost.read_units for cost in costs),
-        write_units=statistics.median(cost.write_units for cost in costs),
-        milliseconds=1000 * statistics.median(spans),
-    )

@@ -106,15 +106,8 @@ def test_the_ledger_fails_when_something_is_wrong(sandboxes: Upstream, tmp_path:
     mine = sandboxes.pool.take("track-1").sandbox
     sandboxes.later(60)
     now = sandboxes.pool.clock.now().timestamp()
-    taken = {
-        "kind": "taken",
-        "sandbox_id": mine.sandbox_id,
-        "fence": 1,
-        "track": "track-1",
-        "key": "a",
-        "asked_at": now,
-        "answered_at": now,
-    }
+    times = {"asked_at": now, "answered_at": now}
+    taken = {"kind": "taken", "sandbox_id": mine.sandbox_id, "fence": 1, "track": "track-1", "key": "a", **times}
     file = tmp_path / "receipts.jsonl"
 
     file.write_text(json.dumps(taken) + "\n")
