@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import os
 import sys
 import time
 import uuid
@@ -51,6 +52,7 @@ def main() -> int:
     parser.add_argument("--large", type=int, default=100_000, help="sandboxes in the pool then (default: %(default)s)")
     options = parser.parse_args()
     meter.install()
+    os.environ.update(AWS_ACCESS_KEY_ID="bench", AWS_SECRET_ACCESS_KEY="bench")
     configure(StoreSettings(table_prefix=f"bench-{uuid.uuid4().hex[:8]}-", region=REGION, read_timeout_seconds=60))
     configure_cursors("bench")
     for model in registered_models():

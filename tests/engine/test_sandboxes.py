@@ -22,11 +22,13 @@ from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import ledger, operations, queries, store
 from accessportal.sandboxes.ledger import Receipt
-from accessportal.sandboxes.states import Due, NoneFree, Sandbox, Status, Taken
+from accessportal.sandboxes.states import CleanReport, Due, NoneFree, Sandbox, Status, Taken
 from accessportal.store.base import current_settings
+from accessportal.twin.sandbox_provider import SandboxProviderTwin
+from accessportal.twin.settings import TwinSettings
 from tests.engine.stage import at_once, lost, won
+from tests.fixtures_provider import TwinAdapter, provider_on
 from tests.sandboxes import seed_examples as seed
-from tests.sandboxes.cleaning_by_hand import free_again
 
 pytestmark = pytest.mark.usefixtures("engine")
 CLIENT = system("client")
@@ -135,6 +137,29 @@ def test_one_key_from_fifty_clients_gives_one_sandbox_and_after_release_a_new_on
     check_whole()
 
 
+def test_of_many_cleaners_each_sandbox_has_one() -> None:
+    added = fill(12)
+    for number in range(len(added)):
+        take(f"track-{number}")
+    for row in everything():
+        operations.release(sandbox_id=row.sandbox_id, track=row.track, actor=CLIENT, now=CLOCK.now())
+    twin = SandboxProviderTwin(clock=CLOCK, settings=TwinSettings())
+    for one in added:
+        twin.create(one.external_id, name=one.name)
+
+    def clean() -> CleanReport:
+        provider = provider_on(TwinAdapter(twin), CLOCK)
+        return operations.clean(provider=provider, clock=CLOCK, pace_seconds=0, workers=2)
+
+    reports = won(at_once([clean] * 8))
+
+    cleaned = [sandbox_id for report in reports for sandbox_id in report.cleaned]
+    assert sorted(cleaned) == sorted(one.sandbox_id for one in added)
+    assert sorted(twin.deletions) == sorted(one.external_id for one in added)
+    assert [report.failures for report in reports] == [()] * 8
+    check_whole()
+
+
 def test_the_last_sandboxes_go_to_as_many_clients_as_there_are() -> None:
     fill(5)
 
@@ -152,6 +177,10 @@ class Clients:
         self.receipts: list[Receipt] = []
         self.cleaned: list[tuple[str, float]] = []
         self.undecided: list[str] = []
+        # Now and then a deletion fails or its answer is lost; such a sandbox is away for some seconds.
+        self.twin = SandboxProviderTwin(clock=CLOCK, settings=TwinSettings(sandbox_fail_delete=0.02, sandbox_lose_answer=0.02))
+        for number in range(POOL):
+            self.twin.create(f"ext-{number:03}", name=f"lab-{number:03}")
         self._done = threading.Event()
 
     def run(self, threads: int, rounds: int, cleaners: int) -> None:
@@ -185,16 +214,12 @@ class Clients:
             self.receipts.append(Receipt("released", track, asked, time.time(), lent.sandbox_id, lent.fence))
 
     def _clean(self) -> None:
+        provider = provider_on(TwinAdapter(self.twin), CLOCK)
         while not self._done.is_set():
-            for one in store.page_due(Due.CLEAN, until=CLOCK.now(), cursor=None, limit=30).items:
-                sandbox = store.get(one.sandbox_id)
-                if sandbox is None or sandbox.status is not Status.PENDING_DELETION:
-                    continue
-                try:
-                    free_again(sandbox, now=CLOCK.now())
-                except store.Overtaken:
-                    continue
-                self.cleaned.append((one.sandbox_id, time.time()))
+            report = operations.clean(provider=provider, clock=CLOCK, limit=20, pace_seconds=0, workers=1)
+            # Later than it was: what is surely free is what this is for.
+            self.cleaned += [(sandbox_id, time.time()) for sandbox_id in report.cleaned]
+            time.sleep(0.02)
 
     def free_spans(self, added: Sequence[Sandbox], since: float) -> list[ledger.Span]:
         """When each sandbox was surely free: from the end of its cleaning to the question of its next taker."""
@@ -218,7 +243,7 @@ def test_of_many_clients_no_two_hold_one_sandbox_none_is_lost_and_none_is_refuse
     kinds = [receipt.kind for receipt in clients.receipts]
     counts = f"{kinds.count('taken')} taken, {kinds.count('none')} none, {len(clients.undecided)} undecided"
     record_testsuite_property("sandboxes", f"{counts}, {time.time() - since:.1f} s")
-    assert kinds.count("taken") == kinds.count("released") > THREADS * ROUNDS / 3
+    assert kinds.count("taken") == kinds.count("released") > 2 * POOL
     assert set(clients.undecided) <= {"pool_contended"}
     histories = {one.sandbox_id: queries.history(sandbox_id=one.sandbox_id) for one in everything()}
     assert list(ledger.problems_of_receipts(clients.receipts, histories, slack_seconds=0)) == []
