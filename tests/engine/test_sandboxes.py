@@ -115,7 +115,7 @@ def test_rows_that_the_seeds_program_made_are_lent_too() -> None:
 
     lent = take("track-1").sandbox
 
-    assert (lent.sandbox_id, lent.fence, lent.version) == ("abc123", 1, 1)
+    assert (lent.sandbox_id, lent.fence, lent.version) == ("abc123", 1, 2)
     assert seed.get(rows, "abc123")["status"] == "allocated"
     check_whole()
 
@@ -222,14 +222,19 @@ class Clients:
             time.sleep(0.02)
 
     def free_spans(self, added: Sequence[Sandbox], since: float) -> list[ledger.Span]:
-        """When each sandbox was surely free: from the end of its cleaning to the question of its next taker."""
-        begins = [(one.sandbox_id, since) for one in added] + self.cleaned
-        asked = [(one.sandbox_id, one.answered_at, one.asked_at) for one in self.receipts if one.kind == "taken"]
-        spans = []
-        for sandbox_id, begin in begins:
-            next_taken = min(((answered, at) for of, answered, at in asked if of == sandbox_id and answered > begin), default=None)
-            spans.append((begin, float("inf") if next_taken is None else next_taken[1]))
-        return spans
+        """When each sandbox was surely free: from when its cleaning was known to the question of its next taker.
+
+        The n-th cleaning ends hand-over n, so the next taker's fence is n + 1; noted after that question, it tells nothing.
+        """
+        asked = {(one.sandbox_id, one.fence): one.asked_at for one in self.receipts if one.kind == "taken"}
+        begins = {one.sandbox_id: [since] for one in added}
+        for sandbox_id, at in sorted(self.cleaned, key=lambda pair: pair[1]):
+            begins[sandbox_id].append(at)
+        return [
+            (begin, asked.get((sandbox_id, cleanings + 1), float("inf")))
+            for sandbox_id, found in begins.items()
+            for cleanings, begin in enumerate(found)
+        ]
 
 
 def test_of_many_clients_no_two_hold_one_sandbox_none_is_lost_and_none_is_refused_while_one_is_free(

@@ -200,3 +200,25 @@ def test_foreign_allocations_expire_without_any_sync(upstream: Upstream) -> None
     report = upstream.pool.expire()
 
     assert (report.mended, report.expired) == ((lent.sandbox_id,), (lent.sandbox_id,))
+
+
+@pytest.mark.parametrize("by", ["sync", "take"])
+def test_a_lent_one_that_another_program_made_free_is_free(upstream: Upstream, by: str) -> None:
+    upstream.fill(1)
+    lent = upstream.pool.take("track-1").sandbox
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{lent.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #s = :a, allocated_at = :zero REMOVE allocated_to_track, idempotency_key",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":a": "available", ":zero": 0},
+    )
+    if by == "sync":
+        assert upstream.sync().to_mend == (lent.sandbox_id,)
+        assert upstream.pool.now_of(lent).lent_at is None
+        upstream.pool.check_whole()
+
+    newer = upstream.pool.take("track-1")
+
+    assert (newer.is_repeat, newer.sandbox.sandbox_id, newer.sandbox.fence) == (False, lent.sandbox_id, 2)
+    upstream.pool.check_whole()
+    assert queries.verify(receipts=[], slack_seconds=0).problems == ()

@@ -186,8 +186,12 @@ def _try_entry(entry: store.FreeEntry, asked: _Asked, record: KeyRecord | None) 
 
 
 def _try_row(sandbox_id: str, asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
-    sandbox = store.get(sandbox_id)
-    if sandbox is None or sandbox.status is not Status.AVAILABLE or not sandbox.name.startswith(asked.name_prefix):
+    found = store.get(sandbox_id)
+    if found is None or found.status is not Status.AVAILABLE or not found.name.startswith(asked.name_prefix):
+        return None
+    try:
+        sandbox = mended(found, actor=asked.actor, now=asked.now)
+    except store.Overtaken:
         return None
     return _lend(sandbox, asked, record, is_listed=store.free_entry(sandbox_id) is not None)
 

@@ -12,7 +12,7 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Unavailable
-from accessportal.sandboxes import models
+from accessportal.sandboxes import models, policy
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import ALLOWED_MOVES, KeyRecord, Sandbox, Status, entity_of
 from accessportal.sandboxes.store.converting import (
@@ -161,7 +161,7 @@ def change(
     sequence, prev_hash = (before.version, before.audit_head) if before.version else chain_end(before.sandbox_id)
     event = prepare_event(draft, entity=before.entity, sequence=sequence + 1, prev_hash=prev_hash, actor=actor, now=now)
     after = dataclasses.replace(after, updated_at=now, version=sequence + 1, audit_head=event.head)
-    becomes_free = after.status is Status.AVAILABLE and (before.status is not Status.AVAILABLE or not before.version)
+    becomes_free = after.status is Status.AVAILABLE and (before.status is not Status.AVAILABLE or policy.is_unlisted(before))
     row = row_change(before, differences(before, after), as_read(before))
     steps = [row, event.step, *(becoming_free(after) if becomes_free else [])]
     if free_step is not None:
