@@ -22,6 +22,8 @@ class AccessPortalConfig(AppConfig):
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
         from accessportal.directory import operations as directory
+        from accessportal.sandboxes import operations as sandboxes
+        from accessportal.upstream import client as upstream
 
         export_aws_settings(conf())
         configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
@@ -33,6 +35,12 @@ class AccessPortalConfig(AppConfig):
             )
         )
         directory.configure(directory.DirectorySettings(user_pool_id=conf().user_pool_id))
+        sandboxes.configure(
+            sandboxes.SandboxSettings(grace_seconds=conf().sandbox_grace_seconds, longest_hours=conf().sandbox_longest_hours)
+        )
+        upstream.configure(
+            upstream.UpstreamSettings(url=conf().sandbox_provider_url, token=conf().sandbox_provider_token.get_secret_value())
+        )
         access_requests.configure(
             access_requests.WorkflowSettings(
                 decide_within_seconds=conf().decide_within_seconds,

@@ -60,6 +60,10 @@ class Conf(BaseSettings):
     purge_after_days: int = Field(default=90, ge=1)
     identity_center_calls_per_second: float = Field(default=18.0, gt=0, le=20)
     identity_center_open_creations: int = Field(default=10, ge=1, le=10)
+    sandbox_provider_url: str = ""
+    sandbox_provider_token: SecretStr = SecretStr("")
+    sandbox_grace_seconds: int = Field(default=300, ge=0)
+    sandbox_longest_hours: int = Field(default=24, ge=1)
     workers: int = Field(default=4, ge=1)
     log_level: str = "INFO"
     log_json: bool = True
@@ -81,7 +85,7 @@ class Conf(BaseSettings):
             raise ValueError("PORTAL_DATABASE_URL must be an address like postgres://user:secret@host/name or sqlite:////path/file")
         return value
 
-    @field_validator("oidc_issuer", "oidc_sign_out_url")
+    @field_validator("oidc_issuer", "oidc_sign_out_url", "sandbox_provider_url")
     @classmethod
     def _address_is_safe(cls, value: str) -> str:
         if value and not is_safe_address(value):

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import statistics
-import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from django.contrib.auth import get_user_model
@@ -23,7 +20,7 @@ from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.clock import SystemClock
 from accessportal.store.transactions import transact
 from benchmarks.filling import busy_person
-from benchmarks.meter import metered
+from benchmarks.meter import Measured, measured
 
 CLOCK = SystemClock()
 BUSY = busy_person()
@@ -31,16 +28,6 @@ BOB = person("bob0@example.com")
 STRANGER = person("sam-who-approves-nothing@example.com")
 OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 _TIMES = 9
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Medians of several runs."""
-
-    round_trips: float
-    read_units: float
-    write_units: float
-    milliseconds: float
 
 
 def measure_all(*, accounts: list[str]) -> Iterator[tuple[str, Measured]]:
@@ -185,20 +172,3 @@ def _carry_out(request: AccessRequest) -> AccessRequest:
     done = operations.carry_out(request_id=request.request_id, clock=CLOCK)
     assert done.work is None, done.work_error
     return done
-
-
-def measured(actions: list[Callable[[], object]]) -> Measured:
-    """What one of ``actions``, which do the same, costs."""
-    costs, spans = [], []
-    for action in actions:
-        began = time.perf_counter()
-        with metered() as cost:
-            action()
-        spans.append(time.perf_counter() - began)
-        costs.append(cost)
-    return Measured(
-        round_trips=statistics.median(cost.round_trips for cost in costs),
-        read_units=statistics.median(cost.read_units for cost in costs),
-        write_units=statistics.median(cost.write_units for cost in costs),
-        milliseconds=1000 * statistics.median(spans),
-    )

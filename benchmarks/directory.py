@@ -23,7 +23,7 @@ from benchmarks.installation import OLGA, installation
 if TYPE_CHECKING:
     from django.test import Client
 
-    from benchmarks.costs import Measured
+    from benchmarks.meter import Measured
 
 _ALLOWED_GROWTH = 1.1
 _MOST_REQUESTS = 2
@@ -120,10 +120,8 @@ def _tree(above: str, level: int) -> Iterator[str]:
 
 
 def _costs() -> Iterator[tuple[str, Measured]]:
-    from benchmarks.costs import measured
-
     for name, action in (_reads() | _pages()).items():
-        yield name, measured([action] * _TIMES)
+        yield name, meter.measured([action] * _TIMES)
     yield from _writes()
 
 
@@ -174,7 +172,7 @@ def _writes() -> Iterator[tuple[str, Measured]]:
     from accessportal.directory import operations
     from accessportal.directory.states import GroupRole
     from accessportal.kernel.actors import person
-    from benchmarks.costs import CLOCK, measured
+    from benchmarks.costs import CLOCK
 
     given: dict[str, Any] = {"actor": person(OLGA.email), "now": CLOCK.now()}
     # New names each time: whoever was there before goes on with a chain of events, and reads its end.
@@ -184,7 +182,7 @@ def _writes() -> Iterator[tuple[str, Measured]]:
     reader, contributor = GroupRole.READER, GroupRole.CONTRIBUTOR
 
     def each(operation: Callable[..., object], *parts: dict[str, Any]) -> Measured:
-        return measured([partial(operation, **part, **given) for part in parts])
+        return meter.measured([partial(operation, **part, **given) for part in parts])
 
     named = [{"group_id": group_id} for group_id in groups]
     yield "create a group", each(operations.create_group, *({**one, "name": "New", "description": ""} for one in named))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,3 +71,47 @@ def _add_units(parsed: Mapping[str, Any], model: Any, **_rest: Any) -> None:
                 cost.read_units += units
             else:
                 cost.write_units += units
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Medians of several runs."""
+
+    round_trips: float
+    read_units: float
+    write_units: float
+    milliseconds: float
+
+
+def measured(actions: Sequence[Callable[[], object]]) -> Measured:
+    """Each action once, one after the other."""
+    costs, spans = [], []
+    for action in actions:
+        began = time.perf_counter()
+        with metered() as cost:
+            action()
+        spans.append(time.perf_counter() - began)
+        costs.append(cost)
+    return Measured(
+        round_trips=statistics.median(cost.round_trips for cost in costs),
+        read_units=statistics.median(cost.read_units for cost in costs),
+        write_units=statistics.median(cost.write_units for cost in costs),
+        milliseconds=1000 * statistics.median(spans),
+    )
+
+
+def show_growth(before: Mapping[str, Measured], after: Mapping[str, Measured], *, most: float) -> list[str]:
+    """Print what each action costs in a small and in a large table; the actions whose cost grew by more than ``most``."""
+    print(f"| {'action':<27} | {'round trips':>15} | {'read units':>17} | {'write units':>15} | {'growth':>6} | {'ms':>13} |")
+    print(f"| {'-' * 27} | {'-' * 14}: | {'-' * 16}: | {'-' * 14}: | {'-' * 5}: | {'-' * 12}: |")
+    grown = []
+    for name, one in before.items():
+        other = after[name]
+        pairs = [(one.round_trips, other.round_trips), (one.read_units, other.read_units), (one.write_units, other.write_units)]
+        growth = max(big / little for little, big in pairs if little)
+        cells = [f"{little:g} → {big:g}" for little, big in pairs]
+        spans = f"{one.milliseconds:.0f} → {other.milliseconds:.0f}"
+        print(f"| {name:<27} | {cells[0]:>15} | {cells[1]:>17} | {cells[2]:>15} | {growth:>6.2f} | {spans:>13} |")
+        if growth > most:
+            grown.append(f"{name} costs {growth:.2f} times as much in the large table as in the small one")
+    return grown

@@ -15,7 +15,7 @@ from benchmarks import meter
 from benchmarks.installation import installation, set_twin
 
 if TYPE_CHECKING:
-    from benchmarks.costs import Measured
+    from benchmarks.meter import Measured
 
 _ALLOWED_GROWTH = 1.1
 _IDLE_TICK_REQUESTS = 4
@@ -56,20 +56,10 @@ def _costs(small: int, large: int) -> list[str]:
 
 def _told(before: dict[str, Measured], after: dict[str, Measured], small: int, large: int) -> list[str]:
     print(f"\nDynamoDB at {small:,} and {large:,} requests: round trips, read units, write units, milliseconds (medians)\n")
-    print(f"| {'action':<27} | {'round trips':>15} | {'read units':>17} | {'write units':>15} | {'growth':>6} | {'ms':>13} |")
-    print(f"| {'-' * 27} | {'-' * 14}: | {'-' * 16}: | {'-' * 14}: | {'-' * 5}: | {'-' * 12}: |")
-    problems = []
-    for name, one in before.items():
-        other = after[name]
-        pairs = [(one.round_trips, other.round_trips), (one.read_units, other.read_units), (one.write_units, other.write_units)]
-        growth = max(big / little for little, big in pairs if little)
-        cells = [f"{little:g} → {big:g}" for little, big in pairs]
-        spans = f"{one.milliseconds:.0f} → {other.milliseconds:.0f}"
-        print(f"| {name:<27} | {cells[0]:>15} | {cells[1]:>17} | {cells[2]:>15} | {growth:>6.2f} | {spans:>13} |")
-        if growth > _ALLOWED_GROWTH:
-            problems.append(f"{name} costs {growth:.2f} times as much at {large:,} requests as at {small:,}")
-        if name.startswith("tick") and other.round_trips > _IDLE_TICK_REQUESTS:
-            problems.append(f"{name} takes {other.round_trips:g} requests; at most {_IDLE_TICK_REQUESTS} are allowed")
+    problems = meter.show_growth(before, after, most=_ALLOWED_GROWTH)
+    for name, one in after.items():
+        if name.startswith("tick") and one.round_trips > _IDLE_TICK_REQUESTS:
+            problems.append(f"{name} takes {one.round_trips:g} requests; at most {_IDLE_TICK_REQUESTS} are allowed")
     return problems
 
 

@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-pytest_plugins = ["tests.fixtures_twin", "tests.fixtures_story", "tests.fixtures_browser", "tests.oidc.fixtures", "tests.scheduling"]
+pytest_plugins = [
+    "tests.fixtures_twin",
+    "tests.fixtures_story",
+    "tests.fixtures_browser",
+    "tests.fixtures_provider",
+    "tests.oidc.fixtures",
+    "tests.scheduling",
+]
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -21,6 +21,9 @@ from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.rules import queries as rules
 from accessportal.rules.states import RuleHead
+from accessportal.sandboxes import queries as sandboxes
+from accessportal.sandboxes.states import Sandbox, Unreadable
+from accessportal.sandboxes.states import Status as SandboxStatus
 
 _ACTOR = system("verify_audit")
 _PAGE = 200
@@ -39,7 +42,7 @@ class Head:
 
 
 def every_head() -> Iterator[Head]:
-    """The head of every request, assignment, rule, person and group, each list paged to its end."""
+    """The head of every request, assignment, rule, person, group and sandbox, each list paged to its end."""
     for status in Status:
         yield from (_of_request(one) for one in every(partial(_requests, status)))
     for state in AssignmentState:
@@ -48,6 +51,9 @@ def every_head() -> Iterator[Head]:
     yield from (_of_group(one) for one in every(lambda cursor: directory.list_groups(cursor=cursor, limit=_PAGE)))
     yield from _of_rule_set()
     yield from map(_of_rule, rules.list_rule_heads())
+    for pool_status in SandboxStatus:
+        yield from (_of_sandbox(one) for one in every(partial(_sandboxes, pool_status)) if isinstance(one, Sandbox) and one.version)
+    yield from _of_pool()
 
 
 def breaks_of(head: Head) -> list[ChainBreak]:
@@ -143,6 +149,26 @@ def _of_rule(rule: RuleHead) -> Head:
         return None if found is None else _of_rule(found)
 
     return Head(f"rule#{rule.name}", rule.version, rule.audit_head, again)
+
+
+def _sandboxes(status: SandboxStatus, cursor: str | None) -> Page[Sandbox | Unreadable]:
+    return sandboxes.list_by_status(status=status, cursor=cursor, limit=_PAGE)
+
+
+def _of_sandbox(sandbox: Sandbox) -> Head:
+    def again() -> Head | None:
+        try:
+            return _of_sandbox(sandboxes.get(sandbox_id=sandbox.sandbox_id))
+        except NotFound:
+            return None
+
+    return Head(sandbox.entity, sandbox.version, sandbox.audit_head, again)
+
+
+def _of_pool() -> Iterator[Head]:
+    entity, version, audit_head = sandboxes.pool_head()
+    if version:
+        yield Head(entity, version, audit_head, again=lambda: next(_of_pool(), None))
 
 
 def _of_rule_set() -> Iterator[Head]:

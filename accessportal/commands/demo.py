@@ -12,14 +12,18 @@ from django.contrib.auth import get_user_model
 from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries
 from accessportal.commands.demo_directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
-from accessportal.commands.demo_env import HOME, kept_secret
+from accessportal.commands.demo_env import HOME, PROVIDER_PATH, kept_secret
 from accessportal.commands.demo_memberships import ask_for_memberships
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.rules import operations as rules
 from accessportal.rules import queries as rule_queries
+from accessportal.sandboxes import operations as sandboxes
 from accessportal.twin import world
+from accessportal.twin.provider_world import seed_sandboxes
+from accessportal.upstream import client as upstream
 
 _ACTOR = system("demo")
 _PASSWORD_FILE = HOME / "demo-password"
@@ -62,6 +66,22 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
         groups=len(GROUPS),
         rules_loaded=_load_rules_once(clock),
     )
+
+
+def load_sandboxes(*, count: int, clock: Clock, progress: world.Progress) -> int:
+    """The twin's provider has at least ``count`` sandboxes, and the pool knows them all; how many are new to the pool.
+
+    :raises Unavailable: when the twin does not answer.
+    :raises NotAllowed: when another provider than the twin's is set: nobody else's gets made-up sandboxes.
+    """
+    url = upstream.current_url()
+    if not url.endswith(PROVIDER_PATH):
+        raise NotAllowed("The sandbox provider is not the local twin's; the demo makes none there.", code="provider_is_real")
+    try:
+        seed_sandboxes(provider_url=url, count=count, progress=progress)
+    except OSError as error:
+        raise Unavailable(f"The twin's sandbox provider does not answer: {error}", code="twin_unavailable") from error
+    return len(sandboxes.sync(provider=upstream.provider(), apply=True, clock=clock).new)
 
 
 def sign_in_lines(report: DemoReport) -> list[str]:

@@ -16,6 +16,8 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent.parent / ".portal"
 ENV_FILE = HOME / "env"
 REGION = "eu-central-1"
+# Where the twin's sandbox provider begins; said again because nothing may be imported here.
+PROVIDER_PATH = "/twin/provider"
 _SHARED = ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
@@ -28,14 +30,18 @@ def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Pa
     for name in [name for name in environ if name.startswith("AWS_")]:
         del environ[name]
     home.mkdir(mode=0o700, exist_ok=True)
+    twin_url = f"http://127.0.0.1:{free_port()}"
     environ.update(
-        AWS_ENDPOINT_URL=f"http://127.0.0.1:{free_port()}",
+        AWS_ENDPOINT_URL=twin_url,
         AWS_REGION=REGION,
         AWS_DEFAULT_REGION=REGION,
         # Not secrets: the twin takes any.
         AWS_ACCESS_KEY_ID="local-twin",
         AWS_SECRET_ACCESS_KEY="local-twin",  # noqa: S106
         AWS_EC2_METADATA_DISABLED="true",
+        # Whatever the caller's environment names: the demo deletes sandboxes.
+        PORTAL_SANDBOX_PROVIDER_URL=f"{twin_url}{PROVIDER_PATH}",
+        PORTAL_SANDBOX_PROVIDER_TOKEN="",
         PORTAL_DEMO="true",
         PORTAL_SECURE="false",
     )

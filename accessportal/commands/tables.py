@@ -7,7 +7,8 @@ import accessportal.access_requests.queries
 import accessportal.assignments.queries
 import accessportal.audit.queries
 import accessportal.directory.queries
-import accessportal.rules.queries  # noqa: F401
+import accessportal.rules.queries
+import accessportal.sandboxes.queries  # noqa: F401
 from accessportal.kernel.clock import Clock
 from accessportal.store.base import registered_models
 from accessportal.store.schema import TableReport, ensure_table

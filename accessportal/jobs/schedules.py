@@ -27,6 +27,9 @@ SCHEDULES: tuple[JobSchedule, ...] = (
     JobSchedule("compare_directory", "accessportal.jobs.tasks.compare_directory", minutes=24 * 60, timeout_seconds=900),
     JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=840),
     JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
+    JobSchedule("expire_sandboxes", "accessportal.jobs.tasks.expire_sandboxes", minutes=1, timeout_seconds=150),
+    JobSchedule("clean_sandboxes", "accessportal.jobs.tasks.clean_sandboxes", minutes=1, timeout_seconds=150),
+    JobSchedule("sync_sandboxes", "accessportal.jobs.tasks.sync_sandboxes", minutes=5, timeout_seconds=900),
 )
 
 _OURS = "accessportal.jobs."

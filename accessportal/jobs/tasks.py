@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -19,9 +19,13 @@ from accessportal.directory import operations as directory
 from accessportal.directory.queries import is_mirrored
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.ports import after_commit
 from accessportal.observe import heartbeats
+from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes.states import Failure as SandboxFailure
+from accessportal.sandboxes.states import SyncStopped
+from accessportal.upstream import client as upstream
 
 log = structlog.get_logger(__name__)
 _CLOCK = SystemClock()
@@ -136,6 +140,61 @@ def sync_catalog() -> str:
     counts = {"accounts": freshness.accounts, "permission_sets": freshness.permission_sets, "principals": freshness.principals}
     _beat("sync_catalog", counts, is_ok=True)
     return _words(counts)
+
+
+def expire_sandboxes() -> str:
+    """Every sandbox past its deadline and grace is taken back.
+
+    :raises ItemsFailed: at its end, when some failed.
+    """
+    report = sandboxes.expire(clock=_CLOCK)
+    return _told_of_sandboxes("expire_sandboxes", {"expired": len(report.expired), "mended": len(report.mended)}, report.failures)
+
+
+def clean_sandboxes() -> str:
+    """What was given back is deleted at the provider and free again. Without a provider there is nothing to do.
+
+    :raises ItemsFailed: at its end, when some failed, or the provider does not answer.
+    """
+    if not upstream.is_set():
+        return "no provider is set"
+    report = sandboxes.clean(provider=upstream.provider(), clock=_CLOCK)
+    stopped = [SandboxFailure("provider", report.stopped)] if report.stopped else []
+    counts = {
+        "cleaned": len(report.cleaned),
+        "removed": len(report.removed),
+        "waiting": len(report.waiting),
+        "quarantined": len(report.quarantined),
+    }
+    return _told_of_sandboxes("clean_sandboxes", counts, [*report.failures, *stopped])
+
+
+def sync_sandboxes() -> str:
+    """The pool is as the provider's list says, unless the brake stopped it; sandboxes are counted for the pages in any case.
+
+    :raises ItemsFailed: at its end, when some failed.
+    :raises SyncStopped: when the list would take too much away: an operator decides.
+    """
+    if not upstream.is_set():
+        return f"no provider is set; {sandboxes.count(clock=_CLOCK).total} sandboxes counted"
+    try:
+        plan = sandboxes.sync(provider=upstream.provider(), apply=True, clock=_CLOCK)
+    except (SyncStopped, Unavailable) as error:
+        _beat("sync_sandboxes", {}, is_ok=False)
+        log.error("jobs.sync_stopped", error=error.message)
+        raise
+    counts = {"new": len(plan.new), "missing": len(plan.missing), "stale": len(plan.going_stale), "seen_again": len(plan.seen_again)}
+    return _told_of_sandboxes("sync_sandboxes", counts, plan.failures)
+
+
+def _told_of_sandboxes(part: str, counts: Mapping[str, int], failures: Sequence[SandboxFailure]) -> str:
+    _beat(part, {**counts, "failed": len(failures)}, is_ok=not failures)
+    for failure in failures:
+        log.error("jobs.item_failed", job=part, sandbox=failure.sandbox_id, error=failure.error)
+    words = _words({**counts, "failed": len(failures)})
+    if failures:
+        raise ItemsFailed(words)
+    return words
 
 
 def _told(part: str, report: TickReport) -> str:

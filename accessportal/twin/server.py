@@ -1,7 +1,7 @@
 """The twin as a server of its own: moto behind the front, one lock before both, and a journal so that nothing is lost.
 
 Any AWS client reaches it by ``AWS_ENDPOINT_URL``. Two addresses are its own: ``GET /twin/health``, and ``/twin/settings`` to read
-(``GET``) and change (``POST``, a JSON object) how it behaves.
+(``GET``) and change (``POST``, a JSON object) how it behaves. ``/twin/provider/sandboxes`` is the sandbox provider.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from accessportal.twin.moto_calls import Call, MotoCaller
 from accessportal.twin.moto_state import all_images, item_images, pinned, restore_images
 from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError, json_answer
 from accessportal.twin.repairs import repair_moto
+from accessportal.twin.sandbox_provider import PREFIX as PROVIDER_PREFIX
+from accessportal.twin.sandbox_provider import ProvidedSandbox, SandboxProviderTwin
 from accessportal.twin.settings import TwinSettings
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
@@ -57,10 +59,13 @@ class TwinApplication:
         self._replayed = 0
         self._compacted = False
         self.front = IdentityCenterTwin(clock=clock, settings=settings, facts=MotoFacts(), on_job=self._keep_job)
+        self.provider = SandboxProviderTwin(clock=clock, settings=settings, on_change=self._keep_sandbox)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         call = Call.from_environ(environ)
-        if call.path.startswith("/twin/") or (call.path == "/" and call.service == ("", "") and call.reads):
+        if call.path.startswith(PROVIDER_PREFIX):
+            answer = self._provider_answer(call)
+        elif call.path.startswith("/twin/") or (call.path == "/" and call.service == ("", "") and call.reads):
             answer = self._own_answer(call)
         else:
             try:
@@ -74,6 +79,13 @@ class TwinApplication:
         return [answer.body]
 
     # Answering
+
+    def _provider_answer(self, call: Call) -> Answer:
+        headers = {"If-Match": call.headers.get("HTTP_IF_MATCH", "")}
+        try:
+            return self.provider.answer(call.method, call.path, call.query, headers, call.body)
+        except LostAnswerError as lost:
+            raise ClientDisconnected from lost
 
     def _aws_answer(self, call: Call) -> Answer:
         with self.front.lock:
@@ -140,6 +152,9 @@ class TwinApplication:
             restore_images(entry["region"], entry["tables"])
         elif entry["kind"] == "job":
             self.front.restore(Job(**(entry["job"] | {"key": AssignmentKey(*entry["job"]["key"])})))
+        elif entry["kind"] == "sandbox":
+            found = entry["sandbox"]
+            self.provider.restore(entry["id"], None if found is None else ProvidedSandbox(**found))
         else:
             call = Call.from_json(entry["call"])
             self._touched.add(call.service)
@@ -160,9 +175,15 @@ class TwinApplication:
         yield from calls
         yield from ({"kind": "items", "region": region, "tables": tables} for region, tables in images)
         yield from (_job_entry(job) for job in self.front.jobs_to_keep(since=self._clock.now().timestamp() - KEEP_JOBS_SECONDS))
+        yield from (_sandbox_entry(external_id, sandbox) for external_id, sandbox in self.provider.sandboxes().items())
 
     def _keep_job(self, job: Job) -> None:
         self._journal.append(_job_entry(job))
+
+    def _keep_sandbox(self, external_id: str, sandbox: ProvidedSandbox | None) -> None:
+        # The journal is written under the one lock; the provider has a lock of its own, so that its slowness delays nobody else.
+        with self.front.lock:
+            self._journal.append(_sandbox_entry(external_id, sandbox))
 
     def close(self) -> None:
         with self.front.lock:
@@ -231,3 +252,7 @@ def run_twin(*, host: str, port: int, journal_path: Path, settings: TwinSettings
 
 def _job_entry(job: Job) -> dict[str, Any]:
     return {"kind": "job", "job": dataclasses.asdict(job) | {"key": list(job.key)}}
+
+
+def _sandbox_entry(external_id: str, sandbox: ProvidedSandbox | None) -> dict[str, Any]:
+    return {"kind": "sandbox", "id": external_id, "sandbox": None if sandbox is None else dataclasses.asdict(sandbox)}

@@ -8,6 +8,7 @@ from typing import Any
 
 _CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"}) | frozenset(
     {"cognito_throttle", "cognito_server_error", "cognito_lose_answer"}
+    | {f"sandbox_{name}" for name in ("fail_list", "fail_get", "fail_delete", "lose_answer", "list_share", "list_twice", "recycle")}
 )
 
 
@@ -26,6 +27,10 @@ class TwinSettings:
 
     ``cognito_throttle``, ``cognito_server_error`` and ``cognito_lose_answer`` are the same chances for Cognito's calls, from a
     random source of their own. ``cognito_outage``: Cognito does not answer at all, and nothing takes effect.
+    Of the sandbox provider: ``sandbox_latency_seconds`` before every answer, ``sandbox_reset_seconds`` from a deletion until the
+    sandbox is ready again. Chances: ``sandbox_fail_list``, ``sandbox_fail_get``, ``sandbox_fail_delete`` (500, no effect),
+    ``sandbox_lose_answer`` (of a deletion), ``sandbox_list_twice`` (an entry comes twice), ``sandbox_recycle`` (a deleted one is
+    made anew under its id; else it is gone). ``sandbox_list_share``: the share of its sandboxes that the list shows.
     """
 
     job_seconds: float = 2.0
@@ -45,6 +50,15 @@ class TwinSettings:
     cognito_server_error: float = 0.0
     cognito_lose_answer: float = 0.0
     cognito_outage: bool = False
+    sandbox_latency_seconds: float = 0.0
+    sandbox_reset_seconds: float = 0.0
+    sandbox_fail_list: float = 0.0
+    sandbox_fail_get: float = 0.0
+    sandbox_fail_delete: float = 0.0
+    sandbox_lose_answer: float = 0.0
+    sandbox_list_share: float = 1.0
+    sandbox_list_twice: float = 0.0
+    sandbox_recycle: float = 1.0
     seed: int = 1
 
     def role_quota(self, account_id: str) -> int:

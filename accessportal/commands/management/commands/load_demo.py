@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from accessportal.commands.base import Document, Error, Outcome, PortalCommand, progress_bars, read_whole_number
-from accessportal.commands.demo import load_demo
+from accessportal.commands.demo import load_demo, load_sandboxes
 from accessportal.commands.demo_directory import PEOPLE
 from accessportal.commands.demo_history import make_history
 from accessportal.kernel.clock import SystemClock
@@ -18,24 +18,27 @@ from accessportal.kernel.clock import SystemClock
 
 class Command(PortalCommand):
     help = "Fill the portal with demo people, accounts and rules. What is there already stays as it is. Refused outside a demo."
-    example = "load_demo --accounts 5000 --permission-sets 500 --requests 1000"
+    example = "load_demo --accounts 5000 --permission-sets 500 --requests 1000 --sandboxes 200"
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--accounts", default="60", metavar="N", help="so many AWS accounts (default: 60)")
         parser.add_argument("--permission-sets", default="12", metavar="N", help="so many permission sets (default: 12)")
         parser.add_argument("--requests", default="0", metavar="N", help="so many requests of history, finished and open ones (default: 0)")
+        parser.add_argument("--sandboxes", default="0", metavar="N", help="so many sandboxes in the twin and in the pool (default: 0)")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         accounts = read_whole_number(options["accounts"], flag="--accounts")
         permission_sets = read_whole_number(options["permission_sets"], flag="--permission-sets")
         requests = read_whole_number(options["requests"], flag="--requests")
+        sandboxes = read_whole_number(options["sandboxes"], flag="--sandboxes")
         if not settings.DEMO:
             raise Error("This is not a demo (PORTAL_DEMO is off): made-up people with a shared password would be a way in.")
         with Progress(console=self.progress_console(), disable=not self.is_watched) as progress:
             report = load_demo(accounts=accounts, permission_sets=permission_sets, clock=SystemClock(), progress=progress_bars(progress))
             _make_history(requests, progress)
-        return Outcome(dataclasses.asdict(report) | {"requests": requests, "sign_in": [one.email for one in PEOPLE]})
+            new = load_sandboxes(count=sandboxes, clock=SystemClock(), progress=progress_bars(progress)) if sandboxes else 0
+        return Outcome(dataclasses.asdict(report) | {"requests": requests, "new_sandboxes": new, "sign_in": [one.email for one in PEOPLE]})
 
     def show(self, document: Document, console: Console) -> None:
         super().show({name: value for name, value in document.items() if name not in {"password", "sign_in"}}, console)

@@ -14,8 +14,8 @@ from accessportal.kernel.clock import SystemClock
 
 class Command(PortalCommand):
     help = (
-        "Walk the audit chain of every request, assignment, rule, person and group, those that are gone too, and report each break. "
-        "Reads the whole audit log. Exit code 1 when there is a break."
+        "Walk the audit chain of every request, assignment, rule, person, group and sandbox, those that are gone too, and report each "
+        "break. Reads the whole audit log. Exit code 1 when there is a break."
     )
     example = "verify_audit --json"
 

@@ -1,0 +1,1 @@
+"""The sandbox pool: lends each sandbox to one track at a time, and gets every one of them back."""

@@ -1,0 +1,82 @@
+"""What is done at the provider: read its whole list, and have one sandbox deleted and look what became of it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Unavailable
+from accessportal.sandboxes import policy
+from accessportal.sandboxes.states import Sandbox
+from accessportal.upstream.errors import Changed, Gone, Refused, UpstreamError
+from accessportal.upstream.provider import Provider, UpstreamSandbox
+
+
+class Fate(enum.Enum):
+    """What the provider shows of a sandbox whose deletion was sent."""
+
+    GONE = "gone"
+    READY = "ready"
+    NOT_YET = "not yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """``generation`` is the provider's word for the life that it shows, empty where there is none."""
+
+    fate: Fate
+    generation: str = ""
+
+
+def read_list(provider: Provider) -> dict[str, UpstreamSandbox]:
+    """The provider's whole list by external id. An entry that comes twice counts once, if both say the same of it.
+
+    :raises Unavailable: when it can't be read to its end, or any entry can't be understood: half a list is never used.
+    """
+    found: dict[str, UpstreamSandbox] = {}
+    try:
+        for page in provider.list_sandboxes():
+            for one in page:
+                if found.setdefault(one.external_id, one).name != one.name:
+                    raise Refused("malformed", f"{one.external_id} is listed with two names")
+    except UpstreamError as error:
+        raise Unavailable(f"The provider's list could not be read whole: {error}", code="provider_unavailable") from error
+    return found
+
+
+def look(provider: Provider, sandbox: Sandbox) -> Look:
+    """What became of it: ready counts only for another life than the one whose deletion was sent, where lives are told apart.
+
+    :raises UpstreamError: when the provider does not say.
+    """
+    found = provider.get_sandbox(sandbox.external_id)
+    if found is None:
+        return Look(Fate.GONE)
+    is_former = bool(sandbox.delete_generation) and found.generation == sandbox.delete_generation
+    return Look(Fate.READY if found.is_ready and not is_former else Fate.NOT_YET, found.generation)
+
+
+def send_deletion(provider: Provider, sandbox: Sandbox, *, generation: str, clock: Clock) -> bool:
+    """Whether the deletion was sent: not when the hold has less left than a call may take, because a call that arrives after the
+    hold could delete what is lent to somebody else by then.
+
+    :raises UpstreamError: when the provider refused or did not answer; it may have happened.
+    """
+    if not policy.may_send(sandbox, clock.now()):
+        return False
+    try:
+        provider.delete_sandbox(sandbox.external_id, generation=generation)
+    except (Gone, Changed):
+        # Deleted already: by an earlier try whose answer was lost, or by somebody else.
+        return True
+    return True
+
+
+def is_alive(provider: Provider) -> bool:
+    """Whether the provider answers at all."""
+    try:
+        next(iter(provider.list_sandboxes()), None)
+    except UpstreamError:
+        return False
+    return True

@@ -1,0 +1,179 @@
+"""The SandboxPool items (seed 002) and their keys. Key strings of this table are built here and nowhere else.
+
+Keys, the seed's attributes, and its three indexes are a contract: other programs read and write these rows.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
+
+from accessportal.store.base import PortalModel, register
+from accessportal.store.keys import join_key
+
+META = "META"
+FREE_SHARDS = 8
+_SANDBOX = "SBX#"
+
+
+class StatusIndex(GlobalSecondaryIndex["SandboxItem"]):
+    """The seed's: by status, by time of allocation (0: not allocated)."""
+
+    class Meta:
+        index_name = "StatusIndex"
+        projection = AllProjection()
+
+    status = UnicodeAttribute(hash_key=True)
+    allocated_at = NumberAttribute(range_key=True)
+
+
+class TrackIndex(GlobalSecondaryIndex["SandboxItem"]):
+    """The seed's: what a track holds or held last."""
+
+    class Meta:
+        index_name = "TrackIndex"
+        projection = AllProjection()
+
+    allocated_to_track = UnicodeAttribute(hash_key=True)
+    allocated_at = NumberAttribute(range_key=True)
+
+
+class IdempotencyIndex(GlobalSecondaryIndex["SandboxItem"]):
+    """The seed's: by idempotency key."""
+
+    class Meta:
+        index_name = "IdempotencyIndex"
+        projection = AllProjection()
+
+    idempotency_key = UnicodeAttribute(hash_key=True)
+    allocated_at = NumberAttribute(range_key=True)
+
+
+class DueIndex(GlobalSecondaryIndex["SandboxItem"]):
+    """Ours, sparse: what must be expired or cleaned, by when."""
+
+    class Meta:
+        index_name = "DueIndex"
+        projection = AllProjection()
+
+    due = UnicodeAttribute(hash_key=True)
+    due_at = NumberAttribute(range_key=True)
+
+
+@register
+class SandboxItem(PortalModel):
+    """A sandbox, an idempotency key, a free-list entry or a fact of the pool: the keys tell which. Times are epoch seconds;
+    ``due_at``, ``held_until`` and ``delete_sent_at`` have milliseconds.
+
+    Items that are no sandbox carry no attribute that an index is about, so the seed's programs never meet them.
+    """
+
+    base_table_name = "SandboxPool"
+
+    class Meta:
+        table_name = "SandboxPool"
+        billing_mode = "PAY_PER_REQUEST"
+
+    pk = UnicodeAttribute(hash_key=True, attr_name="PK")
+    sk = UnicodeAttribute(range_key=True, attr_name="SK")
+    # the seed's attributes of a sandbox
+    sandbox_id = UnicodeAttribute(null=True)
+    name = UnicodeAttribute(null=True)
+    external_id = UnicodeAttribute(null=True)
+    status = UnicodeAttribute(null=True)
+    lab_duration_hours = NumberAttribute(null=True)
+    deletion_retry_count = NumberAttribute(null=True)
+    allocated_at = NumberAttribute(null=True)
+    created_at = NumberAttribute(null=True)
+    updated_at = NumberAttribute(null=True)
+    allocated_to_track = UnicodeAttribute(null=True)
+    idempotency_key = UnicodeAttribute(null=True)
+    deletion_requested_at = NumberAttribute(null=True)
+    last_synced = NumberAttribute(null=True)
+    # ours
+    version = NumberAttribute(null=True)
+    audit_head = UnicodeAttribute(null=True)
+    fence = NumberAttribute(null=True)
+    expires_at = NumberAttribute(null=True)
+    grace_ends_at = NumberAttribute(null=True)
+    lent_at = NumberAttribute(null=True)
+    due = UnicodeAttribute(null=True)
+    due_at = NumberAttribute(null=True)
+    missing_since = NumberAttribute(null=True)
+    held_by = UnicodeAttribute(null=True)
+    held_until = NumberAttribute(null=True)
+    delete_sent_at = NumberAttribute(null=True)
+    delete_generation = UnicodeAttribute(null=True)
+    clean_error = UnicodeAttribute(null=True)
+    quarantine_reason = UnicodeAttribute(null=True)
+    last_released_by = UnicodeAttribute(null=True)
+    last_released_at = NumberAttribute(null=True)
+    last_released_fence = NumberAttribute(null=True)
+    # an idempotency key (with sandbox_id, fence, allocated_at, expires_at, version)
+    request_hash = UnicodeAttribute(null=True)
+    track = UnicodeAttribute(null=True)
+    state = UnicodeAttribute(null=True)
+    # the pool: one count of returns for each shard of the free list, in one item, so that one read is one moment of all
+    returns_0 = NumberAttribute(null=True)
+    returns_1 = NumberAttribute(null=True)
+    returns_2 = NumberAttribute(null=True)
+    returns_3 = NumberAttribute(null=True)
+    returns_4 = NumberAttribute(null=True)
+    returns_5 = NumberAttribute(null=True)
+    returns_6 = NumberAttribute(null=True)
+    returns_7 = NumberAttribute(null=True)
+    listed = NumberAttribute(null=True)
+    stopped = UnicodeAttribute(null=True)
+    counts_at = NumberAttribute(null=True)
+    counts = UnicodeAttribute(null=True)
+
+    status_index = StatusIndex()
+    track_index = TrackIndex()
+    idempotency_index = IdempotencyIndex()
+    due_index = DueIndex()
+
+
+Key = tuple[str, str]
+
+
+def sandbox_key(sandbox_id: str) -> Key:
+    return _SANDBOX + sandbox_id, META
+
+
+def idempotency_item_key(key: str) -> Key:
+    return join_key("KEY", key), META
+
+
+def free_shard_of(sandbox_id: str) -> int:
+    return zlib.crc32(sandbox_id.encode()) % FREE_SHARDS
+
+
+def free_pk(shard: int) -> str:
+    return f"FREE#{shard}"
+
+
+def free_key(sandbox_id: str) -> Key:
+    return free_pk(free_shard_of(sandbox_id)), _SANDBOX + sandbox_id
+
+
+def pool_key() -> Key:
+    """The counts of returns: they grow in every transaction that makes a sandbox free."""
+    return "POOL", META
+
+
+def returns_in(shard: int) -> NumberAttribute:
+    """The count of returns of one shard."""
+    found: NumberAttribute = getattr(SandboxItem, f"returns_{shard}")
+    return found
+
+
+def counts_key() -> Key:
+    """How many sandboxes were in each status when last counted; apart from the counts that transactions contend for."""
+    return "POOL", "COUNTS"
+
+
+def sync_key() -> Key:
+    """The last look at the provider's list."""
+    return "POOL", "SYNC"

@@ -1,0 +1,26 @@
+"""Writes of the pool: one function per verb. Each loads, re-checks, decides, writes once, and returns the new record."""
+
+from __future__ import annotations
+
+from accessportal.sandboxes.config import SandboxSettings, configure
+from accessportal.sandboxes.operations.cleaning import clean
+from accessportal.sandboxes.operations.releasing import expire, release, release_by_operator
+from accessportal.sandboxes.operations.syncing import count, sync
+from accessportal.sandboxes.operations.taking import take
+from accessportal.sandboxes.operations.tending import add, mend, quarantine, restore
+
+__all__ = [
+    "SandboxSettings",
+    "add",
+    "clean",
+    "configure",
+    "count",
+    "expire",
+    "mend",
+    "quarantine",
+    "release",
+    "release_by_operator",
+    "restore",
+    "sync",
+    "take",
+]

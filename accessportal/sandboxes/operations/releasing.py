@@ -1,0 +1,145 @@
+"""Ending an allocation: by its owner, by its deadline, by an operator. The sandbox is cleaned before anybody else gets it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+
+from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError
+from accessportal.kernel.pages import every
+from accessportal.sandboxes import policy, queries, store
+from accessportal.sandboxes.config import current
+from accessportal.sandboxes.operations.shared import closing_key, ended, load, mended, released_by, told, until_written
+from accessportal.sandboxes.states import Due, ExpireReport, Failure, Released, Sandbox, Status, Unreadable
+
+EXPIRE = system("expire_sandboxes")
+_PAGE = 100
+
+
+def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Actor, now: datetime) -> Released:
+    """``track`` gives its sandbox back (the seed: marks it for deletion); the key of the allocation is closed.
+
+    Repeated, it answers as the first time, also when the sandbox has long moved on. ``fence`` says which allocation is
+    meant: with it a late repetition can't end a newer allocation of the same sandbox to the same track.
+
+    :raises NotFound: when there never was such a sandbox.
+    :raises NotAllowed: ``NOT_SANDBOX_OWNER``, or ``ALLOCATION_EXPIRED`` after deadline and grace.
+    """
+    policy.check_text(track, field="track")
+    return until_written(partial(_release, sandbox_id, track, fence, actor, now))
+
+
+def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: datetime) -> Released:
+    found = store.get(sandbox_id)
+    if found is None:
+        return _released_before_removal(sandbox_id, track, fence)
+    sandbox = mended(found, actor=actor, now=now)
+    is_present = sandbox.status is Status.ALLOCATED and sandbox.track == track and fence in {None, sandbox.fence}
+    if not is_present and sandbox.last_released_by == track and fence in {None, sandbox.last_released_fence}:
+        assert sandbox.last_released_at is not None
+        return Released(sandbox_id, track, sandbox.last_released_fence, sandbox.last_released_at)
+    if sandbox.status is Status.PENDING_DELETION and sandbox.track == track:
+        raise NotAllowed("The time of this allocation is over: the sandbox has been taken back.", code="ALLOCATION_EXPIRED")
+    if fence not in {None, sandbox.fence}:
+        raise NotAllowed("This sandbox has been lent anew since then.", code="NOT_SANDBOX_OWNER")
+    policy.may_release(sandbox, track, now).require()
+    return _end(sandbox, draft_data={}, actor=actor, now=now)
+
+
+def _end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: datetime) -> Released:
+    after = released_by(ended(sandbox, now=now), sandbox.track, now=now)
+    draft = told("sandbox.released", after, track=sandbox.track, status=after.status.value, **draft_data)
+    written = store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=closing_key(sandbox))
+    assert written.last_released_at is not None
+    return Released(sandbox.sandbox_id, sandbox.track, written.fence, written.last_released_at)
+
+
+def _released_before_removal(sandbox_id: str, track: str, fence: int | None) -> Released:
+    """A sandbox that was cleaned away has no row, but its events are kept."""
+    for event in queries.recent_history(sandbox_id=sandbox_id):
+        if event.action == "sandbox.released" and event.data["track"] == track and fence in {None, event.data["fence"]}:
+            return Released(sandbox_id, track, event.data["fence"], event.at.replace(microsecond=0))
+    raise NotFound("There is no such sandbox in the pool.", code="sandbox_not_found")
+
+
+def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> Released:
+    """An operator ends the allocation for its owner, who is told the same as after an own release.
+
+    :raises Conflict: when it is not lent.
+    :raises InvalidRequest: without a reason.
+    """
+    policy.may_operate(actor).require()
+    need_reason(reason)
+
+    def attempt() -> Released:
+        sandbox = mended(load(sandbox_id), actor=actor, now=now)
+        if sandbox.status is not Status.ALLOCATED:
+            raise Conflict(f"This sandbox is not lent: it is {sandbox.status}.", code="not_allocated", present=sandbox)
+        return _end(sandbox, draft_data={"reason": reason}, actor=actor, now=now)
+
+    return until_written(attempt)
+
+
+def need_reason(reason: str) -> None:
+    if not reason.strip():
+        raise InvalidRequest("Say why: the reason is kept in the sandbox's history.", code="reason_missing", field="reason")
+
+
+def expire_loaded(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
+    """The allocation, as it was read, ends because its time is over.
+
+    :raises Overtaken: when it changed meanwhile.
+    """
+    after = ended(sandbox, now=now)
+    expired_at = 0 if sandbox.expires_at is None else to_epoch(sandbox.expires_at)
+    draft = told("sandbox.expired", after, track=sandbox.track, expires_at=expired_at, status=after.status.value)
+    return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=closing_key(sandbox))
+
+
+def expire(*, clock: Clock, actor: Actor = EXPIRE) -> ExpireReport:
+    """Every allocation past its deadline and grace ends. Costs what is due, and one query for what other programs left.
+
+    :raises Unavailable: when what is due can't be read to its end.
+    """
+    run = _ExpireRun(clock, actor)
+    now = clock.now()
+    for one in every(lambda cursor: store.page_due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)):
+        run.unit(one)
+    # Allocated by other programs and never met since: they have no due time, but they have an age.
+    longest = timedelta(hours=current().longest_hours, seconds=current().grace_seconds)
+    for one in every(lambda cursor: store.page_by_status(Status.ALLOCATED, allocated_until=now - longest, cursor=cursor, limit=_PAGE)):
+        run.unit(one)
+    return ExpireReport(tuple(run.expired), tuple(run.mended), tuple(run.failures))
+
+
+class _ExpireRun:
+    """Each sandbox by itself: its failure is noted and stops nobody else."""
+
+    def __init__(self, clock: Clock, actor: Actor) -> None:
+        self._clock = clock
+        self._actor = actor
+        self.expired: list[str] = []
+        self.mended: list[str] = []
+        self.failures: list[Failure] = []
+
+    def unit(self, seen: Sandbox | Unreadable) -> None:
+        if isinstance(seen, Unreadable):
+            self.failures.append(Failure(seen.sandbox_id, "the row can't be read: another program has changed it"))
+            return
+        try:
+            until_written(partial(self._one, seen.sandbox_id))
+        except PortalError as error:
+            self.failures.append(Failure(seen.sandbox_id, error.message))
+
+    def _one(self, sandbox_id: str) -> None:
+        found = store.get(sandbox_id)
+        if found is None:
+            return
+        sandbox = mended(found, actor=self._actor, now=self._clock.now())
+        if sandbox is not found:
+            self.mended.append(sandbox_id)
+        if sandbox.is_over(self._clock.now()):
+            expire_loaded(sandbox, actor=self._actor, now=self._clock.now())
+            self.expired.append(sandbox_id)

@@ -1,0 +1,231 @@
+"""Comparing the pool with the provider's whole list: new ones in, missing ones stale at the second look, and a brake."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.errors import Conflict, PortalError
+from accessportal.kernel.pages import Page, every
+from accessportal.sandboxes import effects, policy, store
+from accessportal.sandboxes.config import current
+from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, whole
+from accessportal.sandboxes.operations.tending import add
+from accessportal.sandboxes.states import (
+    POOL_ENTITY,
+    Failure,
+    LastSync,
+    Sandbox,
+    Stats,
+    Status,
+    SyncPlan,
+    SyncStopped,
+    Unreadable,
+)
+from accessportal.upstream.provider import Provider, UpstreamSandbox
+
+SYNC = system("sync_sandboxes")
+MOST_SHARE = 0.2
+_PAGE = 200
+# ``last_synced`` of a sandbox that was seen is written anew only this often: a write for each row at each look would cost more
+# than all lending together.
+_SEEN_EVERY = timedelta(hours=1)
+
+
+def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, actor: Actor = SYNC, clock: Clock) -> SyncPlan:
+    """Hold the pool against the provider's whole list. Without ``apply`` nothing changes.
+
+    A listed one that the pool lacks comes in. A free one that is not listed is noted, and at a second look, at least the set
+    gap later, it goes stale; stale ones that are listed again are free again. A lent one is only noted. Rows that other
+    programs changed are caught up with.
+
+    :raises Unavailable: when the list can't be read whole and sound; then nothing was written.
+    :raises SyncStopped: when the list is empty, or more than ``most_share`` of the pool (and more than five) would go stale;
+        then nothing was written. ``most_share=1`` carries it out all the same.
+    """
+    began = clock.now()
+    listed = effects.read_list(provider)
+    rows, broken = _every_row()
+    known = {row.external_id for row in rows}
+    if listed.keys() - known:
+        # A row that changed its status while the lists were read may have been in neither: only what two looks lack is new.
+        known |= {row.external_id for row in _every_row()[0]}
+    sorted_rows = _Sorted(rows, listed, began)
+    plan = sorted_rows.plan(new=sorted(listed.keys() - known), failures=broken)
+    reason = policy.brake(plan, most_share)
+    if reason:
+        if apply:
+            _keep(LastSync(began, plan.listed, reason), plan, actor=actor, now=clock.now())
+        raise SyncStopped(f"{reason} Nothing was changed. If that is right: sync_sandboxes --most-share 1", plan=plan)
+    if not apply:
+        return plan
+    failures = [*broken, *_carry_out(sorted_rows, plan, listed, actor, clock)]
+    _keep(LastSync(began, plan.listed, ""), plan, actor=actor, now=clock.now())
+    count(clock=clock)
+    return dataclasses.replace(plan, failures=tuple(failures), is_applied=True)
+
+
+def count(*, clock: Clock) -> Stats:
+    """How many sandboxes are in each status, read from the index page by page and kept for the pages to show."""
+    rows, _ = _every_row()
+    stats = Stats(clock.now(), {status: sum(row.status is status for row in rows) for status in Status})
+    store.keep_counts(stats)
+    return stats
+
+
+@dataclass
+class _Sorted:
+    """The rows by what the list means for them."""
+
+    rows: Collection[Sandbox]
+    listed: Mapping[str, UpstreamSandbox]
+    began: datetime
+    to_note: list[Sandbox] = field(default_factory=list)
+    seen_again: list[Sandbox] = field(default_factory=list)
+    missing: list[Sandbox] = field(default_factory=list)
+    going_stale: list[Sandbox] = field(default_factory=list)
+    lent_but_missing: list[Sandbox] = field(default_factory=list)
+    to_mend: list[Sandbox] = field(default_factory=list)
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if policy.mending_of(row) is not policy.Mending.NOTHING:
+                self.to_mend.append(row)
+            if row.external_id in self.listed:
+                self._sort_listed(row)
+            # What changed since the list began may have been listed as it was before.
+            elif row.updated_at < whole(self.began):
+                self._sort_missing(row)
+
+    def _sort_listed(self, row: Sandbox) -> None:
+        self.seen += 1
+        if row.status is Status.STALE:
+            self.seen_again.append(row)
+        elif row.missing_since is not None or row.last_synced is None or self.began - row.last_synced > _SEEN_EVERY:
+            self.to_note.append(row)
+
+    def _sort_missing(self, row: Sandbox) -> None:
+        if row.status is Status.ALLOCATED:
+            self.lent_but_missing.append(row)
+        elif row.status is Status.AVAILABLE and row.missing_since is None:
+            self.missing.append(row)
+        elif row.status is Status.AVAILABLE and policy.is_second_sight(row, self.began, gap_seconds=current().sync_gap_seconds):
+            self.going_stale.append(row)
+
+    def plan(self, *, new: Iterable[str], failures: Collection[Failure]) -> SyncPlan:
+        return SyncPlan(
+            listed=len(self.listed),
+            known=len(self.rows),
+            new=tuple(new),
+            seen=self.seen,
+            seen_again=_ids(self.seen_again),
+            missing=_ids(self.missing),
+            going_stale=_ids(self.going_stale),
+            lent_but_missing=_ids(self.lent_but_missing),
+            to_mend=_ids(self.to_mend),
+            failures=tuple(failures),
+        )
+
+
+def _carry_out(rows: _Sorted, plan: SyncPlan, listed: Mapping[str, UpstreamSandbox], actor: Actor, clock: Clock) -> list[Failure]:
+    units: list[tuple[str, Callable[[], object]]] = []
+    units += [(external_id, partial(_add, listed[external_id], actor, clock)) for external_id in plan.new]
+    units += [(row.sandbox_id, partial(_mend, row, actor, clock)) for row in rows.to_mend]
+    units += [(row.sandbox_id, partial(_note_seen, row, clock)) for row in rows.to_note]
+    units += [(row.sandbox_id, partial(_see_again, row, actor, clock)) for row in rows.seen_again]
+    units += [(row.sandbox_id, partial(_note_missing, row, clock)) for row in [*rows.missing, *rows.lent_but_missing]]
+    units += [(row.sandbox_id, partial(_go_stale, row, actor, clock)) for row in rows.going_stale]
+    failures = []
+    for name, unit in units:
+        try:
+            unit()
+        except store.Overtaken:
+            # It was lent, cleaned or changed at this moment: the next look decides.
+            continue
+        except PortalError as error:
+            failures.append(Failure(name, error.message))
+    return failures
+
+
+def _add(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
+    try:
+        add(
+            external_id=found.external_id,
+            name=found.name,
+            lab_duration_hours=found.lab_duration_hours,
+            is_ready=found.is_ready,
+            actor=actor,
+            now=clock.now(),
+        )
+    except Conflict:
+        # Another sync was faster.
+        return
+
+
+def _mend(row: Sandbox, actor: Actor, clock: Clock) -> None:
+    fresh = store.get(row.sandbox_id)
+    if fresh is not None:
+        mended(fresh, actor=actor, now=clock.now())
+
+
+def _note_seen(row: Sandbox, clock: Clock) -> None:
+    store.mark_seen(row, now=clock.now())
+
+
+def _note_missing(row: Sandbox, clock: Clock) -> None:
+    if row.missing_since is None:
+        store.mark_missing(row, now=clock.now())
+
+
+def _go_stale(row: Sandbox, actor: Actor, clock: Clock) -> None:
+    assert row.missing_since is not None
+    after = dataclasses.replace(unheld(row, Status.STALE), missing_since=row.missing_since)
+    draft = told("sandbox.stale", after, status=after.status.value, missing_since=to_epoch(row.missing_since))
+    free_step = leaving_free_list(row)
+    store.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=free_step)
+
+
+def _see_again(row: Sandbox, actor: Actor, clock: Clock) -> None:
+    after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole(clock.now()))
+    draft = told("sandbox.seen_again", after, status=after.status.value)
+    store.change(row, after, draft=draft, actor=actor, now=clock.now())
+
+
+def _keep(sync: LastSync, plan: SyncPlan, *, actor: Actor, now: datetime) -> None:
+    draft = None
+    if sync.stopped:
+        data = {"reason": sync.stopped, "listed": plan.listed, "known": plan.known, "going_stale": len(plan.going_stale)}
+        draft = Draft("sandbox.sync_stopped", POOL_ENTITY, data, scope=SCOPE)
+    try:
+        store.keep_sync(sync, draft=draft, actor=actor, now=now)
+    except store.Overtaken:
+        # Two looks at the same moment: the other one's note stands.
+        return
+
+
+def _every_row() -> tuple[list[Sandbox], list[Failure]]:
+    """Every sandbox of the pool by the index, each once, and those that can't be read."""
+    found: dict[str, Sandbox] = {}
+    broken = []
+    for status in Status:
+        for one in every(partial(_by_status, status)):
+            if isinstance(one, Sandbox):
+                found[one.sandbox_id] = one
+            else:
+                broken.append(Failure(one.sandbox_id, "the row can't be read: another program has changed it"))
+    return list(found.values()), broken
+
+
+def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
+    return store.page_by_status(status, cursor=cursor, limit=_PAGE)
+
+
+def _ids(rows: Iterable[Sandbox]) -> tuple[str, ...]:
+    return tuple(row.sandbox_id for row in rows)

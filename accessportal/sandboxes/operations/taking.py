@@ -1,0 +1,229 @@
+"""Taking a sandbox: one transaction, one sandbox per key, and "none" only when none is free."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.pages import Page, every
+from accessportal.sandboxes import policy, queries, store
+from accessportal.sandboxes.config import current
+from accessportal.sandboxes.operations.releasing import expire_loaded
+from accessportal.sandboxes.operations.shared import mended, told, until_written, whole
+from accessportal.sandboxes.states import Due, KeyRecord, NoneFree, Sandbox, Status, Taken
+
+# Candidates of the quick look, before the whole free list is gone through.
+_QUICK_PAGE = 6
+_PAGE = 100
+# Looks while sandboxes keep coming back and others keep being faster; after the first, each reads only where some came back.
+_MOST_ROUNDS = 20
+_KEY_ROWS = 20
+_INDEX_LAG = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One request: what was asked, by whom, when."""
+
+    key: str
+    track: str
+    name_prefix: str
+    duration_seconds: int | None
+    actor: Actor
+    now: datetime
+
+    @property
+    def hash(self) -> str:
+        return policy.request_hash(track=self.track, name_prefix=self.name_prefix, duration_seconds=self.duration_seconds)
+
+
+def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int | None = None, actor: Actor, now: datetime) -> Taken:
+    """A free sandbox is lent to ``track``, until the lab's duration or ``duration_seconds`` is over, whichever is sooner.
+
+    The same ``key`` gives the same answer until the allocation is over (given back, expired, quarantined); then the next
+    take with it is a new one. ``name_prefix`` keeps to sandboxes whose name begins so, at the price of reading the free list.
+
+    :raises InvalidRequest: for a key, track, prefix or duration that breaks a rule.
+    :raises Conflict: ``IDEMPOTENCY_MISMATCH`` when the key stands for another request.
+    :raises NoneFree: when there was a moment during this call at which none was free.
+    :raises Unavailable: when the store did not answer, or others were faster too often; the same key may be tried again.
+    """
+    asked = _Asked(
+        key=policy.check_text(key, field="key"),
+        track=policy.check_text(track, field="track"),
+        name_prefix=policy.check_text(name_prefix, field="name_prefix") if name_prefix else "",
+        duration_seconds=policy.check_duration(duration_seconds),
+        actor=actor,
+        now=now,
+    )
+    return until_written(partial(_attempt, asked))
+
+
+def _attempt(asked: _Asked) -> Taken:
+    """:raises KeyOvertaken: when another request with the key was faster."""
+    record = store.get_key(asked.key)
+    if record is not None and record.is_open:
+        standing = _standing_for(record, asked)
+        if standing is not None:
+            return _repeat(record, standing, asked)
+        record = store.get_key(asked.key)
+    if record is None or not record.is_open:
+        foreign = _foreign_allocation(asked)
+        if foreign is not None:
+            return foreign
+    sandbox = _quick(asked, record) or _thorough(asked, record)
+    return Taken(sandbox, is_repeat=False)
+
+
+def _standing_for(record: KeyRecord, asked: _Asked) -> Sandbox | None:
+    """The sandbox that the key stands for; ``None`` when that allocation is over, whether or not anybody has noted it."""
+    sandbox = store.get(record.sandbox_id)
+    if sandbox is None or not policy.stands_for(record, sandbox):
+        return None
+    if sandbox.is_over(asked.now):
+        expire_loaded(sandbox, actor=asked.actor, now=asked.now)
+        return None
+    return sandbox
+
+
+def _repeat(record: KeyRecord, sandbox: Sandbox, asked: _Asked) -> Taken:
+    # An allocation of another program tells its track alone.
+    is_same = record.request_hash == asked.hash if record.request_hash else record.track == asked.track
+    if not is_same:
+        raise Conflict(
+            "This key was used for another request, and its sandbox is still lent. Use a new key, or send the same request again.",
+            code="IDEMPOTENCY_MISMATCH",
+            present=sandbox,
+        )
+    return Taken(sandbox, is_repeat=True)
+
+
+def _foreign_allocation(asked: _Asked) -> Taken | None:
+    """What another program has allocated for this key: adopted, and the answer."""
+    for seen in store.page_of_key(asked.key, cursor=None, limit=_KEY_ROWS).items:
+        if seen.status is not Status.ALLOCATED:
+            continue
+        sandbox = store.get(seen.sandbox_id)
+        if sandbox is None or sandbox.status is not Status.ALLOCATED or sandbox.key != asked.key:
+            continue
+        mended(sandbox, actor=asked.actor, now=asked.now)
+        # The key's own item says now what it stands for.
+        raise store.KeyOvertaken
+    return None
+
+
+def _quick(asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+    """A candidate or two near a random place of the free list: many clients at once seldom meet there."""
+    shard = random.choice(store.free_shards())
+    page = store.page_free(shard, cursor=None, limit=_QUICK_PAGE, after=str(uuid.uuid4()))
+    entries = page.items or store.page_free(shard, cursor=None, limit=_QUICK_PAGE).items
+    return _first_lent(entries, asked, record)
+
+
+def _thorough(asked: _Asked, record: KeyRecord | None) -> Sandbox:
+    """Every place where a free sandbox can be, until one is taken or there was surely none.
+
+    A shard that was read between two equal counts of its returns is empty at the second count: what was free in it was met,
+    and others took it. When that holds for all shards at one count, none was free at that moment.
+    """
+    shards = store.free_shards()
+    unproved: Collection[int] = shards
+    before = store.returns()
+    for _ in range(_MOST_ROUNDS):
+        for shard in random.sample(list(unproved), len(unproved)):
+            sandbox = _first_lent(every(partial(_free_page, shard)), asked, record)
+            if sandbox is not None:
+                return sandbox
+        after = store.returns()
+        unproved = [shard for shard in shards if after[shard] != before[shard]]
+        if not unproved:
+            return _last_chance(asked, record)
+        before = after
+    raise Unavailable("Sandboxes come and go faster than this request could take one. Try again.", code="pool_contended")
+
+
+def _last_chance(asked: _Asked, record: KeyRecord | None) -> Sandbox:
+    """What other programs made available stands in no free list.
+
+    :raises NoneFree: when there is nothing of that sort either.
+    """
+    for seen in every(lambda cursor: store.page_by_status(Status.AVAILABLE, cursor=cursor, limit=_PAGE)):
+        # The index lags: a row of ours that was just taken still shows, and would be read for nothing.
+        if isinstance(seen, Sandbox) and (policy.is_unlisted(seen) or asked.now - seen.updated_at > _INDEX_LAG):
+            sandbox = _try_row(seen.sandbox_id, asked, record)
+            if sandbox is not None:
+                return sandbox
+    wanted = f" whose name begins with “{asked.name_prefix}”" if asked.name_prefix else ""
+    raise NoneFree(f"No sandbox{wanted} is free at the moment.", next_return_at=queries.next_return_at(now=asked.now))
+
+
+def _free_page(shard: int, cursor: str | None) -> Page[store.FreeEntry]:
+    return store.page_free(shard, cursor=cursor, limit=_PAGE)
+
+
+def _first_lent(entries: Iterable[store.FreeEntry], asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+    lent = (_try_entry(entry, asked, record) for entry in entries)
+    return next((sandbox for sandbox in lent if sandbox is not None), None)
+
+
+def _try_entry(entry: store.FreeEntry, asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+    if not entry.name.startswith(asked.name_prefix):
+        return None
+    sandbox = store.get(entry.sandbox_id)
+    if sandbox is None or sandbox.status is not Status.AVAILABLE:
+        # Taken at this moment, or another program allocated it and left the line behind.
+        store.drop_free(entry)
+        return None
+    return _lend(sandbox, asked, record, is_listed=True)
+
+
+def _try_row(sandbox_id: str, asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+    found = store.get(sandbox_id)
+    if found is None or found.status is not Status.AVAILABLE or not found.name.startswith(asked.name_prefix):
+        return None
+    try:
+        sandbox = mended(found, actor=asked.actor, now=asked.now)
+    except store.Overtaken:
+        return None
+    return _lend(sandbox, asked, record, is_listed=store.free_entry(sandbox_id) is not None)
+
+
+def _lend(sandbox: Sandbox, asked: _Asked, record: KeyRecord | None, *, is_listed: bool) -> Sandbox | None:
+    """``None``: somebody else was faster."""
+    allocated_at = whole(asked.now)
+    expires_at = policy.deadline(allocated_at, sandbox.lab_duration_hours, asked.duration_seconds)
+    grace_ends_at = expires_at + timedelta(seconds=current().grace_seconds)
+    lent = dataclasses.replace(
+        sandbox,
+        status=Status.ALLOCATED,
+        allocated_at=allocated_at,
+        track=asked.track,
+        key=asked.key,
+        fence=sandbox.fence + 1,
+        lent_at=allocated_at,
+        expires_at=expires_at,
+        grace_ends_at=grace_ends_at,
+        due=Due.EXPIRE,
+        due_at=grace_ends_at,
+    )
+    draft = told("sandbox.taken", lent, track=asked.track, key=asked.key, expires_at=to_epoch(expires_at), status=lent.status.value)
+    try:
+        return store.change(
+            sandbox,
+            lent,
+            draft=draft,
+            actor=asked.actor,
+            now=asked.now,
+            key_step=store.open_key(record, key=asked.key, request_hash=asked.hash, sandbox=lent),
+            free_step=store.take_free(sandbox.sandbox_id) if is_listed else None,
+        )
+    except store.Overtaken:
+        return None

@@ -1,0 +1,114 @@
+"""Tending the pool by hand: adding, keeping out of use, bringing back."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from datetime import datetime
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import Conflict, InvalidRequest
+from accessportal.sandboxes import policy, store
+from accessportal.sandboxes.operations.releasing import need_reason
+from accessportal.sandboxes.operations.shared import closing_key, leaving_free_list, load, mended, told, unheld, until_written, whole
+from accessportal.sandboxes.states import Due, Sandbox, Status
+
+_NAMESPACE = uuid.UUID("5b0f9f0e-6d1b-4d0a-9a86-6f3c0a7b7e21")
+
+
+def sandbox_id_for(external_id: str) -> str:
+    """The id that the provider's sandbox always gets, so that two looks at the provider's list can't add it twice."""
+    return str(uuid.uuid5(_NAMESPACE, external_id))
+
+
+def add(*, external_id: str, name: str, lab_duration_hours: float, is_ready: bool = True, actor: Actor, now: datetime) -> Sandbox:
+    """A sandbox of the provider is in the pool, free. One that is not ready, or was in the pool before and left it, is cleaned
+    first: nobody knows what became of it meanwhile.
+
+    :raises Conflict: when it is in the pool already.
+    """
+    policy.may_operate(actor).require()
+    policy.check_text(external_id, field="external_id")
+    policy.check_text(name, field="name")
+    if lab_duration_hours <= 0:
+        raise InvalidRequest("The lab's duration must be above zero hours.", code="duration_not_positive", field="lab_duration_hours")
+    sandbox_id = sandbox_id_for(external_id)
+    sequence, head = store.chain_end(sandbox_id)
+    at = whole(now)
+    fresh = Sandbox(
+        sandbox_id=sandbox_id,
+        name=name,
+        external_id=external_id,
+        status=Status.AVAILABLE,
+        lab_duration_hours=lab_duration_hours,
+        created_at=at,
+        updated_at=at,
+        last_synced=at,
+        version=sequence,
+        audit_head=head,
+    )
+    if sequence or not is_ready:
+        fence = store.last_fence(sandbox_id)
+        fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now, fence=fence)
+    draft = told("sandbox.added", fresh, name=name, external_id=external_id, status=fresh.status.value)
+    try:
+        return store.insert(fresh, draft=draft, actor=actor, now=now)
+    except (store.Exists, store.Overtaken) as error:
+        raise Conflict(f"{external_id} is in the pool already.", code="sandbox_exists") from error
+
+
+def mend(*, sandbox_id: str, actor: Actor, now: datetime) -> Sandbox:
+    """Our notes follow what another program did to the row: an allocation gets its deadline and fence, a mark its cleaning."""
+    return until_written(lambda: mended(load(sandbox_id), actor=actor, now=now))
+
+
+def quarantine(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> Sandbox:
+    """The sandbox is out of use until somebody restores it. A holder loses it at once, and the key of the allocation is closed.
+
+    :raises Conflict: when it is in quarantine already.
+    :raises InvalidRequest: without a reason.
+    """
+    policy.may_operate(actor).require()
+    need_reason(reason)
+
+    def attempt() -> Sandbox:
+        sandbox = mended(load(sandbox_id), actor=actor, now=now)
+        if sandbox.status is Status.QUARANTINED:
+            raise Conflict("This sandbox is in quarantine already.", code="already_quarantined", present=sandbox)
+        return quarantine_loaded(sandbox, reason=reason, actor=actor, now=now)
+
+    return until_written(attempt)
+
+
+def quarantine_loaded(sandbox: Sandbox, *, reason: str, actor: Actor, now: datetime) -> Sandbox:
+    """:raises Overtaken: when it changed since it was read."""
+    after = dataclasses.replace(unheld(sandbox, Status.QUARANTINED), quarantine_reason=reason, clean_error=sandbox.clean_error)
+    draft = told("sandbox.quarantined", sandbox, reason=reason, track=sandbox.track, status=after.status.value)
+    free_step = leaving_free_list(sandbox)
+    key_step = closing_key(sandbox) if sandbox.status is Status.ALLOCATED else None
+    return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)
+
+
+def restore(*, sandbox_id: str, actor: Actor, now: datetime) -> Sandbox:
+    """A stale or quarantined sandbox is cleaned once more; then it is free, or leaves the pool if the provider has it no longer.
+
+    :raises Conflict: when it is neither.
+    """
+    policy.may_operate(actor).require()
+
+    def attempt() -> Sandbox:
+        sandbox = load(sandbox_id)
+        if sandbox.status not in {Status.STALE, Status.QUARANTINED}:
+            words = f"Only stale and quarantined sandboxes are restored; this one is {sandbox.status}."
+            raise Conflict(words, code="not_restorable", present=sandbox)
+        after = dataclasses.replace(
+            unheld(sandbox, Status.PENDING_DELETION),
+            deletion_requested_at=whole(now),
+            due=Due.CLEAN,
+            due_at=now,
+            quarantine_reason="",
+        )
+        draft = told("sandbox.restored", after, status=after.status.value)
+        return store.change(sandbox, after, draft=draft, actor=actor, now=now)
+
+    return until_written(attempt)

@@ -1,0 +1,164 @@
+"""Pure decisions about the pool."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+from datetime import datetime, timedelta
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.sandboxes.states import Due, KeyRecord, Sandbox, Status, SyncPlan
+
+# A deletion that failed so often in a row is a case for people.
+MOST_FAILURES = 8
+# A cleaner has a sandbox for itself this long; one that dies holds it no longer.
+HOLD_SECONDS = 120.0
+# No deletion is sent with less than this left: connect and read time-outs together are 14 s (upstream.client), and a call that
+# arrives after the hold could delete what has been cleaned and lent anew by then.
+CALL_MARGIN_SECONDS = 30.0
+# A reset that has not ended by then is asked for again.
+SEND_AGAIN_SECONDS = 1_800.0
+# How soon a sandbox that is being reset is looked at again.
+LOOK_AGAIN_SECONDS = 20.0
+_FIRST_GAP_SECONDS = 5.0
+_LONGEST_GAP_SECONDS = 600.0
+_LONGEST_TEXT = 256
+# So few may go stale in one look whatever share of the pool they are.
+STALE_ALWAYS_ALLOWED = 5
+
+
+def check_text(value: str, *, field: str) -> str:
+    """A key, track or name prefix as it may be stored.
+
+    :raises InvalidRequest: naming ``field``, the rule and the remedy.
+    """
+    if not value:
+        raise InvalidRequest(f"{field} is missing: give 1 to {_LONGEST_TEXT} characters.", code="text_missing", field=field)
+    if len(value) > _LONGEST_TEXT or not value.isprintable():
+        raise InvalidRequest(
+            f"{field} is too long or holds control characters: give 1 to {_LONGEST_TEXT} printable characters.",
+            code="text_unusable",
+            field=field,
+        )
+    return value
+
+
+def check_duration(seconds: int | None) -> int | None:
+    """:raises InvalidRequest: unless it is a whole number of seconds above zero, or not given."""
+    if seconds is not None and seconds < 1:
+        raise InvalidRequest("A sandbox is lent for at least one second.", code="duration_not_positive", field="duration")
+    return seconds
+
+
+def request_hash(*, track: str, name_prefix: str, duration_seconds: int | None) -> str:
+    """What makes two requests with one key the same request."""
+    body = json.dumps([track, name_prefix, duration_seconds], separators=(",", ":"))
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def deadline(allocated_at: datetime, lab_duration_hours: float, duration_seconds: int | None) -> datetime:
+    """``allocated_at`` plus what was asked for, at most the lab's duration."""
+    longest = int(lab_duration_hours * 3600)
+    return allocated_at + timedelta(seconds=longest if duration_seconds is None else min(longest, duration_seconds))
+
+
+def may_release(sandbox: Sandbox, track: str, now: datetime) -> Decision:
+    """Whether ``track`` may end the present allocation: its owner, until the end of grace."""
+    if sandbox.status is not Status.ALLOCATED or sandbox.track != track:
+        return refuse("This sandbox is not lent to this track.", code="NOT_SANDBOX_OWNER")
+    if sandbox.is_over(now):
+        return refuse("The time of this allocation is over, grace included; the sandbox is taken back.", code="ALLOCATION_EXPIRED")
+    return allow("its owner may give it back")
+
+
+def may_operate(actor: Actor) -> Decision:
+    """Whether ``actor`` may restore, quarantine and release other people's sandboxes."""
+    if actor.is_operator or actor.is_system:
+        return allow("operators may")
+    return refuse("Only operators may change the pool by hand.", code="operators_only")
+
+
+def retry_gap_seconds(failures: int) -> float:
+    """Seconds to wait after failure number ``failures`` (from 1): doubling, at most ten minutes."""
+    return float(min(_LONGEST_GAP_SECONDS, _FIRST_GAP_SECONDS * 2 ** (failures - 1)))
+
+
+def most_going_stale(known: int, most_share: float) -> int:
+    """How many sandboxes one look may take out of the pool."""
+    return max(STALE_ALWAYS_ALLOWED, int(known * most_share))
+
+
+def brake(plan: SyncPlan, most_share: float) -> str:
+    """Why this plan must not be carried out without an operator; empty when it may."""
+    if plan.known and not plan.listed and most_share < 1:
+        return f"The provider's list is empty, but the pool knows {plan.known} sandboxes."
+    allowed = most_going_stale(plan.known, most_share)
+    if len(plan.going_stale) > allowed:
+        missing = f"{len(plan.going_stale)} of {plan.known} sandboxes are missing from the provider's list"
+        return f"{missing}; at most {allowed} may go stale at once."
+    return ""
+
+
+class Mending(enum.Enum):
+    """What our own notes on a row lack because another program changed it."""
+
+    NOTHING = "nothing"
+    ADOPT = "adopt"
+    TAKE_IN = "take in"
+    LIST_AS_FREE = "list as free"
+
+
+def mending_of(sandbox: Sandbox) -> Mending:
+    """Other programs write the seed's attributes alone: neither deadline nor fence, nor what is due."""
+    match sandbox.status:
+        case Status.ALLOCATED if sandbox.is_foreign or sandbox.due is not Due.EXPIRE:
+            return Mending.ADOPT
+        case Status.PENDING_DELETION if sandbox.due is not Due.CLEAN:
+            return Mending.TAKE_IN
+        case Status.AVAILABLE if not sandbox.version or sandbox.due or sandbox.lent_at:
+            return Mending.LIST_AS_FREE
+    return Mending.NOTHING
+
+
+def is_unlisted(sandbox: Sandbox) -> bool:
+    """Available by another program's hand, and so in no free list of ours."""
+    return mending_of(sandbox) is Mending.LIST_AS_FREE
+
+
+def as_lent(sandbox: Sandbox, *, grace_seconds: int) -> Sandbox:
+    """An allocation that another program wrote, with the deadlines that it gets: the lab's duration, then grace."""
+    if sandbox.allocated_at is None or not sandbox.is_foreign:
+        return sandbox
+    expires_at = deadline(sandbox.allocated_at, sandbox.lab_duration_hours, None)
+    return dataclasses.replace(sandbox, expires_at=expires_at, grace_ends_at=expires_at + timedelta(seconds=grace_seconds))
+
+
+def stands_for(record: KeyRecord, sandbox: Sandbox | None) -> bool:
+    """Whether the key is open and its sandbox is still lent as it was when the key was written."""
+    return (
+        record.is_open
+        and sandbox is not None
+        and sandbox.sandbox_id == record.sandbox_id
+        and sandbox.status is Status.ALLOCATED
+        and not sandbox.is_foreign
+        and sandbox.fence == record.fence
+    )
+
+
+def may_send(sandbox: Sandbox, now: datetime) -> bool:
+    """Whether enough of the cleaner's hold is left for one more call that changes something."""
+    return sandbox.held_until is not None and (sandbox.held_until - now).total_seconds() > CALL_MARGIN_SECONDS
+
+
+def needs_deletion(sandbox: Sandbox, now: datetime) -> bool:
+    """Whether its deletion has not been sent yet, or so long ago that it must have been lost."""
+    return sandbox.delete_sent_at is None or (now - sandbox.delete_sent_at).total_seconds() > SEND_AGAIN_SECONDS
+
+
+def is_second_sight(sandbox: Sandbox, now: datetime, *, gap_seconds: int) -> bool:
+    """Whether the sandbox was noted as missing at a look that is long enough ago to count as another one."""
+    return sandbox.missing_since is not None and (now - sandbox.missing_since).total_seconds() >= gap_seconds

@@ -1,0 +1,186 @@
+"""Reads of the pool for the faces and for other rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from accessportal.audit import queries as audit
+from accessportal.audit.states import AuditEvent
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import NotFound
+from accessportal.kernel.pages import Page, every
+from accessportal.sandboxes import ledger, policy, store
+from accessportal.sandboxes.config import current
+from accessportal.sandboxes.ledger import Problem, Receipt
+from accessportal.sandboxes.states import POOL_ENTITY, Due, LastSync, Sandbox, Stats, Status, Unreadable, entity_of
+
+# From the moment at which something is due to the end of the job that does it: jobs run every minute.
+_RUN_SECONDS = 60
+_RECENT = 50
+_MOST_READS = 5
+
+
+def get(*, sandbox_id: str) -> Sandbox:
+    """One sandbox, strongly read. An allocation that another program wrote is shown with the deadlines that it gets.
+
+    :raises NotFound: when there is no such sandbox in the pool.
+    """
+    sandbox = store.get(sandbox_id)
+    if sandbox is None:
+        raise NotFound("There is no such sandbox in the pool.", code="sandbox_not_found")
+    return policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
+
+
+def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
+    """Those in a status, longest lent first (the seed's StatusIndex)."""
+    return store.page_by_status(status, cursor=cursor, limit=limit)
+
+
+def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> Page[Sandbox]:
+    """What a track holds, and what it held last and is not cleaned yet, newest first (the seed's TrackIndex)."""
+    return store.page_of_track(track, cursor=cursor, limit=limit)
+
+
+def list_due(*, due: Due, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
+    """What the jobs will do, earliest first."""
+    return store.page_due(due, until=None, cursor=cursor, limit=limit)
+
+
+def next_return_at(*, now: datetime) -> datetime | None:
+    """When the next sandbox is expected to be free again; ``None`` when none is lent or being cleaned."""
+    nearest = [store.page_due(due, until=None, cursor=None, limit=1).items for due in (Due.CLEAN, Due.EXPIRE)]
+    moments = [one.due_at for items in nearest for one in items if isinstance(one, Sandbox) and one.due_at is not None]
+    return max(now, min(moments)) + timedelta(seconds=_RUN_SECONDS) if moments else None
+
+
+def stats() -> Stats | None:
+    """How many sandboxes were in each status when a job last counted; ``None`` before the first count."""
+    return store.last_counts()
+
+
+def last_sync() -> LastSync | None:
+    """The last look at the provider's list; ``None`` before the first."""
+    return store.last_sync()
+
+
+def history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
+    """Every event about a sandbox, oldest first: all its holders."""
+    entity = entity_of(sandbox_id)
+    return tuple(every(lambda cursor: audit.history(entity, cursor=cursor, newest_first=False)))
+
+
+def recent_history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
+    """The newest events about a sandbox, newest first."""
+    return audit.history(entity_of(sandbox_id), limit=_RECENT).items
+
+
+def pool_head() -> tuple[str, int, str]:
+    """Entity, version and hash of the chain of the pool itself (version 0: nothing has been told on it)."""
+    return POOL_ENTITY, *store.pool_head()
+
+
+def may_operate(*, actor: Actor) -> Decision:
+    """Whether ``actor`` may lend for tracks, restore, quarantine and release by hand."""
+    return policy.may_operate(actor)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What :func:`verify` found; ``sandboxes`` counts those that were looked at, gone ones too."""
+
+    sandboxes: int
+    problems: tuple[Problem, ...]
+
+
+def verify(*, receipts: Sequence[Receipt], slack_seconds: float, progress: Callable[[], object] = lambda: None) -> Verdict:
+    """Check every hand-over of every sandbox that ever was, by its events, its row, and the clients' receipts.
+
+    Reads the whole audit log once: for checks, not for pages.
+    """
+    sandbox_ids = dict.fromkeys(_every_id())
+    problems: list[Problem] = []
+    histories = {}
+    for sandbox_id in sandbox_ids:
+        events, found = _checked(sandbox_id)
+        histories[sandbox_id] = events
+        problems += found
+        progress()
+    problems += ledger.problems_of_receipts(receipts, histories, slack_seconds=slack_seconds)
+    return Verdict(len(sandbox_ids), tuple(problems))
+
+
+def _every_id() -> Iterator[str]:
+    prefix = entity_of("")
+    for status in Status:
+        yield from (one.sandbox_id for one in every(partial(_by_status, status)))
+    yield from (entity.removeprefix(prefix) for entity in audit.every_entity() if entity.startswith(prefix))
+
+
+def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
+    return store.page_by_status(status, cursor=cursor, limit=200)
+
+
+def _checked(sandbox_id: str) -> tuple[tuple[AuditEvent, ...], list[Problem]]:
+    """One that changed between the reads is read anew: only what stands still can be judged."""
+    for _ in range(_MOST_READS):
+        row, events = store.get(sandbox_id), history(sandbox_id=sandbox_id)
+        is_listed = store.free_entry(sandbox_id) is not None
+        if store.get(sandbox_id) == row:
+            break
+    problems = list(ledger.problems_of_events(events, row))
+    if row is not None and row.status is Status.AVAILABLE and not is_listed and not policy.is_unlisted(row):
+        problems.append(Problem("orphan", sandbox_id, "free, but not in the free list"))
+    return events, problems
+
+
+def explain(*, sandbox_id: str, now: datetime) -> str:
+    """Why the sandbox is as it is, and what comes next, in words."""
+    sandbox = get(sandbox_id=sandbox_id)
+    match sandbox.status:
+        case Status.AVAILABLE:
+            words = "It is free: the next take may get it."
+        case Status.ALLOCATED:
+            words = _lent_words(sandbox, now)
+        case Status.PENDING_DELETION:
+            words = _cleaning_words(sandbox)
+        case Status.STALE:
+            words = (
+                "The provider's list lacked it at two looks. It comes back by itself when it is listed again; restoring cleans it first."
+            )
+        case Status.QUARANTINED:
+            words = f"It is kept out of use: {sandbox.quarantine_reason} Restoring it has it cleaned once more."
+    if sandbox.missing_since is not None:
+        words += f" The provider's list has not had it since {_shown(sandbox.missing_since)}."
+    if policy.mending_of(sandbox) is not policy.Mending.NOTHING:
+        words += " Another program wrote its present state; the next sync takes note of it."
+    return words
+
+
+def _lent_words(sandbox: Sandbox, now: datetime) -> str:
+    end, grace = sandbox.expires_at, sandbox.grace_ends_at
+    if end is None or grace is None:
+        return f"It is lent to {sandbox.track}."
+    if now < end:
+        return f"It is lent to {sandbox.track} until {_shown(end)} (hand-over {sandbox.fence})."
+    if now < grace:
+        return f"The time of {sandbox.track} was over at {_shown(end)}; it may still be given back until {_shown(grace)}."
+    return f"The time of {sandbox.track} was over at {_shown(end)}; the next expire_sandboxes takes it back."
+
+
+def _cleaning_words(sandbox: Sandbox) -> str:
+    if sandbox.clean_error:
+        due = f", again at {_shown(sandbox.due_at)}" if sandbox.due_at else ""
+        return (
+            f"It is to be cleaned; {sandbox.deletion_retry_count} of {policy.MOST_FAILURES} tries have failed{due}: {sandbox.clean_error}"
+        )
+    if sandbox.delete_sent_at is not None:
+        return f"Its deletion was sent at {_shown(sandbox.delete_sent_at)}; the provider does not show it ready yet."
+    return "It was given back, and is cleaned by the next clean_sandboxes."
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%SZ}"

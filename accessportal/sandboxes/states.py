@@ -1,0 +1,222 @@
+"""Records of the sandbox pool (seed 002): the sandbox, its states and moves, the idempotency key, and what runs report."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from accessportal.kernel.errors import Conflict
+
+
+class Status(enum.StrEnum):
+    """The seed's four, and ``quarantined`` for what cleaning cannot cure."""
+
+    AVAILABLE = "available"
+    ALLOCATED = "allocated"
+    PENDING_DELETION = "pending_deletion"
+    STALE = "stale"
+    QUARANTINED = "quarantined"
+
+
+ALLOWED_MOVES: dict[Status, frozenset[Status]] = {
+    Status.AVAILABLE: frozenset({Status.ALLOCATED, Status.STALE, Status.QUARANTINED}),
+    Status.ALLOCATED: frozenset({Status.PENDING_DELETION, Status.QUARANTINED}),
+    Status.PENDING_DELETION: frozenset({Status.AVAILABLE, Status.QUARANTINED}),
+    Status.STALE: frozenset({Status.AVAILABLE, Status.PENDING_DELETION, Status.QUARANTINED}),
+    Status.QUARANTINED: frozenset({Status.PENDING_DELETION}),
+}
+
+
+class Due(enum.StrEnum):
+    """What a job must do with a sandbox at ``due_at``."""
+
+    EXPIRE = "expire"
+    CLEAN = "clean"
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """One sandbox as it stands. Empty strings and ``None`` stand for attributes that the row does not have.
+
+    ``fence`` grows with every hand-over: whoever shows an older one holds it no longer. ``version`` 0: no program of ours
+    has written the row yet.
+    """
+
+    sandbox_id: str
+    name: str
+    external_id: str
+    status: Status
+    lab_duration_hours: float
+    created_at: datetime
+    updated_at: datetime
+    allocated_at: datetime | None = None
+    track: str = ""
+    key: str = ""
+    expires_at: datetime | None = None
+    grace_ends_at: datetime | None = None
+    lent_at: datetime | None = None
+    fence: int = 0
+    due: Due | None = None
+    due_at: datetime | None = None
+    deletion_requested_at: datetime | None = None
+    deletion_retry_count: int = 0
+    delete_sent_at: datetime | None = None
+    delete_generation: str = ""
+    clean_error: str = ""
+    quarantine_reason: str = ""
+    held_by: str = ""
+    held_until: datetime | None = None
+    last_synced: datetime | None = None
+    missing_since: datetime | None = None
+    last_released_by: str = ""
+    last_released_at: datetime | None = None
+    last_released_fence: int = 0
+    version: int = 0
+    audit_head: str = ""
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return entity_of(self.sandbox_id)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Its present allocation was written by another program, and no program of ours has taken note of it yet."""
+        return self.allocated_at is not None and self.lent_at != self.allocated_at
+
+    def is_over(self, now: datetime) -> bool:
+        """Allocated, and past its deadline and grace: whether or not a job has come by."""
+        return self.status is Status.ALLOCATED and self.grace_ends_at is not None and now >= self.grace_ends_at
+
+
+POOL_ENTITY = "sandboxpool#current"
+
+
+def entity_of(sandbox_id: str) -> str:
+    return f"sandbox#{sandbox_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands for a row that is no sandbox as this code knows them: somebody else wrote it."""
+
+    sandbox_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """What an idempotency key stands for. While ``is_open`` the same request gets the same sandbox.
+
+    ``request_hash`` is empty for an allocation by another program: nobody knows what it asked for.
+    """
+
+    key: str
+    request_hash: str
+    sandbox_id: str
+    fence: int
+    track: str
+    is_open: bool
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """``is_repeat``: the key had been answered before, and this is that answer."""
+
+    sandbox: Sandbox
+    is_repeat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The end of one allocation, the same at every repetition."""
+
+    sandbox_id: str
+    track: str
+    fence: int
+    released_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One item of a run that could not be done; the others went on."""
+
+    sandbox_id: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireReport:
+    """What one run did, by sandbox id. ``mended``: other programs had changed the row, and our own notes follow now."""
+
+    expired: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CleanReport:
+    """What one run did, by sandbox id. ``waiting``: deleted, and not ready yet. ``stopped``: why the rest was left for later."""
+
+    cleaned: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    quarantined: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPlan:
+    """What a look at the provider's whole list means. ``going_stale`` are missed for the second time, ``missing`` for the first."""
+
+    listed: int
+    known: int
+    new: tuple[str, ...] = ()
+    seen: int = 0
+    seen_again: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    going_stale: tuple[str, ...] = ()
+    lent_but_missing: tuple[str, ...] = ()
+    to_mend: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    is_applied: bool = False
+
+
+class SyncStopped(Conflict):
+    """The list would take too much away: nothing was written. ``present`` is the plan."""
+
+    def __init__(self, message: str, *, plan: SyncPlan) -> None:
+        super().__init__(message, code="sync_stopped", present=plan)
+        self.plan = plan
+
+
+class NoneFree(Conflict):
+    """No sandbox was free. ``next_return_at`` is when the next one is expected back (``None``: nothing is under way)."""
+
+    def __init__(self, message: str, *, next_return_at: datetime | None) -> None:
+        super().__init__(message, code="NO_SANDBOXES_AVAILABLE", present=next_return_at)
+        self.next_return_at = next_return_at
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How many sandboxes were in each status at ``counted_at``."""
+
+    counted_at: datetime
+    counts: Mapping[Status, int]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LastSync:
+    """The last look at the provider's list; ``stopped`` says why it changed nothing, where it did not."""
+
+    at: datetime
+    listed: int
+    stopped: str

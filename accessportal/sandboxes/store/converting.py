@@ -1,0 +1,176 @@
+"""Rows and records: reading one from the other, what differs, and the condition that a row is still as it was read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pynamodb.attributes import Attribute
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+
+from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.sandboxes import models
+from accessportal.sandboxes.models import SandboxItem
+from accessportal.sandboxes.states import Due, Sandbox, Status, Unreadable
+from accessportal.store.reading import RawItem
+from accessportal.store.transactions import Change
+
+
+@dataclass(frozen=True, slots=True)
+class FreeEntry:
+    """One line of the free list. ``version`` is the sandbox's at the moment of its return."""
+
+    sandbox_id: str
+    name: str
+    version: int
+
+
+def free_entry_of(item: SandboxItem) -> FreeEntry:
+    return FreeEntry(sandbox_id=item.sandbox_id or "", name=item.name or "", version=int(item.version or 0))
+
+
+def unreadable(raw: RawItem) -> Unreadable:
+    return Unreadable(str(raw["PK"]["S"]).partition("#")[2])
+
+
+def record_of(item: SandboxItem) -> Sandbox:
+    return Sandbox(
+        sandbox_id=item.sandbox_id or item.pk.partition("#")[2],
+        name=item.name or "",
+        external_id=item.external_id or "",
+        status=Status(item.status),
+        lab_duration_hours=item.lab_duration_hours or 0,
+        created_at=from_epoch(item.created_at or 0),
+        updated_at=from_epoch(item.updated_at or 0),
+        allocated_at=_moment(item.allocated_at),
+        track=item.allocated_to_track or "",
+        key=item.idempotency_key or "",
+        expires_at=_moment(item.expires_at),
+        grace_ends_at=_moment(item.grace_ends_at),
+        lent_at=_moment(item.lent_at),
+        fence=int(item.fence or 0),
+        due=None if item.due is None else Due(item.due),
+        due_at=_moment(item.due_at),
+        deletion_requested_at=_moment(item.deletion_requested_at),
+        deletion_retry_count=int(item.deletion_retry_count or 0),
+        delete_sent_at=_moment(item.delete_sent_at),
+        delete_generation=item.delete_generation or "",
+        clean_error=item.clean_error or "",
+        quarantine_reason=item.quarantine_reason or "",
+        held_by=item.held_by or "",
+        held_until=_moment(item.held_until),
+        last_synced=_moment(item.last_synced),
+        missing_since=_moment(item.missing_since),
+        last_released_by=item.last_released_by or "",
+        last_released_at=_moment(item.last_released_at),
+        last_released_fence=int(item.last_released_fence or 0),
+        version=int(item.version or 0),
+        audit_head=item.audit_head or "",
+    )
+
+
+ATTRIBUTES: dict[str, Attribute[Any]] = {
+    "name": SandboxItem.name,
+    "external_id": SandboxItem.external_id,
+    "status": SandboxItem.status,
+    "lab_duration_hours": SandboxItem.lab_duration_hours,
+    "created_at": SandboxItem.created_at,
+    "updated_at": SandboxItem.updated_at,
+    "allocated_at": SandboxItem.allocated_at,
+    "track": SandboxItem.allocated_to_track,
+    "key": SandboxItem.idempotency_key,
+    "expires_at": SandboxItem.expires_at,
+    "grace_ends_at": SandboxItem.grace_ends_at,
+    "lent_at": SandboxItem.lent_at,
+    "fence": SandboxItem.fence,
+    "due": SandboxItem.due,
+    "due_at": SandboxItem.due_at,
+    "deletion_requested_at": SandboxItem.deletion_requested_at,
+    "deletion_retry_count": SandboxItem.deletion_retry_count,
+    "delete_sent_at": SandboxItem.delete_sent_at,
+    "delete_generation": SandboxItem.delete_generation,
+    "clean_error": SandboxItem.clean_error,
+    "quarantine_reason": SandboxItem.quarantine_reason,
+    "held_by": SandboxItem.held_by,
+    "held_until": SandboxItem.held_until,
+    "last_synced": SandboxItem.last_synced,
+    "missing_since": SandboxItem.missing_since,
+    "last_released_by": SandboxItem.last_released_by,
+    "last_released_at": SandboxItem.last_released_at,
+    "last_released_fence": SandboxItem.last_released_fence,
+    "version": SandboxItem.version,
+    "audit_head": SandboxItem.audit_head,
+}
+
+
+# The fields that the seed calls otherwise.
+ITEM_NAMES = {"track": "allocated_to_track", "key": "idempotency_key"}
+
+
+_MILLISECONDS = frozenset({"due_at", "held_until", "delete_sent_at"})
+
+
+_NUMBERS = frozenset({"lab_duration_hours", "fence", "deletion_retry_count", "version", "last_released_fence"})
+
+
+def stored(name: str, value: Any) -> Any:
+    """A field of the record as its attribute holds it; ``None``: the attribute is not there."""
+    if name == "allocated_at":
+        return 0 if value is None else to_epoch(value)
+    if isinstance(value, datetime):
+        return precise(value) if name in _MILLISECONDS else to_epoch(value)
+    if name in _NUMBERS:
+        return value if value or name in {"deletion_retry_count", "lab_duration_hours"} else None
+    return str(value) if value else None
+
+
+def differences(before: Sandbox, after: Sandbox) -> list[Action]:
+    actions: list[Action] = []
+    for name, attribute in ATTRIBUTES.items():
+        old, new = stored(name, getattr(before, name)), stored(name, getattr(after, name))
+        if old != new:
+            actions.append(attribute.remove() if new is None else attribute.set(new))
+    return actions
+
+
+def row_key(sandbox: Sandbox) -> models.Key:
+    return models.sandbox_key(sandbox.sandbox_id)
+
+
+def row_change(sandbox: Sandbox, actions: Sequence[Action], condition: Condition) -> Change:
+    pk, sk = row_key(sandbox)
+    return Change(SandboxItem, pk, actions, condition, range_key=sk)
+
+
+def as_read(sandbox: Sandbox) -> Condition:
+    """Ours by the version; the rest is for programs that know no version."""
+    condition = held_as_read(sandbox)
+    for name in ("version", "status", "allocated_at", "track", "fence"):
+        condition &= _equals(name, sandbox)
+    return condition
+
+
+def held_as_read(sandbox: Sandbox) -> Condition:
+    return _equals("held_by", sandbox)
+
+
+def _equals(name: str, sandbox: Sandbox) -> Condition:
+    attribute, value = ATTRIBUTES[name], stored(name, getattr(sandbox, name))
+    condition: Condition = attribute.does_not_exist() if value is None else attribute == value
+    # A row that no program of ours has written may say 0, or nothing.
+    if value is None and name in _NUMBERS:
+        condition |= attribute == 0
+    return condition
+
+
+def precise(moment: datetime) -> float:
+    """Epoch seconds with milliseconds, rounded down: what is due now must not be stored as due in a moment."""
+    return math.floor(moment.timestamp() * 1000) / 1000
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if not seconds else from_epoch(seconds)

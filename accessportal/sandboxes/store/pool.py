@@ -1,0 +1,79 @@
+"""Facts of the pool as a whole: the counts of returns, the last count of statuses, the last look at the provider."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from datetime import datetime
+
+from pynamodb.expressions.update import Action
+
+from accessportal.audit.operations import prepare_event
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.sandboxes import models
+from accessportal.sandboxes.models import SandboxItem
+from accessportal.sandboxes.states import POOL_ENTITY, LastSync, Stats, Status
+from accessportal.sandboxes.store.errors import Overtaken
+from accessportal.sandboxes.store.pages import free_shards
+from accessportal.store.reading import get_item
+from accessportal.store.transactions import ConditionFailed, Step, Upsert, transact, update_one
+
+
+def returns() -> tuple[int, ...]:
+    """How often a sandbox has become free in each shard of the free list: all of one moment, strongly read."""
+    item = get_item(SandboxItem, *models.pool_key())
+    return tuple(0 if item is None else int(getattr(item, f"returns_{shard}") or 0) for shard in free_shards())
+
+
+def keep_counts(stats: Stats) -> None:
+    """What a job has counted; the newest count wins."""
+    pk, sk = models.counts_key()
+    counts = json.dumps({status.value: number for status, number in stats.counts.items()}, sort_keys=True)
+    at = to_epoch(stats.counted_at)
+    newer = SandboxItem.counts_at.does_not_exist() | (SandboxItem.counts_at <= at)
+    with contextlib.suppress(ConditionFailed):
+        update_one(Upsert(SandboxItem, pk, [SandboxItem.counts_at.set(at), SandboxItem.counts.set(counts)], newer, range_key=sk))
+
+
+def last_counts() -> Stats | None:
+    item = get_item(SandboxItem, *models.counts_key())
+    if item is None or item.counts is None:
+        return None
+    return Stats(from_epoch(item.counts_at or 0), {Status(name): number for name, number in json.loads(item.counts).items()})
+
+
+def keep_sync(sync: LastSync, *, draft: Draft | None, actor: Actor, now: datetime) -> None:
+    """The last look at the provider's list; one that was stopped has an event (``draft``) on the chain of the pool itself.
+
+    :raises Overtaken: when another look was kept at the same moment.
+    """
+    pk, sk = models.sync_key()
+    item = get_item(SandboxItem, pk, sk)
+    version, head = (0, "") if item is None else (int(item.version or 0), item.audit_head or "")
+    actions: list[Action] = [SandboxItem.last_synced.set(to_epoch(sync.at)), SandboxItem.listed.set(sync.listed)]
+    actions.append(SandboxItem.stopped.set(sync.stopped) if sync.stopped else SandboxItem.stopped.remove())
+    steps: list[Step] = []
+    if draft is not None:
+        event = prepare_event(draft, entity=POOL_ENTITY, sequence=version + 1, prev_hash=head, actor=actor, now=now)
+        actions += [SandboxItem.version.set(version + 1), SandboxItem.audit_head.set(event.head)]
+        steps.append(event.step)
+    unchanged = SandboxItem.version == version if version else SandboxItem.version.does_not_exist()
+    try:
+        transact([Upsert(SandboxItem, pk, actions, unchanged, range_key=sk), *steps])
+    except ConditionFailed as error:
+        raise Overtaken from error
+
+
+def last_sync() -> LastSync | None:
+    item = get_item(SandboxItem, *models.sync_key())
+    if item is None or item.last_synced is None:
+        return None
+    return LastSync(from_epoch(item.last_synced), int(item.listed or 0), item.stopped or "")
+
+
+def pool_head() -> tuple[int, str]:
+    """Version and hash of the chain of the pool itself."""
+    item = get_item(SandboxItem, *models.sync_key())
+    return (0, "") if item is None else (int(item.version or 0), item.audit_head or "")

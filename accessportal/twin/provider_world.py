@@ -1,0 +1,23 @@
+"""The demo's sandboxes: made at the twin's own provider, with plain HTTP calls."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable
+
+_SORTS = (("lab-python", 4.0), ("lab-data", 4.0), ("lab-web", 2.0), ("lab-gpu", 8.0))
+_CALL_SECONDS = 30
+
+
+def seed_sandboxes(*, provider_url: str, count: int, progress: Callable[[str, int, int], None]) -> None:
+    """The provider has (at least) so many sandboxes of four sorts; those that exist stay as they are.
+
+    :raises OSError: when it does not answer.
+    """
+    for number in range(count):
+        sort, hours = _SORTS[number % len(_SORTS)]
+        row = {"id": f"demo-{number:05}", "name": f"{sort}-{number:03}", "lab_duration_hours": hours}
+        request = urllib.request.Request(f"{provider_url}/sandboxes", data=json.dumps(row).encode(), method="POST")  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_CALL_SECONDS):  # noqa: S310
+            progress("sandboxes", number + 1, count)

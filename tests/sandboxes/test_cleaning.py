@@ -1,0 +1,215 @@
+"""Cleaning at the provider: what goes wrong there, and who else acts at the same moment."""
+
+from __future__ import annotations
+
+import pytest
+
+from accessportal.sandboxes import operations, policy, queries
+from accessportal.sandboxes.states import Status
+from tests.sandboxes.conftest import OLGA, Upstream
+
+
+def test_a_sandbox_that_was_given_back_is_deleted_looked_at_and_free_again(upstream: Upstream) -> None:
+    upstream.fill(1)
+    given_back = upstream.given_back()
+
+    report = upstream.clean()
+
+    assert report.cleaned == (given_back.sandbox_id,)
+    assert upstream.twin.deletions == ["ext-000"]
+    after = upstream.pool.now_of(given_back)
+    assert (after.status, after.fence, after.track, after.allocated_at) == (Status.AVAILABLE, 1, "", None)
+    upstream.pool.check_whole()
+    assert upstream.pool.take("track-2").sandbox.fence == 2
+
+
+def test_one_that_does_not_come_back_leaves_the_pool_and_its_history_stays(upstream: Upstream) -> None:
+    upstream.fill(2)
+    given_back = upstream.given_back()
+    released = upstream.pool.release(given_back)
+    upstream.set(recycle=0)
+
+    assert upstream.clean().removed == (given_back.sandbox_id,)
+
+    assert len(upstream.pool.everything()) == 1
+    assert [event.action for event in queries.history(sandbox_id=given_back.sandbox_id)][-1] == "sandbox.removed"
+    upstream.later()
+    assert upstream.pool.release(given_back) == released
+    # It is listed once more: nobody knows in which state, so it is cleaned before it is lent.
+    upstream.twin.create(given_back.external_id, name="lab-again")
+    upstream.sync()
+    assert upstream.pool.status_of(given_back) is Status.PENDING_DELETION
+    upstream.set(recycle=1)
+    upstream.clean()
+    assert (upstream.pool.now_of(given_back).fence, upstream.pool.status_of(given_back)) == (1, Status.AVAILABLE)
+    upstream.pool.check_whole()
+
+
+def test_a_slow_reset_is_waited_for_and_deleted_once(upstream: Upstream) -> None:
+    upstream.fill(1)
+    given_back = upstream.given_back()
+    upstream.set(reset_seconds=90)
+
+    assert upstream.clean().waiting == (given_back.sandbox_id,)
+    assert upstream.clean().waiting == ()
+    upstream.later(60)
+    assert upstream.clean().waiting == (given_back.sandbox_id,)
+    upstream.later(60)
+    assert upstream.clean().cleaned == (given_back.sandbox_id,)
+    assert upstream.twin.deletions == ["ext-000"]
+
+
+def test_a_lost_answer_is_no_second_life(upstream: Upstream) -> None:
+    upstream.fill(1)
+    given_back = upstream.given_back()
+    upstream.set(lose_answer=1)
+    upstream.clean()
+    assert upstream.pool.now_of(given_back).deletion_retry_count == 1
+
+    upstream.set(lose_answer=0)
+    upstream.later(10)
+    assert upstream.clean().cleaned == (given_back.sandbox_id,)
+
+
+def test_five_failures_and_then_success_need_nobody(upstream: Upstream) -> None:
+    upstream.fill(1)
+    given_back = upstream.given_back()
+    upstream.set(fail_delete=1)
+    for failures in range(1, 6):
+        assert len(upstream.clean().failures) == 1
+        row = upstream.pool.now_of(given_back)
+        assert row.deletion_retry_count == failures
+        assert row.due_at is not None
+        assert (row.due_at - upstream.pool.clock.now()).total_seconds() == policy.retry_gap_seconds(failures)
+        assert upstream.clean().failures == ()
+        upstream.later(policy.retry_gap_seconds(failures))
+
+    upstream.set(fail_delete=0)
+    assert upstream.clean().cleaned == (given_back.sandbox_id,)
+    assert upstream.pool.now_of(given_back).deletion_retry_count == 0
+    assert upstream.pool.now_of(given_back).clean_error == ""
+
+
+def test_what_fails_for_ever_goes_to_quarantine_and_delays_nobody(upstream: Upstream) -> None:
+    upstream.fill(3)
+    bad = upstream.given_back()
+    upstream.set(fail_delete=1)
+    for failures in range(1, policy.MOST_FAILURES):
+        upstream.clean()
+        upstream.later(policy.retry_gap_seconds(failures))
+        upstream.set(fail_delete=0)
+        good = upstream.given_back("track-2")
+        upstream.later(0)
+        upstream.adapter.before = lambda call: upstream.set(fail_delete=1 if call == f"DELETE {bad.external_id}" else 0)
+        report = upstream.clean()
+        assert good.sandbox_id in report.cleaned
+        if bad.sandbox_id in report.quarantined:
+            break
+        upstream.later(policy.retry_gap_seconds(policy.MOST_FAILURES))
+
+    row = upstream.pool.now_of(bad)
+    assert row.status is Status.QUARANTINED
+    assert "500" in row.quarantine_reason
+    upstream.pool.check_whole()
+    upstream.adapter.before = lambda _call: upstream.set(fail_delete=0)
+    operations.restore(sandbox_id=bad.sandbox_id, actor=OLGA, now=upstream.pool.clock.now())
+    assert bad.sandbox_id in upstream.clean().cleaned
+
+
+def test_a_provider_that_is_down_puts_nothing_into_quarantine(upstream: Upstream) -> None:
+    rows = upstream.fill(10)
+    for number in range(10):
+        upstream.given_back(f"track-{number}")
+    upstream.set(fail_list=1, fail_get=1, fail_delete=1)
+    for _ in range(30):
+        report = upstream.clean()
+        assert report.stopped
+        assert report.failures == ()
+        upstream.later(60)
+
+    assert {row.status for row in upstream.pool.everything()} == {Status.PENDING_DELETION}
+    upstream.set(fail_list=0, fail_get=0, fail_delete=0)
+    assert set(upstream.clean().cleaned) == {row.sandbox_id for row in rows}
+
+
+def test_a_run_does_so_many_and_the_next_goes_on(upstream: Upstream) -> None:
+    upstream.fill(5)
+    for number in range(5):
+        upstream.given_back(f"track-{number}")
+
+    assert [len(upstream.clean(limit=2).cleaned) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_two_cleaners_on_one_sandbox(upstream: Upstream) -> None:
+    upstream.fill(1)
+    upstream.given_back()
+    others: list[object] = []
+
+    def meanwhile(call: str) -> None:
+        if call.startswith("DELETE"):
+            upstream.adapter.before = lambda _call: None
+            others.append(upstream.clean())
+
+    upstream.adapter.before = meanwhile
+    report = upstream.clean()
+
+    assert len(report.cleaned) == 1
+    assert [other.cleaned for other in others] == [()]  # type: ignore[attr-defined]
+    assert upstream.twin.deletions == ["ext-000"]
+    upstream.pool.check_whole()
+
+
+def test_a_cleaner_whose_hold_is_over_changes_nothing_and_deletes_nothing(upstream: Upstream) -> None:
+    """It stands still before its deletion; another one cleans, and the sandbox is lent: the late call must not reach it."""
+    upstream.fill(1)
+    given_back = upstream.given_back()
+
+    def meanwhile(call: str) -> None:
+        if call.startswith("GET"):
+            upstream.adapter.after = lambda _call: None
+            upstream.later(policy.HOLD_SECONDS + 1)
+            assert upstream.clean().cleaned == (given_back.sandbox_id,)
+            upstream.pool.take("track-2")
+
+    upstream.adapter.after = meanwhile
+    report = upstream.clean()
+
+    assert (report.cleaned, report.removed, report.failures) == ((), (), ())
+    assert upstream.twin.deletions == ["ext-000"]
+    assert upstream.pool.now_of(given_back).track == "track-2"
+    upstream.pool.check_whole()
+
+
+def test_a_deletion_that_arrives_late_names_a_life_that_is_over(upstream: Upstream) -> None:
+    """The worst case: the call itself is held up on the way, until after the next hand-over."""
+    upstream.fill(1)
+    given_back = upstream.given_back()
+
+    def meanwhile(call: str) -> None:
+        if call.startswith("DELETE"):
+            upstream.adapter.before = lambda _call: None
+            upstream.later(policy.HOLD_SECONDS + 1)
+            upstream.clean()
+            upstream.pool.take("track-2")
+
+    upstream.adapter.before = meanwhile
+    upstream.clean()
+
+    assert upstream.twin.deletions == ["ext-000"]
+    assert upstream.pool.now_of(given_back).track == "track-2"
+
+
+@pytest.mark.parametrize("call", ["GET", "DELETE"])
+def test_clean_against_quarantine(upstream: Upstream, call: str) -> None:
+    upstream.fill(1)
+    given_back = upstream.given_back()
+
+    def meanwhile(made: str) -> None:
+        if made.startswith(call):
+            upstream.adapter.before = lambda _call: None
+            operations.quarantine(sandbox_id=given_back.sandbox_id, reason="Smoke.", actor=OLGA, now=upstream.pool.clock.now())
+
+    upstream.adapter.before = meanwhile
+    assert upstream.clean().cleaned == ()
+    assert upstream.pool.status_of(given_back) is Status.QUARANTINED
+    upstream.pool.check_whole()

@@ -1,0 +1,243 @@
+"""Taking and giving back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from accessportal.sandboxes import operations, queries
+from accessportal.sandboxes.states import Due, NoneFree, Status
+from tests.sandboxes.cleaning_by_hand import free_again
+from tests.sandboxes.conftest import CLIENT, MALLORY, OLGA, Pool
+
+
+def test_a_track_gets_a_free_sandbox_and_gives_it_back(pool: Pool) -> None:
+    pool.fill(3)
+
+    taken = pool.take()
+
+    lent = taken.sandbox
+    assert not taken.is_repeat
+    assert (lent.status, lent.track, lent.fence) == (Status.ALLOCATED, "track-1", 1)
+    assert lent.allocated_at is not None
+    assert lent.expires_at == lent.allocated_at + timedelta(hours=4)
+    assert pool.now_of(lent) == lent
+    pool.check_whole()
+
+    pool.clock.advance(60)
+    released = pool.release(lent)
+    assert (released.sandbox_id, released.fence, released.released_at) == (lent.sandbox_id, 1, pool.clock.now())
+    assert (pool.now_of(lent).status, pool.now_of(lent).due) == (Status.PENDING_DELETION, Due.CLEAN)
+    pool.check_whole()
+
+
+def test_the_same_request_again_gets_the_same_answer(pool: Pool) -> None:
+    pool.fill(3)
+    first = pool.take()
+    pool.clock.advance(30)
+
+    again = pool.take()
+
+    assert again.is_repeat
+    assert again.sandbox == first.sandbox
+    with pytest.raises(Conflict) as caught:
+        pool.take(seconds=60)
+    assert caught.value.code == "IDEMPOTENCY_MISMATCH"
+    with pytest.raises(Conflict):
+        pool.take("track-2", key="track-1")
+
+
+def test_a_key_is_closed_by_the_release(pool: Pool) -> None:
+    pool.fill(2)
+    first = pool.take()
+    pool.release(first.sandbox)
+
+    second = pool.take()
+
+    assert not second.is_repeat
+    assert second.sandbox.sandbox_id != first.sandbox.sandbox_id
+    assert pool.take() == type(second)(second.sandbox, is_repeat=True)
+
+
+def test_one_asks_for_less_time_than_the_lab_has_but_never_for_more(pool: Pool) -> None:
+    pool.fill(2, hours=1)
+    now = pool.clock.now()
+
+    assert pool.take("short", seconds=60).sandbox.expires_at == now + timedelta(seconds=60)
+    assert pool.take("long", seconds=90_000).sandbox.expires_at == now + timedelta(hours=1)
+
+
+def test_a_name_prefix_is_kept_to(pool: Pool) -> None:
+    pool.fill(5)
+    wanted = pool.add("ext-gpu", name="gpu-1")
+
+    assert pool.take("track-1", name_prefix="gpu-").sandbox.sandbox_id == wanted.sandbox_id
+    with pytest.raises(NoneFree, match="gpu-"):
+        pool.take("track-2", name_prefix="gpu-")
+
+
+def test_an_empty_pool_says_when_the_next_one_is_expected(pool: Pool) -> None:
+    with pytest.raises(NoneFree) as caught:
+        pool.take()
+    assert caught.value.next_return_at is None
+
+    pool.fill(1)
+    lent = pool.take("track-2").sandbox
+    with pytest.raises(NoneFree) as caught:
+        pool.take()
+    assert lent.grace_ends_at is not None
+    assert caught.value.next_return_at == lent.grace_ends_at + timedelta(seconds=60)
+
+    pool.release(lent, "track-2")
+    with pytest.raises(NoneFree) as caught:
+        pool.take()
+    assert caught.value.next_return_at == pool.clock.now() + timedelta(seconds=60)
+    assert caught.value.code == "NO_SANDBOXES_AVAILABLE"
+
+
+def test_only_the_owner_gives_back(pool: Pool) -> None:
+    pool.fill(1)
+    lent = pool.take().sandbox
+
+    with pytest.raises(NotAllowed) as caught:
+        pool.release(lent, "track-2")
+    assert caught.value.code == "NOT_SANDBOX_OWNER"
+    with pytest.raises(NotFound):
+        operations.release(sandbox_id="nowhere", track="track-1", actor=CLIENT, now=pool.clock.now())
+    assert pool.status_of(lent) is Status.ALLOCATED
+
+
+def test_a_repeated_release_answers_as_the_first_even_when_the_sandbox_has_moved_on(pool: Pool) -> None:
+    pool.fill(1)
+    lent = pool.take().sandbox
+    first = pool.release(lent)
+    pool.clock.advance(100)
+    assert pool.release(lent) == first
+    assert pool.release(lent, fence=1) == first
+
+    free_again(pool.now_of(lent), now=pool.clock.now())
+    assert pool.release(lent) == first
+    pool.take("track-2")
+    assert pool.release(lent) == first
+    with pytest.raises(NotAllowed):
+        pool.release(lent, "track-3")
+
+
+def test_with_its_fence_a_late_release_does_not_end_a_newer_allocation(pool: Pool) -> None:
+    pool.fill(1)
+    lent = pool.take().sandbox
+    first = pool.release(lent, fence=1)
+    free_again(pool.now_of(lent), now=pool.clock.now())
+    newer = pool.take().sandbox
+    assert newer.fence == 2
+
+    assert pool.release(lent, fence=1) == first
+    assert pool.status_of(newer) is Status.ALLOCATED
+    with pytest.raises(NotAllowed):
+        pool.release(lent, "track-1", fence=7)
+
+
+def test_release_works_until_the_end_of_grace_and_expiry_begins_there(pool: Pool) -> None:
+    pool.fill(2)
+    punctual, late = pool.take("track-1").sandbox, pool.take("track-2").sandbox
+    pool.clock.advance(4 * 3600 + 299)
+    assert pool.expire().expired == ()
+    pool.release(punctual, "track-1")
+
+    pool.clock.advance(1)
+    with pytest.raises(NotAllowed) as caught:
+        pool.release(late, "track-2")
+    assert caught.value.code == "ALLOCATION_EXPIRED"
+    assert pool.expire().expired == (late.sandbox_id,)
+    assert pool.expire().expired == ()
+    with pytest.raises(NotAllowed) as caught:
+        pool.release(late, "track-2")
+    assert caught.value.code == "ALLOCATION_EXPIRED"
+    pool.check_whole()
+
+
+def test_a_deadline_counts_before_any_job_has_come_by(pool: Pool) -> None:
+    pool.fill(2)
+    old = pool.take().sandbox
+    pool.clock.advance(4 * 3600 + 300)
+
+    again = pool.take()
+
+    assert not again.is_repeat
+    assert again.sandbox.sandbox_id != old.sandbox_id
+    assert pool.status_of(old) is Status.PENDING_DELETION
+
+
+def test_expiry_closes_the_key(pool: Pool) -> None:
+    pool.fill(2)
+    old = pool.take().sandbox
+    pool.clock.advance(4 * 3600 + 300)
+    pool.expire()
+
+    assert pool.take().sandbox.sandbox_id != old.sandbox_id
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"key": "x" * 257}, "key"),
+        ({"track": "a\nb", "key": "k"}, "track"),
+        ({"name_prefix": "\0"}, "name_prefix"),
+        ({"seconds": 0}, "duration"),
+    ],
+)
+def test_bad_input_names_the_field(pool: Pool, arguments: dict[str, str], field: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        pool.take(**arguments)  # type: ignore[arg-type]
+    assert caught.value.field == field
+
+
+def test_operators_take_a_sandbox_out_and_bring_it_back(pool: Pool) -> None:
+    pool.fill(2)
+    lent = pool.take().sandbox
+    now = pool.clock.now()
+
+    with pytest.raises(NotAllowed):
+        operations.quarantine(sandbox_id=lent.sandbox_id, reason="Smoke", actor=MALLORY, now=now)
+    operations.quarantine(sandbox_id=lent.sandbox_id, reason="Smoke.", actor=OLGA, now=now)
+    assert pool.status_of(lent) is Status.QUARANTINED
+    assert "Smoke" in queries.explain(sandbox_id=lent.sandbox_id, now=now)
+    assert not pool.take().is_repeat
+    pool.check_whole()
+
+    operations.restore(sandbox_id=lent.sandbox_id, actor=OLGA, now=now)
+    assert pool.now_of(lent).due is Due.CLEAN
+    with pytest.raises(Conflict):
+        operations.restore(sandbox_id=lent.sandbox_id, actor=OLGA, now=now)
+
+
+def test_a_free_sandbox_in_quarantine_is_not_lent(pool: Pool) -> None:
+    (free,) = pool.fill(1)
+    operations.quarantine(sandbox_id=free.sandbox_id, reason="Smoke", actor=OLGA, now=pool.clock.now())
+
+    with pytest.raises(NoneFree):
+        pool.take()
+    pool.check_whole()
+
+
+def test_an_operator_ends_an_allocation_and_its_owner_is_answered_as_after_a_release(pool: Pool) -> None:
+    pool.fill(1)
+    lent = pool.take().sandbox
+    with pytest.raises(InvalidRequest):
+        operations.release_by_operator(sandbox_id=lent.sandbox_id, reason=" ", actor=OLGA, now=pool.clock.now())
+
+    released = operations.release_by_operator(sandbox_id=lent.sandbox_id, reason="Course moved", actor=OLGA, now=pool.clock.now())
+
+    assert pool.release(lent) == released
+    with pytest.raises(Conflict):
+        operations.release_by_operator(sandbox_id=lent.sandbox_id, reason="Again", actor=OLGA, now=pool.clock.now())
+
+
+def test_a_sandbox_is_added_once(pool: Pool) -> None:
+    pool.add("ext-1")
+
+    with pytest.raises(Conflict):
+        pool.add("ext-1")
+    pool.check_whole()

@@ -1,0 +1,224 @@
+"""The provider's list against the pool."""
+
+from __future__ import annotations
+
+import pytest
+
+from accessportal.kernel.errors import Unavailable
+from accessportal.sandboxes import queries
+from accessportal.sandboxes.states import NoneFree, Status, SyncStopped
+from tests.sandboxes import seed_examples as seed
+from tests.sandboxes.conftest import Upstream
+
+
+def test_new_ones_come_in_once_and_a_plan_changes_nothing(upstream: Upstream) -> None:
+    upstream.twin.create("ext-000", name="lab-000")
+    upstream.twin.settings.change({"page_size": 2})
+    for number in range(5):
+        upstream.twin.create(f"ext-{number:03}", name=f"lab-{number:03}")
+    upstream.set(list_twice=1)
+
+    assert len(upstream.sync(apply=False).new) == 5
+    assert upstream.pool.everything() == []
+    assert len(upstream.sync().new) == 5
+    assert upstream.sync().new == ()
+    assert len(upstream.pool.everything()) == 5
+    upstream.pool.check_whole()
+    stats = queries.stats()
+    assert stats is not None
+    assert (stats.total, stats.counts[Status.AVAILABLE]) == (5, 5)
+
+
+def test_a_missing_one_goes_stale_at_the_second_look_and_comes_back(upstream: Upstream) -> None:
+    missing, *_ = upstream.fill(8)
+    upstream.later()
+    upstream.twin.lose(missing.external_id)
+
+    assert upstream.sync().missing == (missing.sandbox_id,)
+    assert upstream.pool.status_of(missing) is Status.AVAILABLE
+    # Too soon to be another look.
+    upstream.later(10)
+    assert upstream.sync().going_stale == ()
+    upstream.later()
+    assert upstream.sync().going_stale == (missing.sandbox_id,)
+    assert upstream.pool.status_of(missing) is Status.STALE
+    upstream.pool.check_whole()
+
+    upstream.twin.create(missing.external_id, name=missing.name)
+    upstream.later()
+    assert upstream.sync().seen_again == (missing.sandbox_id,)
+    assert upstream.pool.status_of(missing) is Status.AVAILABLE
+    upstream.pool.check_whole()
+
+
+def test_one_that_is_seen_in_between_begins_anew(upstream: Upstream) -> None:
+    missing, *_ = upstream.fill(8)
+    upstream.later()
+    for _ in range(4):
+        upstream.twin.lose(missing.external_id)
+        assert upstream.sync().going_stale == ()
+        upstream.later()
+        upstream.twin.create(missing.external_id, name=missing.name)
+        upstream.sync()
+        upstream.later()
+
+
+def test_a_lent_one_is_noted_and_otherwise_left_alone(upstream: Upstream) -> None:
+    upstream.fill(1)
+    lent = upstream.pool.take().sandbox
+    upstream.twin.lose(lent.external_id)
+    upstream.twin.create("ext-other", name="lab-other")
+    for _ in range(3):
+        upstream.later()
+        assert upstream.sync().lent_but_missing == (lent.sandbox_id,)
+
+    row = upstream.pool.now_of(lent)
+    assert (row.status, row.track, row.version, row.fence) == (Status.ALLOCATED, "track-1", lent.version, lent.fence)
+    assert row.missing_since is not None
+    upstream.pool.release(lent)
+    assert upstream.clean().removed == (lent.sandbox_id,)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_an_empty_list_and_half_a_list_are_stopped(upstream: Upstream, share: float) -> None:
+    upstream.fill(20)
+    upstream.later()
+    upstream.set(list_share=share)
+    if share:
+        assert len(upstream.sync().missing) == 10
+        upstream.later()
+
+    with pytest.raises(SyncStopped, match="--most-share"):
+        upstream.sync()
+
+    assert {row.status for row in upstream.pool.everything()} == {Status.AVAILABLE}
+    last = queries.last_sync()
+    assert last is not None
+    assert last.stopped
+    upstream.set(list_share=1)
+    upstream.sync()
+    assert {row.missing_since for row in upstream.pool.everything()} == {None}
+    last = queries.last_sync()
+    assert last is not None
+    assert last.stopped == ""
+
+
+def test_an_operator_may_carry_it_out_all_the_same(upstream: Upstream) -> None:
+    upstream.fill(20)
+    upstream.later()
+    upstream.set(list_share=0)
+    upstream.sync(most_share=1)
+    upstream.later()
+
+    assert len(upstream.sync(most_share=1).going_stale) == 20
+    with pytest.raises(NoneFree):
+        upstream.pool.take()
+
+
+def test_a_list_that_fails_or_is_malformed_changes_nothing(upstream: Upstream) -> None:
+    upstream.fill(3)
+    upstream.later()
+    upstream.set(fail_list=1)
+    with pytest.raises(Unavailable):
+        upstream.sync()
+    upstream.set(fail_list=0)
+    upstream.later()
+    upstream.twin.create("ext-odd", name="odd\nname")
+    with pytest.raises(Unavailable, match="whole"):
+        upstream.sync()
+
+    assert len(upstream.pool.everything()) == 3
+    assert {row.missing_since for row in upstream.pool.everything()} == {None}
+
+
+def test_sync_against_take(upstream: Upstream) -> None:
+    """It is missing for the second time, and lent right after the rows were read: the holder keeps it."""
+    missing, *_ = upstream.fill(1)
+    upstream.twin.create("ext-other", name="lab-other", lab_duration_hours=4)
+    upstream.twin.lose(missing.external_id)
+    upstream.later()
+    upstream.sync()
+    upstream.later()
+    lent = upstream.pool.take("track-1", name_prefix=missing.name).sandbox
+
+    assert upstream.sync().going_stale == ()
+    assert upstream.pool.status_of(lent) is Status.ALLOCATED
+
+
+def test_a_list_from_before_a_cleaning_does_not_bring_a_removed_one_back_into_use(upstream: Upstream) -> None:
+    upstream.fill(2)
+    given_back = upstream.given_back()
+    upstream.set(recycle=0)
+
+    def meanwhile(call: str) -> None:
+        if call == "GET list":
+            upstream.adapter.after = lambda _call: None
+            assert upstream.clean().removed == (given_back.sandbox_id,)
+
+    upstream.adapter.after = meanwhile
+    upstream.sync()
+
+    assert upstream.pool.status_of(given_back) is Status.PENDING_DELETION
+    assert upstream.clean().removed == (given_back.sandbox_id,)
+    upstream.pool.check_whole()
+
+
+def test_what_other_programs_wrote_is_caught_up_with(upstream: Upstream) -> None:
+    rows = seed.table_named("SandboxPool")
+    free, lent, marked = upstream.fill(3)
+    now = int(upstream.pool.clock.now().timestamp())
+    for sandbox, track in ((lent, "track-8"), (marked, "track-9")):
+        rows.update_item(
+            Key={"PK": f"SBX#{sandbox.sandbox_id}", "SK": "META"},
+            UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t, updated_at = :n",
+            ExpressionAttributeNames={"#s": "status"},
+            ExpressionAttributeValues={":a": "allocated" if sandbox is lent else "pending_deletion", ":t": track, ":n": now},
+        )
+    seed.insert_available(rows, "abc123", now=now)
+    upstream.twin.create("ext-abc123", name="outside")
+
+    assert set(upstream.sync().to_mend) == {lent.sandbox_id, marked.sandbox_id, "abc123"}
+    upstream.pool.check_whole()
+    assert upstream.clean().cleaned == (marked.sandbox_id,)
+    upstream.later(4 * 3600 + 300)
+    assert upstream.pool.expire().expired == (lent.sandbox_id,)
+    assert upstream.pool.status_of(free) is Status.AVAILABLE
+    upstream.pool.check_whole()
+
+
+def test_foreign_allocations_expire_without_any_sync(upstream: Upstream) -> None:
+    (lent,) = upstream.fill(1)
+    rows = seed.table_named("SandboxPool")
+    rows.update_item(
+        Key={"PK": f"SBX#{lent.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":a": "allocated", ":t": "track-8", ":n": int(upstream.pool.clock.now().timestamp())},
+    )
+    upstream.later(24 * 3600 + 301)
+
+    report = upstream.pool.expire()
+
+    assert (report.mended, report.expired) == ((lent.sandbox_id,), (lent.sandbox_id,))
+
+
+@pytest.mark.parametrize("by", ["sync", "take"])
+def test_a_lent_one_that_another_program_made_free_is_free(upstream: Upstream, by: str) -> None:
+    upstream.fill(1)
+    lent = upstream.pool.take("track-1").sandbox
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{lent.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #s = :a, allocated_at = :zero REMOVE allocated_to_track, idempotency_key",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":a": "available", ":zero": 0},
+    )
+    if by == "sync":
+        assert upstream.sync().to_mend == (lent.sandbox_id,)
+        assert upstream.pool.now_of(lent).lent_at is None
+        upstream.pool.check_whole()
+
+    newer = upstream.pool.take("track-1")
+
+    assert (newer.is_repeat, newer.sandbox.sandbox_id, newer.sandbox.fence) == (False, lent.sandbox_id, 2)
+    upstream.pool.check_whole()
+    assert queries.verify(receipts=[], slack_seconds=0).problems == ()
