@@ -97,7 +97,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.released": _spec("Given back", "fence", "status", "track", "reason", "is_outside"),
     "sandbox.expired": _spec("Time is up", "fence", "status", "track", "expires_at"),
     "sandbox.cleaned": _spec("Cleaned, free again", "fence", "status"),
-    "sandbox.clean_failed": _spec("Cleaning failed", "fence", "attempts", "error_code", "error", "due_at"),
+    "sandbox.clean_failed": _spec("Cleaning failed", "fence", "attempts", "error_code", "error"),
     "sandbox.removed": _spec("Left the pool", "fence", "external_id"),
     "sandbox.stale": _spec("Missing at the provider", "fence", "status", "missing_since"),
     "sandbox.seen_again": _spec("Listed by the provider again", "fence", "status"),
