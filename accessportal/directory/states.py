@@ -176,8 +176,9 @@ class Membership:
         return highest(*(claim.role for claim in self.claims if claim.counts_at(now)))
 
     def ends_at(self, now: datetime) -> datetime | None:
-        """When the last claim that counts ``now`` ends; ``None`` when one of them is permanent."""
-        ends = [claim.ends_at for claim in self.claims if claim.counts_at(now)]
+        """When the role of ``role_at`` ends, or becomes a lower one; ``None`` for never."""
+        role = self.role_at(now)
+        ends = [claim.ends_at for claim in self.claims if claim.role is role and claim.counts_at(now)]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
     @property
