@@ -364,4 +364,6 @@ def test_people_are_listed_for_those_who_may_see_everybody(town: FakeClock) -> N
     assert run("list_users", "--prefix", "zz", *OLGA).lines == ["None."]
     assert run("list_users", "--limit", "1", *OLGA).lines[-1] == "There are more: --limit 0 lists all."
     for who in (ALICE, BOB, MALLORY):
-        assert run("list_users", *who, "--json").json["error"]["code"] == "members_not_visible"
+        refused = run("list_users", *who, "--json").json["error"]
+        assert refused["code"] == "members_not_visible"
+        assert refused["message"] == "Only people with a role on the group /, operators and auditors see everybody."
