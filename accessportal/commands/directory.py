@@ -110,7 +110,7 @@ def person_document(person: Person) -> dict[str, Any]:
 
 
 def membership_document(membership: Membership, now: datetime) -> dict[str, Any]:
-    """``role`` is what it gives now (``null``: nothing any more), ``ends_at`` when the last of its claims ends."""
+    """``role`` is what it gives now (``null``: nothing any more), ``ends_at`` when that role ends or becomes a lower one."""
     return {
         "email": membership.person,
         "group_id": membership.group_id,

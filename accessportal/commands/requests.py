@@ -34,14 +34,15 @@ def target_of(options: Mapping[str, Any]) -> dict[str, str]:
     :raises BadUsage: when a flag of the kind is missing, or one of another kind is given.
     """
     kind = options["kind"]
+    for other, names in TARGETS.items():
+        for name in names:
+            if other != kind and options[name] is not None:
+                text = f"it belongs to kind {other}; this is kind {kind}. Give --kind {other}, or leave it out."
+                raise BadUsage(text, flag=_flag(name), code="flag_of_other_kind")
     for name in TARGETS[kind]:
         if options[name] is None:
             flags = " and ".join(map(_flag, TARGETS[kind]))
             raise BadUsage(f"it is missing: kind {kind} needs {flags}.", flag=_flag(name), code="flag_missing")
-    for other, names in TARGETS.items():
-        for name in names:
-            if other != kind and options[name] is not None:
-                raise BadUsage(f"it belongs to kind {other}; this is kind {kind}.", flag=_flag(name), code="flag_of_other_kind")
     return {name: str(options[name]) for name in TARGETS[kind]}
 
 

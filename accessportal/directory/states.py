@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from accessportal.kernel.counts import counted
+
 ROOT = "/"
 """The group above all others."""
 PERMANENT = "permanent"
@@ -128,8 +130,7 @@ class Group:
     @property
     def holds(self) -> str:
         """What is directly in it, in words: ``1 member and 3 groups below``."""
-        members, groups = ("" if count == 1 else "s" for count in (self.member_count, self.child_count))
-        return f"{self.member_count} member{members} and {self.child_count} group{groups} below"
+        return f"{counted(self.member_count, 'member', 'members')} and {counted(self.child_count, 'group', 'groups')} below"
 
     @property
     def parent_id(self) -> str | None:
@@ -175,8 +176,9 @@ class Membership:
         return highest(*(claim.role for claim in self.claims if claim.counts_at(now)))
 
     def ends_at(self, now: datetime) -> datetime | None:
-        """When the last claim that counts ``now`` ends; ``None`` when one of them is permanent."""
-        ends = [claim.ends_at for claim in self.claims if claim.counts_at(now)]
+        """When the role of ``role_at`` ends, or becomes a lower one; ``None`` for never."""
+        role = self.role_at(now)
+        ends = [claim.ends_at for claim in self.claims if claim.role is role and claim.counts_at(now)]
         return None if None in ends else max((end for end in ends if end is not None), default=None)
 
     @property

@@ -13,6 +13,7 @@ from accessportal.directory import queries
 from accessportal.directory.queries import importing
 from accessportal.directory.states import ROOT, Changed, Group, GroupRole, State, group_entity, person_entity
 from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.portal.deeds import Data, Deed, Told
 from accessportal.portal.directory_forms import (
@@ -87,11 +88,18 @@ def address_of(group_id: str) -> str:
     return reverse("group", args=[group_id])
 
 
+def _by_requests(group: Group, email: str) -> GroupRole | None:
+    return queries.role_by_requests(email=email, group_id=group.group_id, now=SystemClock().now())
+
+
 def _about_member(doing: str, done: str) -> Tell:
     def told(group: Group, data: Data, changed: Changed[Any]) -> Told:
-        words = {"who": data["email"], "group": group.name, "role": data.get("role", "")}
+        given = GroupRole(data["role"])
+        words = {"who": data["email"], "group": group.name, "role": given.value}
+        more = _by_requests(group, data["email"])
+        higher = f" By a request they are {more.value} until its end." if more is not None and more.rank > given.rank else ""
         entity = person_entity(fold_email(data["email"]))
-        return Told(entity, doing.format(**words), done.format(**words), address_of(group.group_id), about=group.group_id)
+        return Told(entity, doing.format(**words) + higher, done.format(**words) + higher, address_of(group.group_id), about=group.group_id)
 
     return told
 
@@ -100,10 +108,16 @@ def _removed(group: Group, data: Data, changed: Changed[Any]) -> Told:
     who = data["email"]
     # The last membership takes the person with it (seed 001).
     end = " It was their last group, so they are no longer in the directory." if changed.record is None else ""
+    doing, done = f"{who} is being removed from {group.name}, Cognito has not confirmed yet.{end}", f"Removed {who} from {group.name}.{end}"
+    stays = _by_requests(group, who)
+    if stays is not None:
+        kept = f" By a request they stay in it, as {stays.value}, until its end."
+        doing = f"The lasting role of {who} in {group.name} is being taken back, Cognito has not confirmed yet.{kept}"
+        done = f"Took back the lasting role of {who} in {group.name}.{kept}"
     return Told(
         person_entity(fold_email(who)),
-        f"{who} is being removed from {group.name}, Cognito has not confirmed yet.{end}",
-        f"Removed {who} from {group.name}.{end}",
+        doing,
+        done,
         address_of(group.group_id),
         about="" if changed.record is None else group.group_id,
     )

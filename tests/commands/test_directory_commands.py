@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
-from accessportal.directory.states import Changed, Group, GroupRole, Mirrored, State
+from accessportal.directory.operations.claims import add_claim
+from accessportal.directory.states import Changed, Claim, Group, GroupRole, Mirrored, State
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import NotAllowed
 from tests.commands.conftest import by_olga, run
@@ -114,6 +117,16 @@ def test_group_and_role_go_together(town: FakeClock, given: tuple[str, ...], mis
     assert queries.find_person(email="carl@example.com") is None
 
 
+def test_what_a_request_gives_besides_is_told(town: FakeClock) -> None:
+    claim = Claim("r-1", GroupRole.CONTRIBUTOR, ends_at=town.now() + timedelta(hours=1))
+    by_olga("grant_role", "mallory@example.com", "/engineering/payments", "reader")
+    add_claim(email="mallory@example.com", group_id="/engineering/payments", claim=claim, guards=(), actor=system("setup"), now=town.now())
+
+    assert run("revoke_role", "mallory@example.com", "/engineering/payments", *ALICE).lines == [
+        "The role of mallory@example.com in /engineering/payments was revoked. By a request they stay in it, as contributor, until its end."
+    ]
+
+
 def test_a_role_is_granted_changed_and_revoked(town: FakeClock) -> None:
     given = run("grant_role", "mallory@example.com", "/engineering/payments", "reader", *ALICE)
     changed = run("grant_role", "mallory@example.com", "/engineering/payments", "contributor", *ALICE)
@@ -124,6 +137,7 @@ def test_a_role_is_granted_changed_and_revoked(town: FakeClock) -> None:
     assert same.json["error"]["code"] == "membership_exists"
     assert role_of("mallory@example.com", "/engineering/payments", town) is GroupRole.CONTRIBUTOR
 
+    assert "1 member" in run("show_group", "/engineering", *ALICE).lines
     by_olga("grant_role", "mallory@example.com", "/security", "reader")
     assert run("revoke_role", "mallory@example.com", "/engineering/payments", *ALICE).lines == [
         "The role of mallory@example.com in /engineering/payments was revoked."
@@ -350,4 +364,6 @@ def test_people_are_listed_for_those_who_may_see_everybody(town: FakeClock) -> N
     assert run("list_users", "--prefix", "zz", *OLGA).lines == ["None."]
     assert run("list_users", "--limit", "1", *OLGA).lines[-1] == "There are more: --limit 0 lists all."
     for who in (ALICE, BOB, MALLORY):
-        assert run("list_users", *who, "--json").json["error"]["code"] == "members_not_visible"
+        refused = run("list_users", *who, "--json").json["error"]
+        assert refused["code"] == "members_not_visible"
+        assert refused["message"] == "Only people with a role on the group /, operators and auditors see everybody."

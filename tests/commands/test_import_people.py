@@ -60,8 +60,8 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(import_file: Import, town: 
     assert import_file(FILE, "--dry-run").lines == [
         "2 people to create",
         "2 memberships to create",
-        "1 roles to change",
-        "1 rows that are so already",
+        "1 role to change",
+        "1 row that is so already",
         "Nothing was changed (--dry-run).",
     ]
 
@@ -317,7 +317,7 @@ def test_a_row_that_fails_is_told_with_its_line_and_stops_no_other(
 
     assert told.code == 1
     assert "line 5: The group /security is disabled. Enable it first." in told.lines
-    assert told.problem == "1 rows could not be carried out; see above."
+    assert told.problem == "1 row could not be carried out; see above."
     assert as_json.json["failures"] == [
         {"line": 5, "code": "group_disabled", "message": "The group /security is disabled. Enable it first."}
     ]
@@ -342,7 +342,7 @@ def test_cognito_follows_after_the_writing_and_what_waits_is_said(import_file: I
     told = import_file(FILE)
 
     assert told.code == 0
-    assert told.lines[-1] == "Cognito has not followed 2 changes yet. The sweep goes on with them."
+    assert told.lines[-1] == "Cognito has not followed 2 changes yet. The sweep goes on by itself."
 
 
 def test_somebody_who_watches_sees_plan_and_progress(import_file: Import, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,6 +238,7 @@ def test_requests_are_listed_by_kind(story: Story) -> None:
         (("--kind", "group", "--role", "reader"), "--group", "kind group needs --group and --role"),
         (("--account", "payments-dev"), "--permission-set", "kind aws_account needs --account and --permission-set"),
         (("--kind", "group", "--group", "/engineering", "--role", "reader", "--account", "a"), "--account", "belongs to kind aws_account"),
+        (("--group", "/engineering", "--role", "reader"), "--group", "Give --kind group"),
     ],
 )
 def test_flags_of_the_wrong_kind_are_bad_usage(story: Story, arguments: tuple[str, ...], flag: str, says: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from django.test import Client
 
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
-from accessportal.directory.states import ROOT, GroupRole, State
+from accessportal.directory.operations.claims import add_claim
+from accessportal.directory.states import ROOT, Claim, GroupRole, State
 from accessportal.kernel.actors import system
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
@@ -169,6 +171,28 @@ def test_an_id_is_one_part_of_a_path(story: Story, signed_in: SignedIn, part: st
 
     assert refused.status_code == 422
     assert "Give the last part of the path alone, without a slash." in text_of(refused)
+
+
+def test_what_a_request_gives_besides_is_told_with_its_end(story: Story, signed_in: SignedIn) -> None:
+    gina, end = signed_in("gina"), story.clock.now() + timedelta(hours=1)
+    appoint(story, "sam", PAYMENTS, GroupRole.READER)
+    claim = Claim("r-1", GroupRole.CONTRIBUTOR, ends_at=end)
+    add_claim(email="sam@example.com", group_id=PAYMENTS, claim=claim, guards=(), actor=SETUP, now=story.clock.now())
+    row = text_of(gina.get(AT)).partition("sam@example.com")[2]
+    assert row.startswith(" Contributor until ")
+    assert ", then reader" in row[:60]
+
+    do(gina, "role", email="sam@example.com", role="admin")
+    assert "sam@example.com is admin of Payments now, without an end." in text_of(gina.get(AT))
+    do(gina, "role", email="sam@example.com", role="reader")
+    changed = text_of(gina.get(AT))
+    assert "is reader of Payments now, without an end. By a request they are contributor until its end." in changed
+    do(gina, "remove", email="sam@example.com")
+    removed = text_of(gina.get(AT))
+    assert "Removed sam@example.com" not in removed
+    assert (
+        "Took back the lasting role of sam@example.com in Payments. By a request they stay in it, as contributor, until its end." in removed
+    )
 
 
 def test_the_last_membership_takes_the_person_along_and_the_page_says_so(story: Story, signed_in: SignedIn) -> None:

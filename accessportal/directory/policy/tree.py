@@ -58,11 +58,7 @@ def effective_roles(memberships: Iterable[Membership], *, groups: Mapping[str, G
 
 def _effective(membership: Membership, now: datetime) -> EffectiveRole | None:
     role = membership.role_at(now)
-    if role is None:
-        return None
-    ends = [claim.ends_at for claim in membership.claims if claim.role is role and claim.counts_at(now)]
-    ends_at = None if None in ends else max(end for end in ends if end is not None)
-    return EffectiveRole(membership.group_id, role, ends_at)
+    return None if role is None else EffectiveRole(membership.group_id, role, membership.ends_at(now))
 
 
 def _is_live(membership: Membership, groups: Mapping[str, Group]) -> bool:

@@ -13,6 +13,7 @@ from accessportal.directory.queries.lists import (
     list_groups,
     list_members,
     list_people,
+    role_by_requests,
     tree,
 )
 from accessportal.directory.queries.mirror import is_mirrored, mirror_pending, mirror_state_of
@@ -49,6 +50,7 @@ __all__ = [
     "mirror_pending",
     "mirror_state_of",
     "people_in",
+    "role_by_requests",
     "role_on",
     "roles_of",
     "tree",

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from accessportal.directory import policy, store
 from accessportal.directory.queries.rights import may
-from accessportal.directory.states import ROOT, Group, GroupVerb, Membership, Person, Tree
+from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest, NotFound
 from accessportal.kernel.pages import Page
@@ -37,6 +37,13 @@ def find_membership(*, email: str, group_id: str) -> Membership | None:
     """The person's membership directly in the group, whether or not it gives anything now; strongly read."""
     key = policy.key_of(email)
     return store.get_membership(key, group_id) if key and policy.is_group_id(group_id) else None
+
+
+def role_by_requests(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
+    """The highest role that requests give the person directly in the group at ``now``, which no admin takes away."""
+    held = find_membership(email=email, group_id=group_id)
+    claims = held.claims if held is not None else ()
+    return highest(*(claim.role for claim in claims if claim.claim_id != PERMANENT and claim.counts_at(now)))
 
 
 def list_people(*, prefix: str = "", cursor: str | None = None, limit: int = 50) -> Page[Person]:

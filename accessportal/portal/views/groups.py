@@ -32,13 +32,16 @@ _MEMBERS = 50
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """``role`` and ``ends_at`` as they stand now. ``has_page``: the viewer may open the person's page."""
+    """``role`` and ``ends_at`` as they stand now; ``lasting`` is the role without an end, if there is one.
+
+    ``has_page``: the viewer may open the person's page.
+    """
 
     person: Person
     membership: Membership
     role: GroupRole | None
     ends_at: datetime | None
-    is_permanent: bool
+    lasting: GroupRole | None
     has_page: bool
 
 
@@ -127,12 +130,13 @@ def _members(request: HttpRequest, group: Group, actor: Actor, rights: Mapping[G
 
 
 def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor, now: datetime) -> MemberRow:
+    permanent = membership.claim(PERMANENT)
     return MemberRow(
         person=person,
         membership=membership,
         role=membership.role_at(now),
         ends_at=membership.ends_at(now),
-        is_permanent=membership.claim(PERMANENT) is not None,
+        lasting=permanent.role if permanent is not None else None,
         has_page=sees_all or person.key == actor.name,
     )
 

@@ -12,14 +12,18 @@ from accessportal.commands.people_file import Problem, read_people_file
 from accessportal.commands.people_import import Imported, carry_out, follow
 from accessportal.commands.people_plan import Plan, make_plan
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.counts import counted
 
 _COUNTS = {
-    "new_groups": "groups to create",
-    "new_people": "people to create",
-    "new_memberships": "memberships to create",
-    "role_changes": "roles to change",
-    "unchanged": "rows that are so already",
-    "names_kept": "people who are called otherwise in the directory, and stay so",
+    "new_groups": ("group to create", "groups to create"),
+    "new_people": ("person to create", "people to create"),
+    "new_memberships": ("membership to create", "memberships to create"),
+    "role_changes": ("role to change", "roles to change"),
+    "unchanged": ("row that is so already", "rows that are so already"),
+    "names_kept": (
+        "person who is called otherwise in the directory, and stays so",
+        "people who are called otherwise in the directory, and stay so",
+    ),
 }
 _SHOWN_PROBLEMS = 50
 
@@ -67,14 +71,17 @@ class Command(PortalCommand):
             return
         _show_lines(document["failures"], console)
         made = document["imported"]
-        console.print(f"Created: {made['groups']} groups, {made['people']} people; granted or changed: {made['memberships']} memberships.")
+        groups, people = counted(made["groups"], "group", "groups"), counted(made["people"], "person", "people")
+        memberships = counted(made["memberships"], "membership", "memberships")
+        console.print(f"Created: {groups}, {people}; granted or changed: {memberships}.")
         if document["waiting_for_cognito"]:
-            console.print(f"Cognito has not followed {document['waiting_for_cognito']} changes yet. The sweep goes on with them.")
+            changes = counted(document["waiting_for_cognito"], "change", "changes")
+            console.print(f"Cognito has not followed {changes} yet. The sweep goes on by itself.")
 
 
 def _refused(problems: list[Problem]) -> Outcome:
     more = f", the first {_SHOWN_PROBLEMS} of them above" if len(problems) > _SHOWN_PROBLEMS else ""
-    line = f"{len(problems)} {'mistake' if len(problems) == 1 else 'mistakes'} in the file{more}. Nothing was written."
+    line = f"{counted(len(problems), 'mistake', 'mistakes')} in the file{more}. Nothing was written."
     return Outcome({"problems": plain(problems)}, ok=False, problem=line)
 
 
@@ -89,7 +96,7 @@ def _told(plan: Plan, imported: Imported, waiting: int) -> Outcome:
     }
     problems = []
     if imported.failures:
-        problems.append(f"{len(imported.failures)} rows could not be carried out; see above.")
+        problems.append(f"{counted(len(imported.failures), 'row', 'rows')} could not be carried out; see above.")
     if imported.was_stopped:
         problems.append("Stopped before the end. Run it again: it goes on where it stopped.")
     return Outcome(document, ok=not problems, problem=" ".join(problems))
@@ -98,7 +105,7 @@ def _told(plan: Plan, imported: Imported, waiting: int) -> Outcome:
 def _show_plan(counts: Mapping[str, int], console: Console) -> None:
     for name, words in _COUNTS.items():
         if counts[name]:
-            console.print(f"{counts[name]} {words}")
+            console.print(counted(counts[name], *words))
     if not any(counts[name] for name in ("new_groups", "new_people", "new_memberships", "role_changes")):
         console.print("Nothing to do: the directory holds all of it.")
 

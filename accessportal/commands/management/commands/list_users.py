@@ -11,6 +11,7 @@ from accessportal.commands.directory import add_limit, limit_of, person_document
 from accessportal.directory import queries
 from accessportal.directory.states import GroupVerb
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.errors import NotAllowed
 
 
 class Command(PortalCommand):
@@ -25,7 +26,9 @@ class Command(PortalCommand):
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         # Whoever may see the members of the root may see those of every group, so everybody.
-        queries.may(verb=GroupVerb.SEE_MEMBERS, group=None, actor=self.actor(options), now=SystemClock().now()).require()
+        decision = queries.may(verb=GroupVerb.SEE_MEMBERS, group=None, actor=self.actor(options), now=SystemClock().now())
+        if not decision.allowed:
+            raise NotAllowed("Only people with a role on the group /, operators and auditors see everybody.", code=decision.code)
         people, has_more = first(limit_of(options), lambda cursor: queries.list_people(prefix=options["prefix"], cursor=cursor))
         return Outcome({"people": [person_document(person) for person in people], "has_more": has_more})
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accessportal.commands.directory import ChangeCommand
-from accessportal.directory import operations
+from accessportal.directory import operations, queries
 from accessportal.directory.states import Changed
 from accessportal.kernel.actors import Actor
 
@@ -26,5 +26,8 @@ class Command(ChangeCommand):
 
     def change(self, options: Mapping[str, Any], actor: Actor, now: datetime) -> tuple[str, Changed[Any]]:
         changed = operations.revoke_membership(email=options["email"], group_id=options["group_id"], actor=actor, now=now)
-        gone = "" if changed.record else " Nothing else was left, so the person was deleted."
-        return f"The role of {options['email']} in {options['group_id']} was revoked.{gone}", changed
+        more = "" if changed.record else " Nothing else was left, so the person was deleted."
+        stays = queries.role_by_requests(email=options["email"], group_id=options["group_id"], now=now)
+        if stays is not None:
+            more = f" By a request they stay in it, as {stays.value}, until its end."
+        return f"The role of {options['email']} in {options['group_id']} was revoked.{more}", changed

@@ -13,6 +13,7 @@ from accessportal.directory import queries
 from accessportal.directory.states import Group, GroupVerb
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.counts import counted
 from accessportal.kernel.pages import every
 
 
@@ -36,13 +37,13 @@ class Command(PortalCommand):
         show_facts(document, console, "group_id", "name", "description", "state", "ancestors")
         if document["mirror"]:
             console.print("Cognito has not followed the latest change yet.")
-        console.print(f"{len(document['children'])} groups right below")
+        console.print(counted(len(document["children"]), "group right below", "groups right below"))
         if document["children"]:
             show_table(console, document["children"], "group_id", "name", "state", "member_count", "child_count")
         if document["members"] is None:
             console.print(document["members_hidden"], soft_wrap=True)
             return
-        console.print(f"{len(document['members'])} members")
+        console.print(counted(len(document["members"]), "member", "members"))
         if document["members"]:
             show_table(console, document["members"], "email", "role", "ends_at")
 
