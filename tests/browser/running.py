@@ -61,6 +61,20 @@ class RunningPortal:
             held = [one for one in pages.search("AccountAssignments[]") if one["AccountId"] == account_id]
             return {self._name_of(sso, instance["InstanceArn"], one["PermissionSetArn"]) for one in held}
 
+    def cognito_groups_of(self, email: str) -> set[str]:
+        """The groups that Cognito itself says the person is in."""
+        with contextlib.closing(self.aws("cognito-idp")) as cognito:
+            (pool,) = cognito.list_user_pools(MaxResults=10)["UserPools"]
+            pages = cognito.get_paginator("admin_list_groups_for_user").paginate(UserPoolId=pool["Id"], Username=email)
+            return set(pages.search("Groups[].GroupName"))
+
+    def role_in_table(self, email: str, group_id: str) -> str | None:
+        """The role of the membership's item, read with the seed's own key; ``None`` when there is none."""
+        with contextlib.closing(self.aws("dynamodb")) as dynamodb:
+            key = {"pk": {"S": f"U:{email}"}, "sk": {"S": f"G:{group_id}"}}
+            item = dynamodb.get_item(TableName="AccessManagement", Key=key, ConsistentRead=True).get("Item")
+            return str(item["role"]["S"]) if item else None
+
     @staticmethod
     def _name_of(sso: Any, instance_arn: str, permission_set_arn: str) -> str:
         described = sso.describe_permission_set(InstanceArn=instance_arn, PermissionSetArn=permission_set_arn)

@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 _GRANT_MS = 30_000
 _SHORT_ACCESS_MS = 90_000
 _ALLOWED_LATENESS_SECONDS = 5.0
+_PASSING, _LASTING = "/engineering/web", "/engineering/mobile"
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +201,48 @@ def test_without_javascript_a_request_is_sent_seen_and_ended(portal: RunningPort
     alice.get_by_role("button", name="End now").click()
     expect(alice.get_by_text("It is being ended.")).to_be_visible()
     alice.screenshot(path=SCREENSHOTS / "no-javascript-request.png", full_page=True)
+
+
+def test_a_membership_ends_by_itself_and_a_permanent_one_below_it_stays(portal: RunningPortal, desk: Desk) -> None:
+    portal.command("grant_role", "alice@example.com", _LASTING, "reader", "--as", "olga@example.com")
+    alice, mei = at_the_portal(desk, portal, "alice"), at_the_portal(desk, portal, "mei")
+    other = alice.context.new_page()
+    ask_to_join(alice, _PASSING, "Help the web team")
+    ask_to_join(other, _LASTING, "Help the mobile team")
+    for reason in ("Help the web team", "Help the mobile team"):
+        admit_from_the_queue(mei, reason)
+    for page in (alice, other):
+        expect(state(page)).to_have_text("Active", timeout=_GRANT_MS)
+        assert is_same_page(page)
+    assert [portal.role_in_table("alice@example.com", group) for group in (_PASSING, _LASTING)] == ["contributor", "contributor"]
+    assert portal.cognito_groups_of("alice@example.com") >= {f"{_PASSING}:contributor", f"{_LASTING}:contributor"}
+
+    for page in (alice, other):
+        expect(state(page)).to_have_text("Ended", timeout=_SHORT_ACCESS_MS)
+    assert [portal.role_in_table("alice@example.com", group) for group in (_PASSING, _LASTING)] == [None, "reader"]
+    held = portal.cognito_groups_of("alice@example.com")
+    assert {one for one in held if one.rpartition(":")[0] in {_PASSING, _LASTING}} == {f"{_LASTING}:reader"}
+    look_at(other, "journey-membership-ended")
+    alice.goto("/groups/")
+    mine = alice.get_by_role("region", name="My groups")
+    expect(mine).to_contain_text(_LASTING)
+    expect(mine).not_to_contain_text(_PASSING)
+
+
+def ask_to_join(page: Page, group: str, reason: str) -> None:
+    """For a minute as contributor; the page waits, marked."""
+    page.goto(f"/requests/new/group/?group={group}")
+    page.get_by_label("Contributor").check()
+    page.get_by_label("For how long").fill("1m")
+    page.get_by_label("Why").fill(reason)
+    expect(preview(page)).to_contain_text("Mei Marino")
+    send(page)
+    mark(page)
+
+
+def admit_from_the_queue(page: Page, reason: str) -> None:
+    page.goto("/")
+    page.get_by_role("link", name=re.compile(r"Approvals \d")).click()
+    row = page.get_by_role("row").filter(has_text=reason)
+    row.get_by_role("button", name="Approve").click()
+    expect(row).to_have_count(0)
