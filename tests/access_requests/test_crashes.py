@@ -3,8 +3,7 @@ after it, and the next ticks still end in the right state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,57 +20,12 @@ from accessportal.directory import operations
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict
+from tests.crashing import Killed, Process, living
 from tests.fixtures_story import Story
 
 _READS = frozenset({"GetItem", "Query", "BatchGetItem", "TransactGetItems", "DescribeTable"})
 _SHARES = 6
 _DECISIONS = {"request.approved", "request.denied", "request.auto_approved", "request.lapsed", "request.cancelled"}
-
-
-class Killed(BaseException):
-    """The process is dead. Nothing that it still tries to do (a ``finally`` for instance) reaches the outside."""
-
-
-class Process:
-    """One life after the other. The ``fatal`` step (counted over all lives, from 0) is not survived."""
-
-    def __init__(self, *, fatal: int, after: bool) -> None:
-        self.steps = 0
-        self.names: list[str] = []
-        self.died = False
-        self._fatal = fatal
-        self._after = after
-        self._dead = False
-
-    def call(self, name: str, send: Callable[[], Any]) -> Any:
-        if self._dead:
-            raise Killed
-        if name.partition(".")[2] in _READS:
-            return send()
-        step, self.steps = self.steps, self.steps + 1
-        self.names.append(name)
-        if step != self._fatal:
-            return send()
-        self.died = self._dead = True
-        if self._after:
-            send()
-        raise Killed
-
-    def reboot(self) -> None:
-        self._dead = False
-
-
-@contextmanager
-def living(process: Process, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    send = botocore.endpoint.Endpoint.make_request
-
-    def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
-        name = f"{operation_model.service_model.service_name}.{operation_model.name}"
-        return process.call(name, lambda: send(self, operation_model, request_dict))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
-        yield
 
 
 def survive(process: Process, action: Callable[[], Any]) -> Any:
@@ -183,14 +137,14 @@ def die_everywhere(story: Story, monkeypatch: pytest.MonkeyPatch, life: Life, *,
     while True:
         story.start_over()
         process = Process(fatal=fatal, after=after)
-        with living(process, monkeypatch):
+        with living(process, monkeypatch, reads=_READS):
             granted, ended = live_through(story, process, life)
         where = f"killed {'after' if after else 'before'} step {fatal}: {[*process.names, '-'][min(fatal, len(process.names))]}"
         check_end(granted, ended, where)
         life.check(story, where)
         if not process.died:
             # This step was never reached: every step before it has been died at.
-            assert fatal >= process.steps > life.steps
+            assert fatal >= len(process.names) > life.steps
             return
         fatal += _SHARES
 

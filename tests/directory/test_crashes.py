@@ -3,12 +3,9 @@ The person does the same again, the sweep comes, and table and Cognito are equal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import botocore.endpoint
 import pytest
 
 from accessportal.audit import queries as audit
@@ -17,6 +14,7 @@ from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.proofs import Proof
 from tests.conftest import FakeClock
+from tests.crashing import Killed, Process, living
 from tests.directory import mirrored
 from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
 from tests.fixtures_twin import Twin
@@ -26,49 +24,6 @@ _READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItem
 )
 
 _SHARES = 4
-
-
-class Killed(BaseException):
-    """The process is dead. Nothing that it still tries to do (a ``finally`` for instance) reaches the outside."""
-
-
-class Process:
-    """One life after the other. The ``fatal`` step (counted over all lives, from 0) is not survived."""
-
-    def __init__(self, *, fatal: int, after: bool) -> None:
-        self.names: list[str] = []
-        self.died = False
-        self._fatal = fatal
-        self._after = after
-        self._dead = False
-
-    def call(self, name: str, send: Callable[[], Any]) -> Any:
-        if self._dead:
-            raise Killed
-        if name in _READS:
-            return send()
-        self.names.append(name)
-        if len(self.names) - 1 != self._fatal:
-            return send()
-        self.died = self._dead = True
-        if self._after:
-            send()
-        raise Killed
-
-    def reboot(self) -> None:
-        self._dead = False
-
-
-@contextmanager
-def living(process: Process, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    send = botocore.endpoint.Endpoint.make_request
-
-    def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
-        return process.call(operation_model.name, lambda: send(self, operation_model, request_dict))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
-        yield
 
 
 @dataclass(frozen=True)
@@ -200,7 +155,7 @@ def test_a_crash_at_any_step_is_healed(world: World, monkeypatch: pytest.MonkeyP
         for after in (False, True):
             world.start_over()
             process = Process(fatal=fatal, after=after)
-            with living(process, monkeypatch):
+            with living(process, monkeypatch, reads=_READS):
                 survive(process, lambda: case.do(world))
                 settle(world, process, f"{case.name}, step {fatal}")
             where = f"killed {'after' if after else 'before'} step {fatal} of {process.names}"
@@ -227,7 +182,7 @@ def test_a_crash_while_founding_is_healed(
     while True:
         world.start_over()
         process = Process(fatal=fatal, after=after)
-        with living(process, monkeypatch):
+        with living(process, monkeypatch, reads=_READS):
             survive(process, world.found)
             settle(world, process, f"step {fatal}")
         world.check(f"killed {'after' if after else 'before'} step {fatal} of {process.names}")
