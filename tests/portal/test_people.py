@@ -7,6 +7,7 @@ import pytest
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.states import GroupRole
+from accessportal.portal.views import people
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
 from tests.portal.test_groups import SETUP
@@ -48,6 +49,18 @@ def test_each_membership_says_by_whom_and_what_it_reaches(story: Story, signed_i
     assert "without an end" in page
     assert "Admin of /engineering/payments inherited from /engineering" in page
     assert "/engineering" in page
+
+
+def test_what_is_not_listed_is_counted(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people, "_INHERITED", 1)
+    now = story.clock.now()
+    directory.create_group(group_id="/engineering/ledger", name="Ledger", description="", parent_id="/engineering", actor=SETUP, now=now)
+    below = [one for one in queries.tree().groups.values() if "/engineering" in one.ancestors]
+
+    page = text_of(signed_in("gina").get("/people/gina@example.com/"))
+
+    assert f"Reaches {len(below)} groups below" in page
+    assert f"and {len(below) - 1} more" in page
 
 
 def test_active_access_is_shown_to_the_person_and_to_those_who_read_everything(story: Story, signed_in: SignedIn) -> None:

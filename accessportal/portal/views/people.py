@@ -19,10 +19,10 @@ from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.portal import live as live_part
+from accessportal.portal.deeds import Deed
 from accessportal.portal.mirroring import waits
 from accessportal.portal.people import Names
 from accessportal.portal.person_deeds import PERSON_DEEDS, address_of
-from accessportal.portal.presenting import Phase, phase_of
 from accessportal.portal.views.deeds import ask_or_do
 
 _INHERITED = 100
@@ -40,19 +40,23 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A direct membership, with its reasons and the groups below that it reaches with a role of their own to tell."""
+    """A direct membership, with its reasons and the groups below that it reaches; ``more`` of them are not listed."""
 
     holding: Holding
     reasons: tuple[Reason, ...]
     reaches: tuple[Inherited, ...]
+    more: int
+
+    @property
+    def reach(self) -> int:
+        return len(self.reaches) + self.more
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One open request for the person or for a group that they are in."""
+    """One active request for the person or for a group that they are in."""
 
     request: AccessRequest
-    phase: Phase
     title: str
     through: str
 
@@ -90,13 +94,14 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     waiting = waits(request)
     names = Names()
     is_self = person.key == actor.name
+    sees_requests = is_self or actor.reads_everything
     context = {
         "person": person,
         "is_self": is_self,
         "held": [_held(holding, explained, names, now) for holding in explained.direct],
         "counts_in": sorted(explained.groups),
-        "access": _access(explained, now) if is_self or actor.reads_everything else None,
-        "sees_requests": is_self or actor.reads_everything,
+        "access": _access(explained) if sees_requests else [],
+        "sees_requests": sees_requests,
         "deeds": _offered(person, actor, now),
         "behind": work,
         "waits": waiting,
@@ -117,25 +122,26 @@ def _held(holding: Holding, explained: Explanation, names: Names, now: datetime)
         )
         for claim in membership.claims
     )
-    return Held(holding, reasons, tuple(one for one in explained.inherited if one.source_id == membership.group_id)[:_INHERITED])
+    reaches = tuple(one for one in explained.inherited if one.source_id == membership.group_id)
+    return Held(holding, reasons, reaches[:_INHERITED], more=max(len(reaches) - _INHERITED, 0))
 
 
-def _access(explained: Explanation, now: datetime) -> list[Access]:
-    """What the person holds or waits for, by themselves and through their groups; memberships are told above."""
+def _access(explained: Explanation) -> list[Access]:
+    """What requests give the person now, by themselves and through their groups, nearest end first."""
     subjects = [explained.person.key, *sorted(explained.groups)]
     found = [(subject, one) for subject in subjects for one in queries.list_open(subject_id=subject)]
-    return [_line(subject, one, explained.person, now) for subject, one in _by_end(found) if one.status is Status.ACTIVE]
+    return [_line(subject, one, explained.person) for subject, one in _by_end(found) if one.status is Status.ACTIVE]
 
 
 def _by_end(found: Iterable[tuple[str, AccessRequest]]) -> list[tuple[str, AccessRequest]]:
     return sorted(found, key=lambda one: one[1].expires_at)
 
 
-def _line(subject: str, one: AccessRequest, person: Person, now: datetime) -> Access:
-    return Access(one, phase_of(one, now), queries.describe(request=one).title, "" if subject == person.key else subject)
+def _line(subject: str, one: AccessRequest, person: Person) -> Access:
+    return Access(one, queries.describe(request=one).title, "" if subject == person.key else subject)
 
 
-def _offered(person: Person, actor: Actor, now: datetime) -> list[Any]:
+def _offered(person: Person, actor: Actor, now: datetime) -> list[Deed[Person]]:
     # Whoever may do one of them may do all: they are for the root's admins. Asked once, decided anew by each operation.
     if not directory.may_with_people(verb=PersonVerb.DISABLE, actor=actor, now=now).allowed:
         return []
