@@ -101,7 +101,7 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
         "below": _nodes(directory.list_child_groups(group_id=group_id), roles),
         "waits": waiting,
         "now": now,
-        **_offered(group, rights, roles),
+        **_offered(group, rights),
         **_members(request, group, actor, rights, now),
     }
     is_pending = any(not one.is_done for one in waiting) or context["behind"]
@@ -141,17 +141,9 @@ def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor
     )
 
 
-def _offered(group: Group, rights: Mapping[GroupVerb, Decision], roles: Iterable[EffectiveRole]) -> dict[str, Any]:
-    """The deeds that the actor may do and that fit the present state; those about one member apart.
-
-    Moving also needs the right at the group above, which an admin of this group alone does not have.
-    """
-    is_admin_above = any(one.role is GroupRole.ADMIN and one.group_id in group.ancestors for one in roles)
-    offered = [
-        deed
-        for deed in GROUP_DEEDS.values()
-        if rights[GroupVerb(deed.right)].allowed and deed.fits(group) and (deed.right != GroupVerb.MOVE or is_admin_above)
-    ]
+def _offered(group: Group, rights: Mapping[GroupVerb, Decision]) -> dict[str, Any]:
+    """The deeds that the actor may do and that fit the present state; those about one member apart."""
+    offered = [deed for deed in GROUP_DEEDS.values() if rights[GroupVerb(deed.right)].allowed and deed.fits(group)]
     return {
         "deeds": [deed for deed in offered if deed.name not in MEMBER_DEEDS],
         "member_deeds": {deed.name for deed in offered if deed.name in MEMBER_DEEDS},
