@@ -55,7 +55,7 @@ def waits(request: HttpRequest) -> tuple[Wait, ...]:
             continue
         left.append(one)
         told.append(Wait(one["doing"], is_done=False, trouble=work.error))
-    if told:
+    if len(left) < len(told):
         request.session[_KEY] = left
     return tuple(told)
 
