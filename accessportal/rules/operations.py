@@ -60,8 +60,8 @@ def _facts(plan: RulePlan, now: datetime) -> planning.Facts:
         permission_sets=frozenset(found.name for found in every(lambda cursor: catalog.list_permission_sets(cursor=cursor, limit=_PAGE))),
         people={who: directory.people_in(groups=who.groups, users=who.users, now=now).people for who in _countable(plan)},
         groups=directory.tree().groups,
-        missing_groups=frozenset(group for group in groups if directory.find_group(group_id=group) is None),
-        missing_users=frozenset(user for user in users if directory.find_person(email=user) is None),
+        missing_groups=groups - directory.find_groups(group_ids=groups).keys(),
+        missing_users=users - directory.find_people(emails=users).keys(),
     )
 
 
