@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -220,13 +220,13 @@ class Described:
     """
 
     title: str
-    account_name: str
-    ou_path: str
-    tags: Mapping[str, str]
-    session_seconds: int
     subject_name: str
     requested_by_name: str
-    facts: tuple[tuple[str, str], ...] = ()
+    facts: tuple[tuple[str, str], ...]
+    account_name: str = ""
+    ou_path: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    session_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": MAX_REAS
 class FormOf:
     """The form of one kind. ``target`` are its fields that name what is asked for; ``hint`` stands while one is empty.
 
-    ``subject``: whether it has a field for whom the access is, beside the person who asks.
+    ``has_subject``: whether it has a field for whom the access is, beside the person who asks.
     """
 
     kind: str
@@ -45,14 +45,20 @@ class FormOf:
     def preview_url(self) -> str:
         return reverse(f"preview_{self.kind}")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields that say who is to get what."""
+        return (*self.target, "subject") if self.has_subject else self.target
+
     def plain(self, given: Mapping[str, Any]) -> dict[str, str]:
         """One value a name, cut to what the form takes: a preview never judges more than that."""
-        limits = _COMMON | dict.fromkeys((*self.target, *(("subject",) if self.has_subject else ())), MAX_NAME)
+        limits = _COMMON | dict.fromkeys(self.names, MAX_NAME)
         return {name: str(given[name])[:limit] for name, limit in limits.items() if name in given}
 
     def target_of(self, held: AccessRequest) -> dict[str, str]:
         """A request's target and subject, as the form's fields would say it."""
-        return {name: value for name, value in _TARGETS[self.kind](held).items() if value}
+        subject = {"subject": held.subject_id} if held.subject_id.startswith("/") else {}
+        return queries.asked(request=held) | subject
 
     def again_url(self, held: AccessRequest) -> str:
         """The form, filled in like this request. The ticket is left out: it belonged to that time."""
@@ -60,16 +66,6 @@ class FormOf:
         return f"{self.url}?{urlencode(given)}"
 
 
-def _account_target(held: AccessRequest) -> dict[str, str]:
-    subject = held.subject_id if held.subject_id.startswith("/") else ""
-    return {"account": held.account_id, "permission_set": held.permission_set, "subject": subject}
-
-
-def _group_target(held: AccessRequest) -> dict[str, str]:
-    return {"group": str(held.target.get("group_id", "")), "role": str(held.target.get("role", ""))}
-
-
-_TARGETS = {"aws_account": _account_target, "group": _group_target}
 FORMS = {
     form.kind: form
     for form in (

@@ -58,7 +58,7 @@ class AwsAccount:
                 "account_id": account.account_id,
                 "account_name": account.name,
                 "ou_path": account.ou_path,
-                "tags": ", ".join(f"{key}={value}" for key, value in sorted((account.tags or {}).items())),
+                "tags": _tag_words(account.tags or {}),
             },
             question=Question(
                 kind=self.name,
@@ -86,7 +86,7 @@ class AwsAccount:
             ("Account", account_name),
             ("Permission set", request.permission_set),
             ("Where", ou_path),
-            ("Tags", ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))),
+            ("Tags", _tag_words(tags)),
         )
         return Described(
             title=f"{account_name} · {request.permission_set}",
@@ -162,3 +162,7 @@ def _principal(subject: str) -> Principal:
         text = f"IAM Identity Center does not know {what}. It must be provisioned there first; then try again after the next catalog sync."
         raise InvalidRequest(text, code="principal_unknown", field="subject")
     return principal
+
+
+def _tag_words(tags: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))

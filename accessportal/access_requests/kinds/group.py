@@ -59,10 +59,6 @@ class GroupMembership:
         name = text_of(target, "group_name", target["group_id"])
         return Described(
             title=f"{name} · {target['role']}",
-            account_name="",
-            ou_path="",
-            tags={},
-            session_seconds=0,
             subject_name=text_of(evidence, "subject_name", request.subject_id),
             requested_by_name=text_of(evidence, "requested_by_name", request.requested_by),
             facts=(("Group", name), ("Path", target["group_id"]), ("Role", target["role"])),

@@ -18,13 +18,14 @@ from accessportal.access_requests.queries.lists import (
     list_waiting_for,
     recent_of,
 )
-from accessportal.access_requests.queries.one import approvers_of, can, describe, get, verbs_for
+from accessportal.access_requests.queries.one import approvers_of, asked, can, describe, get, verbs_for
 from accessportal.access_requests.queries.previews import explain, preview
 from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere
 
 __all__ = [
     "ApproverBook",
     "approvers_of",
+    "asked",
     "can",
     "count_waiting_for",
     "describe",

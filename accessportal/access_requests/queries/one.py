@@ -57,6 +57,11 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
     return frozenset(verb for verb, check in _CHECKS.items() if check(request, actor, standing, now).allowed)
 
 
+def asked(*, request: AccessRequest) -> dict[str, str]:
+    """The target of the request as it was given, to ask for the same thing again."""
+    return kind_named(request.kind).asked(request.target)
+
+
 def describe(*, request: AccessRequest) -> Described:
     """The request in words, from the facts that it keeps; no look-up."""
     return kind_named(request.kind).describe(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from accessportal.access_requests.states import Subject
@@ -25,7 +26,7 @@ def subject_facts(subject_id: str | None, actor: Actor, *, now: datetime) -> Sub
     person, groups = directory.find_person_with_groups(email=actor.name, now=now)
     if person is None or wanted not in groups:
         raise NotAllowed(f"You are not in {wanted}; ask somebody who is.", code="subject_not_yours")
-    return Subject(found.subject_id, found.name, found.groups, requester_name=person.name, below=found.below)
+    return replace(found, requester_name=person.name)
 
 
 def facts_of(subject_id: str, *, now: datetime) -> Subject:

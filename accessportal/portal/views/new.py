@@ -162,8 +162,13 @@ def _to_extension(request_id: str) -> HttpResponse:
 
 def _new_page(request: HttpRequest, kind: FormOf, form: PlainForm, given: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     foreseen = foresee(kind, {"duration": kind.usual, **kind.plain(given)}, actor_of(request))
-    context = {"form": form, "chips": kind.chips, "preview_url": kind.preview_url, "kind": kind.kind, **foreseen}
-    return render(request, f"portal/new_{kind.kind}.html", context, status=status)
+    return render(request, f"portal/new_{kind.kind}.html", {"form": form, **_around(kind, *kind.names), **foreseen}, status=status)
+
+
+def _around(kind: FormOf, *names: str) -> dict[str, Any]:
+    """What stands around the fields; the preview is asked about those in ``names``, and how long and by which ticket."""
+    params = ",".join((*names, "duration", "ticket_id"))
+    return {"chips": kind.chips, "kind": kind.kind, "preview_url": kind.preview_url, "preview_params": params}
 
 
 def _extend_page(
@@ -173,10 +178,7 @@ def _extend_page(
     target = {**kind.target_of(held), "extends": held.request_id}
     context = {
         "form": form,
-        "chips": kind.chips,
-        "kind": kind.kind,
-        "preview_url": kind.preview_url,
-        "preview_params": ",".join((*target, "duration", "ticket_id")),
+        **_around(kind, *target),
         "access_request": held,
         "target": target,
         "described": queries.describe(request=held),
