@@ -32,6 +32,7 @@ from accessportal.kernel.pages import Page, every
 T = TypeVar("T")
 Document = Mapping[str, Any]
 _PIPE_WIDTH = 160
+_LIMIT = "200"
 
 
 class Error(CommandError):
@@ -178,6 +179,15 @@ def read_file(name: str, *, flag: str = "FILE") -> bytes:
         return Path(name).read_bytes()
     except OSError as error:
         raise BadUsage(f"{name} can't be read ({error.strerror}).", flag=flag, code="file_unreadable") from error
+
+
+def add_limit(parser: CommandParser) -> None:
+    """``--limit``, for :func:`limit_of`."""
+    parser.add_argument("--limit", default=_LIMIT, metavar="N", help=f"at most so many; 0 for all (default: {_LIMIT})")
+
+
+def limit_of(options: Mapping[str, Any]) -> int:
+    return read_whole_number(options["limit"], flag="--limit")
 
 
 def first(limit: int, fetch: Callable[[str | None], Page[T]]) -> tuple[list[T], bool]:

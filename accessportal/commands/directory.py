@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from accessportal.commands.base import Document, Outcome, PortalCommand, plain, read_whole_number
+from accessportal.commands.base import Document, Outcome, PortalCommand, plain
 from accessportal.directory import operations, queries
 from accessportal.directory.states import PERMANENT, Changed, Group, GroupRole, Holding, Membership, Person, State
 from accessportal.kernel.actors import Actor
@@ -18,7 +18,6 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound
 
 ROLES = tuple(role.value for role in GroupRole)
-DEFAULT_LIMIT = 200
 
 
 class ChangeCommand(PortalCommand):
@@ -76,14 +75,6 @@ def group_named(group_id: str) -> Group:
     if found is None:
         raise NotFound(f"There is no group {group_id[:60]}. `list_groups` lists them.", code="group_not_found")
     return found
-
-
-def add_limit(parser: CommandParser) -> None:
-    parser.add_argument("--limit", default=str(DEFAULT_LIMIT), metavar="N", help=f"at most so many; 0 for all (default: {DEFAULT_LIMIT})")
-
-
-def limit_of(options: Mapping[str, Any]) -> int:
-    return read_whole_number(options["limit"], flag="--limit")
 
 
 def group_document(group: Group) -> dict[str, Any]:

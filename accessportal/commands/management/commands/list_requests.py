@@ -9,7 +9,7 @@ from rich.console import Console
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.commands.base import Document, Outcome, PortalCommand, first, read_whole_number
+from accessportal.commands.base import Document, Outcome, PortalCommand, add_limit, first, limit_of
 from accessportal.commands.requests import TARGETS, request_document, show_requests
 from accessportal.kernel.actors import fold_email, system
 from accessportal.kernel.clock import SystemClock
@@ -29,10 +29,10 @@ class Command(PortalCommand):
         which.add_argument("--subject", metavar="EMAIL", help="a person by e-mail address, or a group by path; newest first")
         which.add_argument("--stuck", action="store_true", help="work outside that is overdue or has failed again and again")
         parser.add_argument("--kind", choices=list(TARGETS), help="only those of this kind")
-        parser.add_argument("--limit", default="200", metavar="N", help="at most so many; 0 for all (default: 200)")
+        add_limit(parser)
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
-        limit = read_whole_number(options["limit"], flag="--limit")
+        limit = limit_of(options)
         found: list[AccessRequest] = []
         has_more = False
         for fetch in _lists(options):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.console import Console
 
-from accessportal.commands.base import Document, Outcome, PortalCommand, first, read_whole_number
+from accessportal.commands.base import Document, Outcome, PortalCommand, add_limit, first, limit_of
 from accessportal.commands.sandboxes import sandbox_document, show_sandboxes
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import queries
@@ -23,10 +23,10 @@ class Command(PortalCommand):
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--status", type=str.lower, choices=[status.value for status in Status], metavar="S", help="longest lent first")
         which.add_argument("--track", metavar="TRACK", help="what a track holds, and held last; newest first")
-        parser.add_argument("--limit", default="200", metavar="N", help="at most so many; 0 for all (default: 200)")
+        add_limit(parser)
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
-        limit = read_whole_number(options["limit"], flag="--limit")
+        limit = limit_of(options)
         found: list[Sandbox] = []
         unreadable: list[str] = []
         has_more = False

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from rich.console import Console
 
-from accessportal.commands.base import Document, Outcome, PortalCommand, first
-from accessportal.commands.directory import add_limit, limit_of, person_document, show_table
+from accessportal.commands.base import Document, Outcome, PortalCommand, add_limit, first, limit_of
+from accessportal.commands.directory import person_document, show_table
 from accessportal.directory import queries
 from accessportal.directory.states import GroupVerb
 from accessportal.kernel.clock import SystemClock
