@@ -59,15 +59,11 @@ def _count(requests: Iterable[AccessRequest], statuses: frozenset[Status] | set[
 
 
 def _is_same_place(one: AccessRequest, other: AccessRequest) -> bool:
-    return _place(one) == _place(other)
+    return (one.kind, one.scope) == (other.kind, other.scope)
 
 
 def _is_same_thing(one: AccessRequest, other: AccessRequest) -> bool:
     return _is_same_place(one, other) and _what(one) == _what(other)
-
-
-def _place(request: AccessRequest) -> tuple[str, str, str]:
-    return request.kind, request.account_id, str(request.target.get("group_id", ""))
 
 
 def _what(request: AccessRequest) -> tuple[str, str]:
