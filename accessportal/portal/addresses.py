@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.urls.converters import StringConverter
+
 from accessportal.directory.states import ROOT
 
 
@@ -17,13 +19,7 @@ class GroupConverter:
         return value if value == ROOT else f"{value}/"
 
 
-class EmailConverter:
+class EmailConverter(StringConverter):
     """An e-mail address. A slash may be in front of its @ and never behind it, so what follows in the path is told apart."""
 
     regex = r"[^@]+@[^@/]+"
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value

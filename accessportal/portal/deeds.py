@@ -45,7 +45,7 @@ class Deed(Generic[S]):
     form: type[DeedForm]
     run: Callable[[S, Data, Actor, datetime], Changed[Any]]
     told: Callable[[S, Data, Changed[Any]], Told]
-    fits: Callable[[S], bool]
+    fits: Callable[[S], bool] = lambda _subject: True
     starts_with: Callable[[S, Data], dict[str, Any]] = lambda _subject, given: dict(given)
     is_destructive: bool = False
     is_page: bool = False

@@ -10,11 +10,10 @@ from django.core.exceptions import ValidationError
 from django.forms import BoundField
 
 from accessportal.directory.states import GroupRole
-from accessportal.portal.forms import MAX_NAME, MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, reason_field
+from accessportal.portal.forms import MAX_NAME, MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, line, reason_field
 
 _DESCRIPTION = 1000
 _ROLES = [(role.value, role.value.capitalize()) for role in (GroupRole.READER, GroupRole.CONTRIBUTOR, GroupRole.ADMIN)]
-_PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
 
 
 def _role_field(*, label: str = "Role") -> forms.ChoiceField:
@@ -31,7 +30,7 @@ def _email_field(**options: Any) -> TextField:
 
 
 def _name_field(*, label: str = "Name", missing: str = "Give it a name.") -> TextField:
-    return TextField(limit=MAX_NAME, label=label, missing=missing, widget=forms.TextInput(attrs=_PLAIN))
+    return TextField(limit=MAX_NAME, label=label, missing=missing, widget=line())
 
 
 def _description_field() -> TextField:
@@ -51,8 +50,8 @@ class DeedForm(PlainForm):
 class AddPersonForm(DeedForm):
     """``name`` is asked only when the address turned out to be new."""
 
-    email = _email_field(widget=forms.EmailInput(attrs={**_PLAIN, "placeholder": "somebody@example.com"}))
-    name = TextField(limit=MAX_NAME, required=False, label="Name", widget=forms.TextInput(attrs=_PLAIN))
+    email = _email_field(widget=line(type="email", placeholder="somebody@example.com"))
+    name = TextField(limit=MAX_NAME, required=False, label="Name", widget=line())
     role = _role_field()
 
     def shown_fields(self) -> list[BoundField]:
@@ -78,7 +77,7 @@ class NewGroupForm(DeedForm):
         label="Id",
         missing="Give it an id: the last part of its path.",
         help_text="The last part of its path: lower-case letters, digits and - _ . It can't be changed later.",
-        widget=forms.TextInput(attrs=_PLAIN),
+        widget=line(),
     )
     description = _description_field()
 
@@ -99,7 +98,7 @@ class MoveForm(DeedForm):
         limit=MAX_NAME,
         label="New place: right below",
         missing="Choose the group that it shall be below.",
-        widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "Name or id of a group"}),
+        widget=line(placeholder="Name or id of a group"),
     )
 
 
@@ -116,10 +115,10 @@ class GroupForm(PlainForm):
         limit=MAX_NAME,
         label="Group",
         missing="Choose a group, or type its id.",
-        widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "Name or id"}),
+        widget=line(placeholder="Name or id"),
     )
     role = _role_field()
-    duration = DurationField(label="For how long", initial="1h", widget=forms.TextInput(attrs={**_PLAIN, "placeholder": "30m, 8h, 5d"}))
-    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=forms.TextInput(attrs=_PLAIN))
+    duration = DurationField(label="For how long", widget=line(placeholder="30m, 8h, 5d"))
+    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
     reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
     submission_id = SubmissionField()

@@ -100,7 +100,8 @@ def reason_field(*, required: bool, label: str, missing: str = "") -> TextField:
     )
 
 
-def _line(**attrs: str) -> forms.TextInput:
+def line(**attrs: str) -> forms.TextInput:
+    """A line for what nobody's dictionary knows: no completion, no corrections."""
     return forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off", **attrs})
 
 
@@ -112,13 +113,13 @@ class AwsAccountForm(PlainForm):
         limit=MAX_NAME,
         label="Account",
         missing="Choose an account, or type its name or 12-digit id.",
-        widget=_line(placeholder="Name, id, path or tag"),
+        widget=line(placeholder="Name, id, path or tag"),
     )
     permission_set = TextField(
-        limit=MAX_NAME, label="Permission set", missing="Choose a permission set.", widget=_line(placeholder="For example ReadOnlyAccess")
+        limit=MAX_NAME, label="Permission set", missing="Choose a permission set.", widget=line(placeholder="For example ReadOnlyAccess")
     )
-    duration = DurationField(label="For how long", initial="1h", widget=_line(placeholder="30m, 8h, 2h30m"))
-    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=_line())
+    duration = DurationField(label="For how long", initial="1h", widget=line(placeholder="30m, 8h, 2h30m"))
+    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
     reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
     submission_id = SubmissionField()
 
@@ -135,8 +136,8 @@ class AwsAccountForm(PlainForm):
 class ExtendForm(PlainForm):
     """A further request for what the person already holds."""
 
-    duration = DurationField(label="For how long, counted from its approval", widget=_line(placeholder="30m, 8h, 2h30m"))
-    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=_line())
+    duration = DurationField(label="For how long, counted from its approval", widget=line(placeholder="30m, 8h, 2h30m"))
+    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
     reason = reason_field(required=False, label="Why", missing="")
     submission_id = SubmissionField()
 

@@ -145,10 +145,6 @@ def _deleted(group: Group, data: Data, changed: Changed[Any]) -> Told:
     )
 
 
-def _always(_group: Group) -> bool:
-    return True
-
-
 def _is_not_root(group: Group) -> bool:
     return not group.is_root
 
@@ -206,7 +202,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             form=MemberForm,
             run=_remove,
             told=_removed,
-            fits=_always,
             is_destructive=True,
         ),
         Deed(
@@ -231,7 +226,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             form=RenameGroupForm,
             run=_rename,
             told=_about_group("Saved. Cognito has not confirmed yet.", "Saved."),
-            fits=_always,
             starts_with=_starts_named,
         ),
         Deed(

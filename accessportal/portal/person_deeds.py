@@ -62,7 +62,6 @@ PERSON_DEEDS: dict[str, Deed[Person]] = {
             form=RenamePersonForm,
             run=_rename,
             told=_about("Saved. Cognito has not confirmed yet.", "Saved."),
-            fits=lambda person: True,
             starts_with=lambda person, given: {"name": person.name},
         ),
         Deed(
@@ -105,7 +104,6 @@ PERSON_DEEDS: dict[str, Deed[Person]] = {
             form=DeedForm,
             run=_delete,
             told=_deleted,
-            fits=lambda person: True,
             is_destructive=True,
         ),
     )
