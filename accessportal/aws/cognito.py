@@ -20,8 +20,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _PAGE = 60  # the service's largest page
-LONGEST_NAME = 128
-"""Of a user or a group, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

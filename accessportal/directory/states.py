@@ -104,6 +104,7 @@ class Group:
     ``member_count`` and ``child_count`` count the memberships and the groups directly in it, not those further below.
     ``admins`` are the folded addresses with an admin claim on it, past its end or not. ``tree_version`` grows whenever its
     ancestors or its set of children change. ``standing_admins`` (the root alone): enabled people with a permanent admin claim.
+    ``created_at`` is unknown (``None``) for items of other programs that do not say.
     """
 
     group_id: str
@@ -116,6 +117,7 @@ class Group:
     tree_version: int = 0
     admins: frozenset[str] = frozenset()
     standing_admins: frozenset[str] = frozenset()
+    created_at: datetime | None = None
     version: int = 0
     audit_head: str = ""
 

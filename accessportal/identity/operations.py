@@ -17,7 +17,7 @@ from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import Person
 from accessportal.identity.tokens import Proven
 from accessportal.kernel.actors import fold_email, person, system
-from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, Unavailable
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError, Unavailable
 from accessportal.store.transactions import ConditionFailed, transact
 
 log = structlog.get_logger(__name__)
@@ -56,7 +56,9 @@ def _first_time(proven: Proven, now: datetime) -> Person:
         raise NotAllowed(f"{proven.email} is not in the directory yet. Ask {settings.HELP_CONTACT} to add you.", code="person_unknown")
     try:
         directory.create_person(email=proven.email, name=proven.name or proven.email, actor=system("sign-in"), now=now)
-    except Conflict:
+    except Conflict as error:
+        if error.code != "person_exists":
+            raise
         # Two first sign-ins at once: the other one created them.
         log.info("identity.person_exists", email=fold_email(proven.email))
     except InvalidRequest as error:
@@ -73,10 +75,10 @@ def record_password_sign_in(*, email: str, now: datetime) -> None:
 
 
 def record_sign_out(*, email: str, now: datetime) -> None:
-    """The sign-out is told in the person's history. A store that does not answer keeps nobody signed in: it is logged."""
+    """The sign-out is told in the person's history. What can't be told keeps nobody signed in: it is logged."""
     try:
         directory.record_sign_out(email=email, actor=person(email), now=now)
-    except (NotFound, NotAllowed, Unavailable):
+    except PortalError:
         log.exception("identity.sign_out_not_told", email=email)
 
 

@@ -130,6 +130,15 @@ def test_everything_of_the_first_version_can_be_changed_afterwards() -> None:
     assert _count() == 4
 
 
+def test_a_founding_that_died_before_its_first_operator_makes_one_when_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as crash:
+        crash.setattr("accessportal.directory.operations.founding.grant_membership", lambda **_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            _found()
+    _found()
+    assert "/portal/operators" in queries.groups_of(email="olga@example.com", now=NOW)
+
+
 @pytest.mark.usefixtures("first_version")
 def test_a_founding_that_was_cut_off_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as crash:

@@ -14,6 +14,7 @@ from accessportal.directory.operations.claims import add_claim, remove_claim
 from accessportal.directory.states import PERMANENT, Claim, Group, GroupRole, Person, State, group_entity, person_entity
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from tests.conftest import FakeClock
 from tests.directory.conftest import NOW, OLGA, SETUP, add_group, add_person, join, table
 
 ALICE = person("alice@example.com")
@@ -150,6 +151,19 @@ class TestPeople:
         operations.continue_deleting(key="bob@example.com", now=NOW)
         assert queries.find_person(email="bob@example.com") is None
         assert queries.find_person(email="alice@example.com") is not None
+
+    def test_without_a_pool_too_the_sweep_finishes_a_deletion(self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("accessportal.directory.operations.deleting.MOST_AT_ONCE", 1)
+        join("bob@example.com", "/eng")
+        with monkeypatch.context() as crash:
+            crash.setattr("accessportal.directory.operations.deleting._finish", lambda *_, **__: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                operations.delete_person(email="bob@example.com", actor=OLGA, now=NOW)
+        clock.advance(60)
+        report = operations.sweep_mirror(clock=clock, workers=1)
+        assert (report.done, report.waiting, report.failures) == (1, 0, ())
+        assert queries.find_person(email="bob@example.com") is None
+        assert _group("/eng").member_count == 0
 
     def test_signing_in_is_told_and_binds_the_identity(self) -> None:
         operations.record_sign_in(email="alice@example.com", identity="issuer#1", method="openid_connect", actor=ALICE, now=NOW)

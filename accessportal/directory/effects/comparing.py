@@ -11,7 +11,7 @@ from accessportal.aws import cognito
 from accessportal.aws.errors import Gone, OutsideError
 from accessportal.directory import store
 from accessportal.directory.config import current
-from accessportal.directory.effects.images import present_groups, present_user, wanted_groups, wanted_user
+from accessportal.directory.effects.images import present_groups, present_user, wanted_user
 from accessportal.directory.policy import mirror as policy
 from accessportal.directory.policy.mirror import UserImage
 from accessportal.directory.states import MirrorDifference
@@ -67,7 +67,9 @@ def difference_of(*, entity: str, now: datetime) -> MirrorDifference | None:
     try:
         if kind == "person":
             return _of_user(entity, wanted_user(name, now), present_user(pool, name))
-        return _of_groups(entity, wanted_groups(name), present_groups(pool, name), is_known=store.get_group(name) is not None)
+        group = store.get_group(name)
+        wanted = policy.wanted_groups(group) if group else frozenset()
+        return _of_groups(entity, wanted, present_groups(pool, name), is_known=group is not None)
     except OutsideError as error:
         raise Unavailable(f"The user pool could not be read: {error}", code="cognito_unavailable") from error
 

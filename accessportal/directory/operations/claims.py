@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.directory import store
-from accessportal.directory.operations.memberships import membership_in, require_grantable, with_claim, without_claim
-from accessportal.directory.operations.shared import about_membership, group_named, held_by, settled, told_person
+from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claim
+from accessportal.directory.operations.shared import about_membership, group_named, held_by, membership_in, settled, told_person
 from accessportal.directory.states import Claim, Membership
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from accessportal.audit import queries as audit_queries
 from accessportal.audit.states import Draft
-from accessportal.directory import policy, store
+from accessportal.directory import effects, policy, store
 from accessportal.directory.operations.groups import create_group
 from accessportal.directory.operations.memberships import grant_membership, with_claim
 from accessportal.directory.operations.people import create_person
@@ -35,6 +36,7 @@ from accessportal.directory.states import (
 )
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.pages import every
 from accessportal.store.transactions import Insert
 
 # A group of the first version that becomes a child of the root takes three items of a transaction, another one takes one.
@@ -46,7 +48,7 @@ def found_directory(
     *, admin_email: str, admin_name: str, operator_group: str, auditor_group: str, actor: Actor, now: datetime
 ) -> Changed[Group]:
     """The root exists, with ``admin_email`` as an admin for good; every group stands below it; the portal's own two groups
-    exist, and the first admin is an operator if that group is new.
+    exist, and the first admin is an operator if nobody is and they never were.
 
     The only way to a first admin, who then admits everybody else. It may be repeated, for instance after a crash: what
     exists is left alone. Groups of the first version, which had no root, are taken in where their paths put them.
@@ -71,10 +73,12 @@ def found_directory(
     if key not in root.standing_admins:
         _make_admin(key, address, name, actor=actor, now=now)
     _take_in_groups(actor=actor, now=now)
-    if _ensure_group(operator_group, actor=actor, now=now):
+    for group_id in (operator_group, auditor_group):
+        _ensure_group(group_id, actor=actor, now=now)
+    operators = store.get_group(operator_group) if operator_group else None
+    if operators is not None and operators.is_enabled and not operators.member_count and not _was_in(operator_group, key):
         grant_membership(email=address, group_id=operator_group, role=GroupRole.READER, actor=actor, now=now)
-    _ensure_group(auditor_group, actor=actor, now=now)
-    mirrored(store.get_person(key), entity=person_entity(key), now=now)
+    effects.converge_after(entity=person_entity(key), now=now)
     return mirrored(store.get_group(ROOT) or root, entity=group_entity(ROOT), now=now)
 
 
@@ -107,6 +111,7 @@ def _found(admin: tuple[Person, bool], *, actor: Actor, now: datetime) -> Group:
         member_count=1,
         admins=frozenset({person.key}),
         standing_admins=frozenset({person.key}),
+        created_at=now,
         version=sequence,
         audit_head=head,
     )
@@ -151,14 +156,19 @@ def _with_admins(group: Group) -> Group:
     return replace(group, admins=frozenset(one.person for one in store.every_member(group.group_id) if one.has_admin_claim))
 
 
-def _ensure_group(group_id: str, *, actor: Actor, now: datetime) -> bool:
-    """Whether the group (empty: none is wanted) was made just now, with whatever was missing above it."""
+def _ensure_group(group_id: str, *, actor: Actor, now: datetime) -> None:
+    """The group (empty: none is wanted) exists, with whatever was missing above it."""
     if not group_id or group_id == ROOT or store.get_group(group_id) is not None:
-        return False
+        return
     _ensure_group(policy.path_ancestors(policy.clean_group_id(group_id))[-1], actor=actor, now=now)
     name = group_id.rpartition("/")[2].capitalize()
     create_group(group_id=group_id, name=name, description="", actor=actor, now=now)
-    return True
+
+
+def _was_in(group_id: str, key: str) -> bool:
+    """Whether the person ever was in the group: what was taken away does not come back with a repetition."""
+    events = every(lambda cursor: audit_queries.history(person_entity(key), cursor=cursor))
+    return any(event.scope == group_id for event in events)
 
 
 def _parts(groups: Sequence[Group], length: int) -> Iterator[Sequence[Group]]:

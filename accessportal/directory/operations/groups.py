@@ -23,7 +23,7 @@ def create_group(
     :raises Conflict: when the group exists already, there are too many, or the directory was not founded.
     """
     policy.clean_group_id(group_id)
-    wanted = Group(group_id, policy.clean_name(name), policy.clean_description(description), State.ENABLED)
+    wanted = Group(group_id, policy.clean_name(name), policy.clean_description(description), State.ENABLED, created_at=now)
     place = parent_id or policy.path_ancestors(group_id)[-1]
     field = "parent_id" if parent_id else "group_id"
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from accessportal.directory import effects, policy, store
 from accessportal.directory.effects import Attempt
 from accessportal.directory.operations.claims import add_claim, remove_claim
+from accessportal.directory.operations.shared import membership_in
 from accessportal.directory.queries import is_mirrored
 from accessportal.directory.states import Claim, GroupRole, Membership, person_entity
 from accessportal.directory.store import mirror as work_store
@@ -91,7 +92,7 @@ def _held(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock)
     """What was proved in Cognito is what the table said then; it must still say that the claim counts."""
     key, now = policy.key_of(email) or "", clock.now()
     person, memberships = store.get_person_with_memberships(key)
-    membership = next((one for one in memberships if one.group_id == group_id), None)
+    membership = membership_in(memberships, group_id)
     group = store.get_group(group_id)
     if person is None or membership is None or membership.claim(claim) is None or membership.role_at(now) is None:
         return _waiting("claim_lost", "The membership was taken away meanwhile.", clock)

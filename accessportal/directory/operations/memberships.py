@@ -12,6 +12,7 @@ from accessportal.directory.operations.shared import (
     about_membership,
     group_named,
     held_by,
+    membership_in,
     mirrored,
     require_another_root_admin,
     require_group_right,
@@ -145,10 +146,6 @@ def require_room(group: Group, role: GroupRole, *, before: Membership | None) ->
             code="too_many_admins",
             present=group,
         )
-
-
-def membership_in(memberships: Sequence[Membership], group_id: str) -> Membership | None:
-    return next((one for one in memberships if one.group_id == group_id), None)
 
 
 def with_claim(before: Membership | None, claim: Claim, *, person: str, group_id: str) -> Membership:

@@ -14,6 +14,7 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.directory import effects, policy, store
 from accessportal.directory.queries.rights import actor_role_on
+from accessportal.directory.queries.roles import held_by as find_held
 from accessportal.directory.states import PERMANENT, ROOT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
@@ -86,11 +87,14 @@ def about_membership(action: str, claim: Claim, after: Membership | None, *, of:
 
 def held_by(email: str) -> tuple[Person, tuple[Membership, ...]]:
     """:raises NotFound: when nobody has this address."""
-    key = policy.key_of(email)
-    person, memberships = store.get_person_with_memberships(key) if key else (None, ())
+    person, memberships = find_held(email)
     if person is None:
         raise NotFound("Nobody in the directory has this address.", code="person_not_found")
     return person, memberships
+
+
+def membership_in(memberships: Sequence[Membership], group_id: str) -> Membership | None:
+    return next((one for one in memberships if one.group_id == group_id), None)
 
 
 def group_named(group_id: str) -> Group:
@@ -120,7 +124,8 @@ def require_not_deleting(person: Person) -> None:
 
 def is_standing_admin(person: Person, memberships: Sequence[Membership]) -> bool:
     """Whether the person is one of those of whom the root must always have one: enabled, with a permanent admin claim on it."""
-    claim = next((one.claim(PERMANENT) for one in memberships if one.group_id == ROOT), None)
+    on_root = membership_in(memberships, ROOT)
+    claim = on_root.claim(PERMANENT) if on_root else None
     return person.is_enabled and claim is not None and claim.role is GroupRole.ADMIN
 
 

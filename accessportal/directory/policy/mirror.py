@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from accessportal.directory.policy.tree import is_live
 from accessportal.directory.policy.words import key_of
 from accessportal.directory.states import Group, GroupRole, Membership, Person
 from accessportal.kernel.actors import Actor
@@ -29,7 +30,7 @@ def wanted_user(person: Person, memberships: Iterable[Membership], *, groups: Ma
     """
     if not person.is_enabled or person.is_deleting:
         return UserImage(is_enabled=False, name=person.name, groups=frozenset())
-    live = ((membership, membership.role_at(now)) for membership in memberships if _is_live(membership, groups))
+    live = ((membership, membership.role_at(now)) for membership in memberships if is_live(membership, groups))
     names = frozenset(cognito_group(one.group_id, role) for one, role in live if role is not None)
     return UserImage(is_enabled=True, name=person.name, groups=names)
 
@@ -57,11 +58,6 @@ def group_of(cognito_name: str) -> str | None:
 def person_of(username: str) -> str | None:
     """The key of the person that a user of Cognito stands for; ``None`` for names that are no address: not ours either."""
     return key_of(username)
-
-
-def _is_live(membership: Membership, groups: Mapping[str, Group]) -> bool:
-    group = groups.get(membership.group_id)
-    return group is not None and group.is_enabled
 
 
 def retry_gap(attempts: int, *, jitter: float) -> timedelta:

@@ -47,12 +47,12 @@ def role_at(memberships: Iterable[Membership], *, groups: Mapping[str, Group], g
     ``groups`` are those that exist, at least those of the memberships. A disabled group's own memberships give nothing;
     what comes from above it still reaches it, so that it can be enabled again.
     """
-    return highest(*(one.role_at(now) for one in memberships if is_at_or_below(group, one.group_id) and _is_live(one, groups)))
+    return highest(*(one.role_at(now) for one in memberships if is_at_or_below(group, one.group_id) and is_live(one, groups)))
 
 
 def effective_roles(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> tuple[EffectiveRole, ...]:
     """What each membership gives at ``now``, in order of path: on a group, the highest of those at or above it counts."""
-    roles = (_effective(membership, now) for membership in memberships if _is_live(membership, groups))
+    roles = (_effective(membership, now) for membership in memberships if is_live(membership, groups))
     return tuple(sorted((role for role in roles if role is not None), key=lambda role: role.group_id))
 
 
@@ -61,6 +61,7 @@ def _effective(membership: Membership, now: datetime) -> EffectiveRole | None:
     return None if role is None else EffectiveRole(membership.group_id, role, membership.ends_at(now))
 
 
-def _is_live(membership: Membership, groups: Mapping[str, Group]) -> bool:
+def is_live(membership: Membership, groups: Mapping[str, Group]) -> bool:
+    """Whether the membership's own group exists and is enabled."""
     group = groups.get(membership.group_id)
     return group is not None and group.is_enabled

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from accessportal.directory import store
 from accessportal.directory.queries.lists import tree
-from accessportal.directory.queries.rights import get_person_for
-from accessportal.directory.queries.roles import find_person_with_groups
+from accessportal.directory.queries.rights import held_by_seen
+from accessportal.directory.queries.roles import groups_through
 from accessportal.directory.states import Explanation, Group, Holding, Inherited, Membership, Person
 from accessportal.kernel.actors import Actor
 
@@ -20,15 +20,14 @@ def explain_person(*, email: str, actor: Actor, now: datetime) -> Explanation:
     :raises NotFound: when nobody has this address, or the actor may not see them.
     :raises Unavailable: when the store did not answer.
     """
-    person = get_person_for(email=email, actor=actor, now=now)
-    _, memberships = store.get_person_with_memberships(person.key)
+    person, memberships = held_by_seen(email=email, actor=actor, now=now)
     groups = store.get_groups(one.group_id for one in memberships)
     direct = tuple(_holding(person, one, groups.get(one.group_id), now) for one in memberships)
     return Explanation(
         person=person,
         direct=direct,
         inherited=_inherited(direct),
-        groups=find_person_with_groups(email=person.key, now=now)[1],
+        groups=groups_through(memberships, now=now) if person.is_enabled else frozenset(),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from accessportal.directory import policy, store
+from accessportal.directory.queries.roles import held_by
 from accessportal.directory.states import ROOT, Membership, Person
 
 MOST_GROUPS = store.MOST_GROUPS
@@ -40,5 +41,4 @@ def memberships_of(*, email: str) -> tuple[Membership, ...]:
 
     :raises Unavailable: when the store did not answer.
     """
-    key = policy.key_of(email)
-    return store.get_person_with_memberships(key)[1] if key else ()
+    return held_by(email)[1]

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from datetime import datetime
 
 from accessportal.directory import policy, store
-from accessportal.directory.queries.roles import role_on, roles_on
-from accessportal.directory.states import ROOT, Group, GroupRole, GroupVerb, Person, PersonVerb
+from accessportal.directory.queries.roles import held_by, role_on, roles_on
+from accessportal.directory.states import ROOT, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
@@ -58,17 +58,21 @@ def get_person_for(*, email: str, actor: Actor, now: datetime) -> Person:
     :raises NotFound: when nobody has this address, and just so when the actor may not see them.
     :raises Unavailable: when the store did not answer.
     """
-    key = policy.key_of(email)
-    person, memberships = store.get_person_with_memberships(key) if key else (None, ())
+    return held_by_seen(email=email, actor=actor, now=now)[0]
+
+
+def held_by_seen(*, email: str, actor: Actor, now: datetime) -> tuple[Person, tuple[Membership, ...]]:
+    """As :func:`get_person_for`, with every membership; of one moment."""
+    person, memberships = held_by(email)
     if person is None:
         raise _unknown()
     if policy.may_see_person(person.key, is_admin_of_theirs=False, actor=actor).allowed:
-        return person
+        return person, memberships
     roles = actor_roles_on([ROOT, *(one.group_id for one in memberships)], actor=actor, now=now)
     is_admin = GroupRole.ADMIN in roles.values()
     if not policy.may_see_person(person.key, is_admin_of_theirs=is_admin, actor=actor).allowed:
         raise _unknown()
-    return person
+    return person, memberships
 
 
 def _unknown() -> NotFound:

@@ -25,15 +25,20 @@ def find_person_with_groups(*, email: str, now: datetime) -> tuple[Person | None
 
     :raises Unavailable: when the store did not answer.
     """
-    person, memberships = _held(email)
+    person, memberships = held_by(email)
     if person is None or not person.is_enabled:
         return person, frozenset()
+    return person, groups_through(memberships, now=now)
+
+
+def groups_through(memberships: Collection[Membership], *, now: datetime) -> frozenset[str]:
+    """The ids of the groups that these memberships put an enabled person into, every group above included."""
     wanted = {above for one in memberships for above in (one.group_id, *policy.path_ancestors(one.group_id))}
     groups = store.get_groups(wanted)
     moved_below = {above for one in memberships if one.group_id in groups for above in groups[one.group_id].ancestors} - wanted
     if moved_below:
         groups |= store.get_groups(moved_below)
-    return person, policy.counted_groups(memberships, groups=groups, now=now)
+    return policy.counted_groups(memberships, groups=groups, now=now)
 
 
 def roles_of(*, email: str, now: datetime) -> tuple[EffectiveRole, ...]:
@@ -43,7 +48,7 @@ def roles_of(*, email: str, now: datetime) -> tuple[EffectiveRole, ...]:
 
     :raises Unavailable: when the store did not answer; never an empty answer for that.
     """
-    person, memberships = _held(email)
+    person, memberships = held_by(email)
     if person is None or not person.is_enabled:
         return ()
     groups = store.get_groups(one.group_id for one in memberships)
@@ -61,7 +66,7 @@ def role_on(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
 
 def roles_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[str, GroupRole]:
     """What :func:`role_on` says of each of the groups, of one moment; without those where it is ``None``."""
-    person, memberships = _held(email)
+    person, memberships = held_by(email)
     if person is None or not person.is_enabled or not memberships:
         return {}
     groups = store.get_groups({*(one.group_id for one in memberships), *filter(policy.is_group_id, group_ids)})
@@ -126,7 +131,8 @@ def _below(tops: Collection[str]) -> dict[str, Group]:
     return {group_id: one for group_id, one in store.get_groups(candidates).items() if set(tops).intersection(one.ancestors)}
 
 
-def _held(email: str) -> tuple[Person | None, tuple[Membership, ...]]:
+def held_by(email: str) -> tuple[Person | None, tuple[Membership, ...]]:
+    """Whoever has this address, in any spelling of its letters, with every membership; of one moment."""
     key = policy.key_of(email)
     return store.get_person_with_memberships(key) if key else (None, ())
 

@@ -43,6 +43,7 @@ def to_group(item: DirectoryItem) -> Group:
         tree_version=int(item.tree_version or 0),
         admins=frozenset(item.admins or ()),
         standing_admins=frozenset(item.standing_admins or ()),
+        created_at=_moment(item.created_at) if item.created_at else None,
         version=int(item.version or 0),
         audit_head=item.audit_head or "",
     )

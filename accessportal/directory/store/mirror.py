@@ -26,6 +26,7 @@ from accessportal.store.transactions import Change, ConditionFailed, Remove, Ste
 
 _BIG_PAGE = 500
 _CHUNK = 25
+_WHATEVER = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
 
 
 def work_step(*, item_pk: str, now: datetime, forgets: bool = False) -> list[Step]:
@@ -37,6 +38,17 @@ def work_step(*, item_pk: str, now: datetime, forgets: bool = False) -> list[Ste
     token when it ends, and looks again.
     """
     return [_asking(item_pk, now, forgets=forgets)] if current().user_pool_id else []
+
+
+def deletion_step(*, item_pk: str, now: datetime, is_over: bool) -> list[Step]:
+    """The step of a deletion in several parts: the work by which the sweep finds what was begun, with and without a pool.
+
+    ``is_over``: the person is gone. Only a pool still has something to follow then.
+    """
+    if current().user_pool_id or not is_over:
+        return [_asking(item_pk, now, forgets=is_over)]
+    pk, sk = models.work_key(item_pk)
+    return [Remove(DirectoryItem, pk, _WHATEVER, sk)]
 
 
 def ask(entities: Collection[str], *, now: datetime) -> None:
@@ -139,7 +151,7 @@ def _asking(item_pk: str, now: datetime, *, forgets: bool) -> Upsert:
     ]
     if forgets:
         actions.append(DirectoryItem.forget.set(True))
-    return Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)
+    return Upsert(DirectoryItem, pk, actions, _WHATEVER, sk)
 
 
 def _leased(entity: str, until: datetime, condition: Condition) -> MirrorWork | None:

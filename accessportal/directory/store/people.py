@@ -13,7 +13,7 @@ from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import ROOT, Membership, Person, State
 from accessportal.directory.store.conversion import claims_value, iso, role_value
-from accessportal.directory.store.mirror import work_step
+from accessportal.directory.store.mirror import deletion_step, work_step
 from accessportal.store.transactions import Change, Guard, Insert, Remove, Step, transact
 
 MOST_ADMINS = 200
@@ -58,6 +58,12 @@ class PersonChange:
         assert one is not None
         return one.key
 
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether it is one of several that delete the person."""
+        one = self.after or self.before
+        return one is not None and one.is_deleting
+
 
 @dataclass(slots=True)
 class _Touch:
@@ -75,8 +81,11 @@ def write_person(
     :raises ConditionFailed: when a guard does not hold, or the directory is not as the caller read it.
     """
     steps: list[Step] = [*guards, *person_steps(change, by=by, at=at), *_group_steps(change), *events]
-    if is_mirrored:
-        steps += work_step(item_pk=models.person_pk(change.key), now=at, forgets=change.after is None)
+    item_pk, is_gone = models.person_pk(change.key), change.after is None
+    if change.is_in_parts:
+        steps += deletion_step(item_pk=item_pk, now=at, is_over=is_gone)
+    elif is_mirrored:
+        steps += work_step(item_pk=item_pk, now=at, forgets=is_gone)
     transact(steps)
 
 
