@@ -151,6 +151,19 @@ def test_whoever_has_the_address_next_does_not_get_what_was_approved(story: Stor
     assert story.now_of(waiting).status is Status.REVOKED
 
 
+def test_what_was_approved_for_a_group_is_not_given_in_the_next_one_of_its_path(story: Story) -> None:
+    approved = story.approve(story.ask_to_join(PLATFORM, "contributor"), actor=story.gina)
+    directory.delete_group(group_id=PLATFORM, actor=SETUP, now=story.clock.now())
+    story.clock.advance(1)
+    directory.create_group(group_id=PLATFORM, name="Payroll", description="", actor=SETUP, now=story.clock.now())
+
+    waiting = story.carry_out(approved)
+
+    assert (waiting.is_granted, waiting.work) == (False, Work.GRANT)
+    assert "made anew after this was asked for" in waiting.work_error
+    assert PLATFORM not in groups_of(story)
+
+
 @pytest.mark.parametrize(("held", "asked"), [("contributor", "contributor"), ("contributor", "reader"), ("admin", "reader")])
 def test_what_is_held_for_good_is_not_asked_for(story: Story, held: str, asked: str) -> None:
     directory.grant_membership(email=ALICE, group_id=PLATFORM, role=GroupRole(held), actor=SETUP, now=story.clock.now())

@@ -73,6 +73,11 @@ class GroupMembership:
             # What somebody was granted who was deleted since is not for whoever has the address now.
             text = f"{person.email} was deleted and made anew after this was asked for. End it; they can ask themselves."
             return Waiting("person_made_anew", text, clock.now() + _LATER, is_error=True)
+        group = directory.find_group(group_id=request.target["group_id"])
+        if group is not None and group.created_at is not None and to_epoch(group.created_at) > to_epoch(request.requested_at):
+            # Another group took its path: nobody approved that one.
+            text = f"{group.group_id} was deleted and made anew after this was asked for. End it, and ask again."
+            return Waiting("group_made_anew", text, clock.now() + _LATER, is_error=True)
         return directory_operations.hold_membership(
             email=request.subject_id,
             group_id=request.target["group_id"],
