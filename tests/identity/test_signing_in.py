@@ -19,6 +19,7 @@ from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import State
 from accessportal.identity.queries import actor_named
 from accessportal.kernel.actors import Role, system
+from accessportal.kernel.errors import Conflict
 from tests.fixtures_story import Story
 from tests.identity.conftest import Traveller
 from tests.oidc.local_issuer import CLIENT_ID, LocalIssuer
@@ -151,6 +152,23 @@ def test_a_name_that_the_directory_can_not_keep_is_a_refusal(traveller: Travelle
 
     assert answer.status_code == 403
     assert directory_queries.find_person(email="nina@example.com") is None
+
+
+def test_an_address_that_can_not_be_made_is_not_taken_for_one_that_is_there(
+    traveller: Traveller, issuer: LocalIssuer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OIDC_CREATE_PEOPLE = True
+    issuer.know("nina@example.com", "Nina Roth")
+
+    def left_behind(**_: object) -> None:
+        raise Conflict("nina@example.com was deleted by another program.", code="memberships_left_behind")
+
+    monkeypatch.setattr(directory, "create_person", left_behind)
+
+    answer = traveller.sign_in("nina@example.com")
+
+    assert answer.status_code == 409
+    assert "was deleted by another program" in text_of(answer)
 
 
 def test_a_disabled_person_is_refused_and_somebody_disabled_later_is_signed_out(traveller: Traveller, story: Story) -> None:
