@@ -14,12 +14,13 @@ from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.sandboxes import ledger, queries
 from accessportal.sandboxes.states import Sandbox, Status
-from tests.access_requests.test_crashes import Killed, Process, living
+from tests.crashing import Killed, Process, living
 from tests.fixtures_provider import TwinAdapter
 from tests.fixtures_twin import REGION
 from tests.sandboxes.conftest import Upstream
 
 T = TypeVar("T")
+_READS = frozenset({"GetItem", "Query", "BatchGetItem", "TransactGetItems", "DescribeTable"})
 _SHARES = 4
 
 
@@ -71,13 +72,13 @@ def test_a_crash_at_any_step_is_healed(upstream: Upstream, monkeypatch: pytest.M
         for letter in "ab":
             upstream.twin.create(f"ext-{letter}", name=f"lab-{letter}")
         process = Process(fatal=fatal, after=after)
-        with living(process, monkeypatch), monkeypatch.context() as patch:
+        with living(process, monkeypatch, reads=_READS), monkeypatch.context() as patch:
             patch.setattr(upstream.adapter, "send", _mortal(process, upstream.adapter))
             live_through(upstream, process)
         where = f"killed {'after' if after else 'before'} step {fatal}: {[*process.names, '-'][min(fatal, len(process.names))]}"
         check_end(upstream, where)
         if not process.died:
-            assert fatal >= process.steps > 12
+            assert fatal >= len(process.names) > 12
             return
         fatal += _SHARES
 
@@ -86,8 +87,9 @@ def _mortal(process: Process, adapter: TwinAdapter) -> Callable[..., requests.Re
     send = adapter.send
 
     def mortal(request: requests.PreparedRequest, *arguments: Any, **more: Any) -> requests.Response:
-        name = "provider.delete" if request.method == "DELETE" else "provider.GetItem"
-        return process.call(name, lambda: send(request, *arguments, **more))  # type: ignore[no-any-return]
+        answer = process.call(f"provider.{request.method}", lambda: send(request, *arguments, **more), is_read=request.method == "GET")
+        assert isinstance(answer, requests.Response)
+        return answer
 
     return mortal
 
