@@ -80,7 +80,7 @@ def problems_of_events(events: Sequence[AuditEvent], row: Sandbox | None) -> Ite
     sandbox_id = events[0].entity.partition("#")[2] if events else row.sandbox_id if row else ""
     for event in events:
         told = int(event.data.get("fence", 0))
-        is_new = event.action == "sandbox.taken" or (event.action != "sandbox.taken" and told == fence + 1 and _is_outside(event))
+        is_new = event.action == "sandbox.taken" or (told == fence + 1 and _is_outside(event))
         if told != fence + (1 if is_new else 0):
             yield Problem("gap", sandbox_id, f"event {event.sequence} ({event.action}) has fence {told} after {fence}")
         if event.action == "sandbox.taken" and holder:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import ledger, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.ledger import Problem, Receipt
-from accessportal.sandboxes.states import POOL_ENTITY, Due, LastSync, Sandbox, Stats, Status, Unreadable, entity_of
+from accessportal.sandboxes.states import POOL_ENTITY, Due, LastSync, NoSuchSandbox, Sandbox, Stats, Status, Unreadable, entity_of
 
 # From the moment at which something is due to the end of the job that does it: jobs run every minute.
 _RUN_SECONDS = 60
@@ -31,7 +29,7 @@ def get(*, sandbox_id: str) -> Sandbox:
     """
     sandbox = store.get(sandbox_id)
     if sandbox is None:
-        raise NotFound("There is no such sandbox in the pool.", code="sandbox_not_found")
+        raise NoSuchSandbox
     return policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
 
 
@@ -43,11 +41,6 @@ def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50
 def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> Page[Sandbox]:
     """What a track holds, and what it held last and is not cleaned yet, newest first (the seed's TrackIndex)."""
     return store.page_of_track(track, cursor=cursor, limit=limit)
-
-
-def list_due(*, due: Due, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
-    """What the jobs will do, earliest first."""
-    return store.page_due(due, until=None, cursor=cursor, limit=limit)
 
 
 def next_return_at(*, now: datetime) -> datetime | None:
@@ -115,13 +108,8 @@ def verify(*, receipts: Sequence[Receipt], slack_seconds: float, progress: Calla
 
 def _every_id() -> Iterator[str]:
     prefix = entity_of("")
-    for status in Status:
-        yield from (one.sandbox_id for one in every(partial(_by_status, status)))
+    yield from (one.sandbox_id for one in store.every_row())
     yield from (entity.removeprefix(prefix) for entity in audit.every_entity() if entity.startswith(prefix))
-
-
-def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
-    return store.page_by_status(status, cursor=cursor, limit=200)
 
 
 def _checked(sandbox_id: str) -> tuple[tuple[AuditEvent, ...], list[Problem]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, NotFound
 
 
 class Status(enum.StrEnum):
@@ -103,6 +103,7 @@ class Unreadable:
     """Stands for a row that is no sandbox as this code knows them: somebody else wrote it."""
 
     sandbox_id: str
+    external_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,13 @@ class SyncPlan:
     to_mend: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     is_applied: bool = False
+
+
+class NoSuchSandbox(NotFound):
+    """The pool has none with this id."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such sandbox in the pool.", code="sandbox_not_found")
 
 
 class SyncStopped(Conflict):

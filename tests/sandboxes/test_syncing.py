@@ -186,6 +186,44 @@ def test_what_other_programs_wrote_is_caught_up_with(upstream: Upstream) -> None
     upstream.pool.check_whole()
 
 
+def test_a_row_that_cant_be_read_keeps_its_sandbox_from_coming_in_a_second_time(upstream: Upstream) -> None:
+    rows = seed.table_named("SandboxPool")
+    seed.insert_available(rows, "abc123", now=int(upstream.pool.clock.now().timestamp()))
+    rows.update_item(
+        Key={"PK": "SBX#abc123", "SK": "META"}, UpdateExpression="SET lab_duration_hours = :h", ExpressionAttributeValues={":h": "four"}
+    )
+    external_id = seed.get(rows, "abc123")["external_id"]
+    upstream.twin.create(external_id, name="outside")
+    upstream.twin.create("ext-new", name="lab-new")
+
+    plan = upstream.sync()
+
+    assert plan.new == ("ext-new",)
+    assert [failure.sandbox_id for failure in plan.failures] == ["abc123"]
+
+
+def test_two_allocations_for_one_key_do_not_stop_the_next_one(upstream: Upstream) -> None:
+    """Another program used a key that stood for a sandbox of ours; ours is given back first."""
+    upstream.fill(3)
+    ours = upstream.pool.take("track-1").sandbox
+    other = next(row for row in upstream.pool.everything() if row.status is Status.AVAILABLE)
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{other.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":a": "allocated", ":t": "track-1", ":n": int(upstream.pool.clock.now().timestamp())},
+    )
+    assert upstream.sync().to_mend == (other.sandbox_id,)
+    upstream.pool.release(ours)
+
+    newer = upstream.pool.take("track-1")
+
+    assert not newer.is_repeat
+    assert newer.sandbox.sandbox_id not in {ours.sandbox_id, other.sandbox_id}
+    assert upstream.pool.take("track-1").sandbox == newer.sandbox
+    upstream.pool.check_whole()
+
+
 def test_foreign_allocations_expire_without_any_sync(upstream: Upstream) -> None:
     (lent,) = upstream.fill(1)
     rows = seed.table_named("SandboxPool")

@@ -18,7 +18,7 @@ from accessportal.kernel.pages import every
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.effects import Fate
-from accessportal.sandboxes.operations.shared import told, unheld
+from accessportal.sandboxes.operations.shared import told, unheld, unreadable_failure
 from accessportal.sandboxes.operations.tending import quarantine_loaded
 from accessportal.sandboxes.states import CleanReport, Due, Failure, Sandbox, Status, Unreadable
 from accessportal.upstream.errors import BreakerOpen, UpstreamError
@@ -92,7 +92,7 @@ class _Run:
 
     def unit(self, seen: Sandbox | Unreadable) -> None:
         if isinstance(seen, Unreadable):
-            self.failures.append(Failure(seen.sandbox_id, "the row can't be read: another program has changed it"))
+            self.failures.append(unreadable_failure(seen))
             return
         if self.stopped or time.monotonic() - self._began > _LAST_STARTS_SECONDS:
             return

@@ -7,12 +7,13 @@ from functools import partial
 
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, to_epoch
-from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.operations.shared import closing_key, ended, load, mended, released_by, told, until_written
-from accessportal.sandboxes.states import Due, ExpireReport, Failure, Released, Sandbox, Status, Unreadable
+from accessportal.sandboxes.operations.shared import closing_key, ended, load, mended, released_by, told, unreadable_failure, until_written
+from accessportal.sandboxes.policy import Mending
+from accessportal.sandboxes.states import Due, ExpireReport, Failure, NoSuchSandbox, Released, Sandbox, Status, Unreadable
 
 EXPIRE = system("expire_sandboxes")
 _PAGE = 100
@@ -61,7 +62,7 @@ def _released_before_removal(sandbox_id: str, track: str, fence: int | None) -> 
     for event in queries.recent_history(sandbox_id=sandbox_id):
         if event.action == "sandbox.released" and event.data["track"] == track and fence in {None, event.data["fence"]}:
             return Released(sandbox_id, track, event.data["fence"], event.at.replace(microsecond=0))
-    raise NotFound("There is no such sandbox in the pool.", code="sandbox_not_found")
+    raise NoSuchSandbox
 
 
 def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> Released:
@@ -107,10 +108,11 @@ def expire(*, clock: Clock, actor: Actor = EXPIRE) -> ExpireReport:
     now = clock.now()
     for one in every(lambda cursor: store.page_due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)):
         run.unit(one)
-    # Allocated by other programs and never met since: they have no due time, but they have an age.
+    # Allocated by other programs and never met since: they have no due time, but they have an age. Ours were met above.
     longest = timedelta(hours=current().longest_hours, seconds=current().grace_seconds)
     for one in every(lambda cursor: store.page_by_status(Status.ALLOCATED, allocated_until=now - longest, cursor=cursor, limit=_PAGE)):
-        run.unit(one)
+        if isinstance(one, Unreadable) or policy.mending_of(one) is not Mending.NOTHING:
+            run.unit(one)
     return ExpireReport(tuple(run.expired), tuple(run.mended), tuple(run.failures))
 
 
@@ -126,7 +128,7 @@ class _ExpireRun:
 
     def unit(self, seen: Sandbox | Unreadable) -> None:
         if isinstance(seen, Unreadable):
-            self.failures.append(Failure(seen.sandbox_id, "the row can't be read: another program has changed it"))
+            self.failures.append(unreadable_failure(seen))
             return
         try:
             until_written(partial(self._one, seen.sandbox_id))

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.errors import NotFound, Unavailable
+from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.policy import Mending
-from accessportal.sandboxes.states import Due, Sandbox, Status
+from accessportal.sandboxes.states import Due, Failure, NoSuchSandbox, Sandbox, Status, Unreadable
 from accessportal.store.transactions import Step
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ def load(sandbox_id: str) -> Sandbox:
     """:raises NotFound: when there is no such sandbox in the pool."""
     sandbox = store.get(sandbox_id)
     if sandbox is None:
-        raise NotFound("There is no such sandbox in the pool.", code="sandbox_not_found")
+        raise NoSuchSandbox
     return sandbox
 
 
@@ -116,6 +116,11 @@ def closing_key(sandbox: Sandbox) -> Step | None:
 def leaving_free_list(sandbox: Sandbox) -> Step | None:
     """The step that takes it off the free list; ``None`` when it is not there."""
     return store.take_free(sandbox.sandbox_id) if store.free_entry(sandbox.sandbox_id) else None
+
+
+def unreadable_failure(seen: Unreadable) -> Failure:
+    """How a run reports a row that it had to pass over."""
+    return Failure(seen.sandbox_id, "the row can't be read: another program has changed it")
 
 
 def whole(moment: datetime) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,10 +13,9 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import Conflict, PortalError
-from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, whole
+from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, unreadable_failure, whole
 from accessportal.sandboxes.operations.tending import add
 from accessportal.sandboxes.states import (
     POOL_ENTITY,
@@ -32,7 +32,6 @@ from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 SYNC = system("sync_sandboxes")
 MOST_SHARE = 0.2
-_PAGE = 200
 # ``last_synced`` of a sandbox that was seen is written anew only this often: a write for each row at each look would cost more
 # than all lending together.
 _SEEN_EVERY = timedelta(hours=1)
@@ -52,29 +51,37 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     began = clock.now()
     listed = effects.read_list(provider)
     rows, broken = _every_row()
-    known = {row.external_id for row in rows}
+    # A row that can't be read stands for its sandbox all the same: a second row for it would have it lent twice.
+    known = {row.external_id for row in rows} | {row.external_id for row in broken}
     if listed.keys() - known:
         # A row that changed its status while the lists were read may have been in neither: only what two looks lack is new.
-        known |= {row.external_id for row in _every_row()[0]}
+        known |= {row.external_id for row in store.every_row()}
     sorted_rows = _Sorted(rows, listed, began)
-    plan = sorted_rows.plan(new=sorted(listed.keys() - known), failures=broken)
+    failures = [unreadable_failure(one) for one in broken]
+    plan = sorted_rows.plan(new=sorted(listed.keys() - known), failures=failures)
     reason = policy.brake(plan, most_share)
     if reason:
         if apply:
             _keep(LastSync(began, plan.listed, reason), plan, actor=actor, now=clock.now())
+            _keep_counts(rows, now=clock.now())
         raise SyncStopped(f"{reason} Nothing was changed. If that is right: sync_sandboxes --most-share 1", plan=plan)
     if not apply:
         return plan
-    failures = [*broken, *_carry_out(sorted_rows, plan, listed, actor, clock)]
+    failures += _carry_out(sorted_rows, plan, listed, actor, clock)
     _keep(LastSync(began, plan.listed, ""), plan, actor=actor, now=clock.now())
-    count(clock=clock)
+    changes_statuses = plan.new or plan.seen_again or plan.going_stale or plan.to_mend
+    _keep_counts(_every_row()[0] if changes_statuses else rows, now=clock.now())
     return dataclasses.replace(plan, failures=tuple(failures), is_applied=True)
 
 
 def count(*, clock: Clock) -> Stats:
     """How many sandboxes are in each status, read from the index page by page and kept for the pages to show."""
-    rows, _ = _every_row()
-    stats = Stats(clock.now(), {status: sum(row.status is status for row in rows) for status in Status})
+    return _keep_counts(_every_row()[0], now=clock.now())
+
+
+def _keep_counts(rows: Collection[Sandbox], *, now: datetime) -> Stats:
+    counted = Counter(row.status for row in rows)
+    stats = Stats(now, {status: counted[status] for status in Status})
     store.keep_counts(stats)
     return stats
 
@@ -176,12 +183,12 @@ def _mend(row: Sandbox, actor: Actor, clock: Clock) -> None:
 
 
 def _note_seen(row: Sandbox, clock: Clock) -> None:
-    store.mark_seen(row, now=clock.now())
+    store.note(row, dataclasses.replace(row, last_synced=clock.now(), missing_since=None))
 
 
 def _note_missing(row: Sandbox, clock: Clock) -> None:
     if row.missing_since is None:
-        store.mark_missing(row, now=clock.now())
+        store.note(row, dataclasses.replace(row, missing_since=clock.now()))
 
 
 def _go_stale(row: Sandbox, actor: Actor, clock: Clock) -> None:
@@ -210,21 +217,16 @@ def _keep(sync: LastSync, plan: SyncPlan, *, actor: Actor, now: datetime) -> Non
         return
 
 
-def _every_row() -> tuple[list[Sandbox], list[Failure]]:
+def _every_row() -> tuple[list[Sandbox], list[Unreadable]]:
     """Every sandbox of the pool by the index, each once, and those that can't be read."""
     found: dict[str, Sandbox] = {}
     broken = []
-    for status in Status:
-        for one in every(partial(_by_status, status)):
-            if isinstance(one, Sandbox):
-                found[one.sandbox_id] = one
-            else:
-                broken.append(Failure(one.sandbox_id, "the row can't be read: another program has changed it"))
+    for one in store.every_row():
+        if isinstance(one, Sandbox):
+            found[one.sandbox_id] = one
+        else:
+            broken.append(one)
     return list(found.values()), broken
-
-
-def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
-    return store.page_by_status(status, cursor=cursor, limit=_PAGE)
 
 
 def _ids(rows: Iterable[Sandbox]) -> tuple[str, ...]:

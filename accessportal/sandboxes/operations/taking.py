@@ -18,6 +18,7 @@ from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import expire_loaded
 from accessportal.sandboxes.operations.shared import mended, told, until_written, whole
+from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Due, KeyRecord, NoneFree, Sandbox, Status, Taken
 
 # Candidates of the quick look, before the whole free list is gone through.
@@ -76,9 +77,7 @@ def _attempt(asked: _Asked) -> Taken:
             return _repeat(record, standing, asked)
         record = store.get_key(asked.key)
     if record is None or not record.is_open:
-        foreign = _foreign_allocation(asked)
-        if foreign is not None:
-            return foreign
+        _adopt_for_key(asked)
     sandbox = _quick(asked, record) or _thorough(asked, record)
     return Taken(sandbox, is_repeat=False)
 
@@ -106,18 +105,16 @@ def _repeat(record: KeyRecord, sandbox: Sandbox, asked: _Asked) -> Taken:
     return Taken(sandbox, is_repeat=True)
 
 
-def _foreign_allocation(asked: _Asked) -> Taken | None:
-    """What another program has allocated for this key: adopted, and the answer."""
+def _adopt_for_key(asked: _Asked) -> None:
+    """:raises KeyOvertaken: when another program has allocated a sandbox for this key: adopted now, the key's own item tells."""
     for seen in store.page_of_key(asked.key, cursor=None, limit=_KEY_ROWS).items:
         if seen.status is not Status.ALLOCATED:
             continue
         sandbox = store.get(seen.sandbox_id)
-        if sandbox is None or sandbox.status is not Status.ALLOCATED or sandbox.key != asked.key:
-            continue
-        mended(sandbox, actor=asked.actor, now=asked.now)
-        # The key's own item says now what it stands for.
-        raise store.KeyOvertaken
-    return None
+        # Adopted before, while the key stood for another sandbox, it is none of this key's business any more.
+        if sandbox is not None and sandbox.key == asked.key and policy.mending_of(sandbox) is Mending.ADOPT:
+            mended(sandbox, actor=asked.actor, now=asked.now)
+            raise store.KeyOvertaken
 
 
 def _quick(asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
@@ -156,8 +153,10 @@ def _last_chance(asked: _Asked, record: KeyRecord | None) -> Sandbox:
     :raises NoneFree: when there is nothing of that sort either.
     """
     for seen in every(lambda cursor: store.page_by_status(Status.AVAILABLE, cursor=cursor, limit=_PAGE)):
+        if not isinstance(seen, Sandbox) or not seen.name.startswith(asked.name_prefix):
+            continue
         # The index lags: a row of ours that was just taken still shows, and would be read for nothing.
-        if isinstance(seen, Sandbox) and (policy.is_unlisted(seen) or asked.now - seen.updated_at > _INDEX_LAG):
+        if policy.is_unlisted(seen) or asked.now - seen.updated_at > _INDEX_LAG:
             sandbox = _try_row(seen.sandbox_id, asked, record)
             if sandbox is not None:
                 return sandbox
@@ -187,7 +186,7 @@ def _try_entry(entry: store.FreeEntry, asked: _Asked, record: KeyRecord | None) 
 
 def _try_row(sandbox_id: str, asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
     found = store.get(sandbox_id)
-    if found is None or found.status is not Status.AVAILABLE or not found.name.startswith(asked.name_prefix):
+    if found is None or found.status is not Status.AVAILABLE:
         return None
     try:
         sandbox = mended(found, actor=asked.actor, now=asked.now)

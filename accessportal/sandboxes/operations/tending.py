@@ -33,7 +33,7 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, is_ready: boo
     if lab_duration_hours <= 0:
         raise InvalidRequest("The lab's duration must be above zero hours.", code="duration_not_positive", field="lab_duration_hours")
     sandbox_id = sandbox_id_for(external_id)
-    sequence, head = store.chain_end(sandbox_id)
+    last = store.last_event(sandbox_id)
     at = whole(now)
     fresh = Sandbox(
         sandbox_id=sandbox_id,
@@ -44,12 +44,11 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, is_ready: boo
         created_at=at,
         updated_at=at,
         last_synced=at,
-        version=sequence,
-        audit_head=head,
     )
-    if sequence or not is_ready:
-        fence = store.last_fence(sandbox_id)
-        fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now, fence=fence)
+    if last is not None:
+        fresh = dataclasses.replace(fresh, version=last.sequence, audit_head=last.hash, fence=int(last.data["fence"]))
+    if last is not None or not is_ready:
+        fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now)
     draft = told("sandbox.added", fresh, name=name, external_id=external_id, status=fresh.status.value)
     try:
         return store.insert(fresh, draft=draft, actor=actor, now=now)

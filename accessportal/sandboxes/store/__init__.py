@@ -9,7 +9,7 @@ from pynamodb.expressions.condition import Condition
 
 from accessportal.audit import queries as audit
 from accessportal.audit.operations import prepare_event
-from accessportal.audit.states import Draft
+from accessportal.audit.states import AuditEvent, Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import models, policy
@@ -22,7 +22,6 @@ from accessportal.sandboxes.store.converting import (
     as_read,
     differences,
     free_entry_of,
-    held_as_read,
     precise,
     record_of,
     row_change,
@@ -30,7 +29,7 @@ from accessportal.sandboxes.store.converting import (
     stored,
 )
 from accessportal.sandboxes.store.errors import Exists, KeyOvertaken, Overtaken
-from accessportal.sandboxes.store.pages import free_shards, page_by_status, page_due, page_free, page_of_key, page_of_track
+from accessportal.sandboxes.store.pages import every_row, free_shards, page_by_status, page_due, page_free, page_of_key, page_of_track
 from accessportal.sandboxes.store.pool import keep_counts, keep_sync, last_counts, last_sync, pool_head, returns
 from accessportal.sandboxes.store.steps import becoming_free, close_key, open_key, take_free
 from accessportal.store.reading import get_item
@@ -41,10 +40,10 @@ __all__ = [
     "FreeEntry",
     "KeyOvertaken",
     "Overtaken",
-    "chain_end",
     "change",
     "close_key",
     "drop_free",
+    "every_row",
     "free_entry",
     "free_shards",
     "get",
@@ -53,11 +52,9 @@ __all__ = [
     "keep_counts",
     "keep_sync",
     "last_counts",
-    "last_fence",
+    "last_event",
     "last_sync",
     "lease",
-    "mark_missing",
-    "mark_seen",
     "note",
     "open_key",
     "page_by_status",
@@ -110,16 +107,9 @@ def free_entry(sandbox_id: str) -> FreeEntry | None:
     return None if item is None else free_entry_of(item)
 
 
-def chain_end(sandbox_id: str) -> tuple[int, str]:
-    """Sequence and hash of the last event about a sandbox, whether or not its row exists; 0 for none."""
-    last = audit.history(entity_of(sandbox_id), limit=1).items
-    return (last[0].sequence, last[0].hash) if last else (0, "")
-
-
-def last_fence(sandbox_id: str) -> int:
-    """The fence in the last event about a sandbox."""
-    last = audit.history(entity_of(sandbox_id), limit=1).items
-    return int(last[0].data.get("fence", 0)) if last else 0
+def last_event(sandbox_id: str) -> AuditEvent | None:
+    """The end of a sandbox's chain, whether or not its row exists; it has the fence, as every event does."""
+    return next(iter(audit.history(entity_of(sandbox_id), limit=1).items), None)
 
 
 def insert(sandbox: Sandbox, *, draft: Draft, actor: Actor, now: datetime) -> Sandbox:
@@ -158,7 +148,10 @@ def change(
     """
     if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
         raise ValueError(f"a sandbox does not go from {before.status} to {after.status}")
-    sequence, prev_hash = (before.version, before.audit_head) if before.version else chain_end(before.sandbox_id)
+    sequence, prev_hash = before.version, before.audit_head
+    if not before.version and (last := last_event(before.sandbox_id)) is not None:
+        # Another program made the row anew of one that had left the pool.
+        sequence, prev_hash = last.sequence, last.hash
     event = prepare_event(draft, entity=before.entity, sequence=sequence + 1, prev_hash=prev_hash, actor=actor, now=now)
     after = dataclasses.replace(after, updated_at=now, version=sequence + 1, audit_head=event.head)
     becomes_free = after.status is Status.AVAILABLE and (before.status is not Status.AVAILABLE or policy.is_unlisted(before))
@@ -210,18 +203,8 @@ def note(before: Sandbox, after: Sandbox) -> None:
 
     :raises Overtaken: when it is not.
     """
-    if not _note(before, after, held_as_read(before)):
+    if not _note(before, after):
         raise Overtaken
-
-
-def mark_seen(sandbox: Sandbox, *, now: datetime) -> bool:
-    """The provider lists it; whether it was noted (not when the row has changed)."""
-    return _note(sandbox, dataclasses.replace(sandbox, last_synced=now, missing_since=None))
-
-
-def mark_missing(sandbox: Sandbox, *, now: datetime) -> bool:
-    """The provider does not list it, seen for the first time; whether it was noted."""
-    return _note(sandbox, dataclasses.replace(sandbox, missing_since=now))
 
 
 def _note(before: Sandbox, after: Sandbox, further: Condition | None = None) -> bool:

@@ -34,7 +34,7 @@ def free_entry_of(item: SandboxItem) -> FreeEntry:
 
 
 def unreadable(raw: RawItem) -> Unreadable:
-    return Unreadable(str(raw["PK"]["S"]).partition("#")[2])
+    return Unreadable(sandbox_id=str(raw["PK"]["S"]).partition("#")[2], external_id=str(raw.get("external_id", {}).get("S", "")))
 
 
 def record_of(item: SandboxItem) -> Sandbox:
@@ -148,14 +148,10 @@ def row_change(sandbox: Sandbox, actions: Sequence[Action], condition: Condition
 
 def as_read(sandbox: Sandbox) -> Condition:
     """Ours by the version; the rest is for programs that know no version."""
-    condition = held_as_read(sandbox)
+    condition = _equals("held_by", sandbox)
     for name in ("version", "status", "allocated_at", "track", "fence"):
         condition &= _equals(name, sandbox)
     return condition
-
-
-def held_as_read(sandbox: Sandbox) -> Condition:
-    return _equals("held_by", sandbox)
 
 
 def _equals(name: str, sandbox: Sandbox) -> Condition:

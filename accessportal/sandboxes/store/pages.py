@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Due, Sandbox, Status, Unreadable
 from accessportal.sandboxes.store.converting import FreeEntry, free_entry_of, precise, record_of, unreadable
 from accessportal.store.reading import query_page
 
+_BIG_PAGE = 200
+
 
 def page_by_status(
-    status: Status, *, cursor: str | None, limit: int, allocated_until: datetime | None = None, newest_first: bool = False
+    status: Status, *, cursor: str | None, limit: int, allocated_until: datetime | None = None
 ) -> Page[Sandbox | Unreadable]:
     """The seed's StatusIndex; ``allocated_until`` keeps to those allocated not later."""
     condition = None if allocated_until is None else SandboxItem.allocated_at <= to_epoch(allocated_until)
@@ -22,14 +26,23 @@ def page_by_status(
         SandboxItem,
         status.value,
         index=SandboxItem.status_index,
-        pattern=f"sandboxes.by_status:{status}:{newest_first}:{allocated_until}",
+        pattern=f"sandboxes.by_status:{status}:{allocated_until}",
         convert=record_of,
         unreadable=unreadable,
         cursor=cursor,
         limit=limit,
         range_condition=condition,
-        newest_first=newest_first,
     )
+
+
+def every_row() -> Iterator[Sandbox | Unreadable]:
+    """The whole pool by its statuses. One that changes its status meanwhile may come twice, or not at all."""
+    for status in Status:
+        yield from every(partial(_big_page, status))
+
+
+def _big_page(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
+    return page_by_status(status, cursor=cursor, limit=_BIG_PAGE)
 
 
 def page_of_track(track: str, *, cursor: str | None, limit: int) -> Page[Sandbox]:
