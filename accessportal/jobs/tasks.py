@@ -29,6 +29,7 @@ from accessportal.upstream import client as upstream
 
 log = structlog.get_logger(__name__)
 _CLOCK = SystemClock()
+_NO_PROVIDER = "no provider is set"
 # Before a tick is sure to look again.
 _SOON = timedelta(seconds=100)
 
@@ -143,10 +144,12 @@ def sync_catalog() -> str:
 
 
 def expire_sandboxes() -> str:
-    """Every sandbox past its deadline and grace is taken back.
+    """Every sandbox past its deadline and grace is taken back. Without a provider it could not be cleaned and lent again.
 
     :raises ItemsFailed: at its end, when some failed.
     """
+    if not upstream.is_set():
+        return _NO_PROVIDER
     report = sandboxes.expire(clock=_CLOCK)
     return _told_of_sandboxes("expire_sandboxes", {"expired": len(report.expired), "mended": len(report.mended)}, report.failures)
 
@@ -157,7 +160,7 @@ def clean_sandboxes() -> str:
     :raises ItemsFailed: at its end, when some failed, or the provider does not answer.
     """
     if not upstream.is_set():
-        return "no provider is set"
+        return _NO_PROVIDER
     report = sandboxes.clean(provider=upstream.provider(), clock=_CLOCK)
     stopped = [SandboxFailure("provider", report.stopped)] if report.stopped else []
     counts = {
@@ -170,13 +173,13 @@ def clean_sandboxes() -> str:
 
 
 def sync_sandboxes() -> str:
-    """The pool is as the provider's list says, unless the brake stopped it; sandboxes are counted for the pages in any case.
+    """The pool is as the provider's list says, unless the brake stopped it; then and without a provider sandboxes are counted all the same.
 
     :raises ItemsFailed: at its end, when some failed.
     :raises SyncStopped: when the list would take too much away: an operator decides.
     """
     if not upstream.is_set():
-        return f"no provider is set; {sandboxes.count(clock=_CLOCK).total} sandboxes counted"
+        return f"{_NO_PROVIDER}; {sandboxes.count(clock=_CLOCK).total} sandboxes counted"
     try:
         plan = sandboxes.sync(provider=upstream.provider(), apply=True, clock=_CLOCK)
     except (SyncStopped, Unavailable) as error:

@@ -98,6 +98,7 @@ def test_without_a_provider_nothing_is_called(story: Story, monkeypatch: pytest.
 
     assert run("sync_sandboxes", "--json").json["error"]["code"] == "provider_unset"
     assert run("clean_sandboxes").code == 1
+    assert tasks.expire_sandboxes() == "no provider is set"
     assert tasks.clean_sandboxes() == "no provider is set"
     assert tasks.sync_sandboxes() == "no provider is set; 0 sandboxes counted"
 
