@@ -89,6 +89,11 @@ class SandboxProviderTwin:
             else:
                 self._sandboxes[external_id] = sandbox
 
+    def reseed(self) -> None:
+        """Start the random source anew from ``settings.seed``."""
+        with self._lock:
+            self._random.seed(self.settings.seed)
+
     def _list(self, query: Mapping[str, list[str]]) -> Answer:
         if self._happens(self.settings.sandbox_fail_list):
             return _json({"error": "internal error"}, status=500)

@@ -128,6 +128,7 @@ class TwinApplication:
                 return json_answer({"error": str(error)}, status=400)
             if "seed" in values:
                 self.front.reseed()
+                self.provider.reseed()
         return json_answer(self.front.settings.as_dict())
 
     # The journal
