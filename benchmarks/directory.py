@@ -201,20 +201,10 @@ def _writes() -> Iterator[tuple[str, Measured]]:
 
 def _told(before: dict[str, Measured], after: dict[str, Measured]) -> list[str]:
     print("\nDynamoDB with the small and the large directory: round trips, read units, write units, milliseconds (medians)\n")
-    print(f"| {'action':<31} | {'round trips':>11} | {'read units':>13} | {'write units':>13} | {'growth':>6} | {'ms':>10} |")
-    print(f"| {'-' * 31} | {'-' * 10}: | {'-' * 12}: | {'-' * 12}: | {'-' * 5}: | {'-' * 9}: |")
-    problems = []
-    for name, one in before.items():
-        other = after[name]
-        pairs = [(one.round_trips, other.round_trips), (one.read_units, other.read_units), (one.write_units, other.write_units)]
-        growth = max(big / little for little, big in pairs if little)
-        cells = [f"{little:g} → {big:g}" for little, big in pairs]
-        spans = f"{one.milliseconds:.0f} → {other.milliseconds:.0f}"
-        print(f"| {name:<31} | {cells[0]:>11} | {cells[1]:>13} | {cells[2]:>13} | {growth:>6.2f} | {spans:>10} |")
-        if growth > _ALLOWED_GROWTH and name not in _SHOW_ALL_GROUPS:
-            problems.append(f"{name} costs {growth:.2f} times as much with the large directory")
-        if name in _AT_MOST_TWO and other.round_trips > _MOST_REQUESTS:
-            problems.append(f"{name} takes {other.round_trips:g} requests; at most {_MOST_REQUESTS} are allowed")
+    problems = meter.show_growth(before, after, most=_ALLOWED_GROWTH, may_grow=_SHOW_ALL_GROUPS)
+    for name in _AT_MOST_TWO:
+        if after[name].round_trips > _MOST_REQUESTS:
+            problems.append(f"{name} takes {after[name].round_trips:g} requests; at most {_MOST_REQUESTS} are allowed")
     return problems
 
 
