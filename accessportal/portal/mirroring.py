@@ -10,7 +10,6 @@ from django.http import HttpRequest
 
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Changed
-from accessportal.kernel.pages import every
 from accessportal.portal.deeds import Told
 
 _KEY = "mirror_waits"
@@ -58,8 +57,3 @@ def waits(request: HttpRequest) -> tuple[Wait, ...]:
     if len(left) < len(told):
         request.session[_KEY] = left
     return tuple(told)
-
-
-def entities_behind() -> frozenset[str]:
-    """The people and groups that Cognito has not followed yet, by their audit names; one look-up in the usual case."""
-    return frozenset(work.entity for work in every(lambda cursor: directory.mirror_pending(cursor=cursor, limit=100)))

@@ -12,7 +12,8 @@ from django.test import Client
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.operations.claims import add_claim
-from accessportal.directory.states import ROOT, Claim, GroupRole, State
+from accessportal.directory.states import ROOT, Claim, GroupRole, State, person_entity
+from accessportal.directory.store import mirror
 from accessportal.kernel.actors import system
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
@@ -377,6 +378,20 @@ def test_members_are_paged_and_a_page_costs_the_same_whatever_the_size(
     assert second.context["next_cursor"] is None
     assert many <= few + 1
     assert many <= 20
+
+
+def test_what_cognito_must_still_follow_elsewhere_costs_a_page_nothing(
+    story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gina = signed_in("gina")
+    alone = _requests_of(gina, monkeypatch)
+    # As after an import: the sweep has not come yet.
+    mirror.ask([person_entity(f"p{number:03}@example.com") for number in range(250)], now=story.clock.now())
+    assert _requests_of(gina, monkeypatch) == alone
+
+    mirror.ask([person_entity("alice@example.com")], now=story.clock.now())
+    assert gina.get(AT).context["behind"] == {person_entity("alice@example.com")}
+    assert _requests_of(gina, monkeypatch) == alone
 
 
 def _requests_of(client: Client, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -16,7 +16,7 @@ from accessportal.directory.queries.lists import (
     role_by_requests,
     tree,
 )
-from accessportal.directory.queries.mirror import is_mirrored, mirror_pending, mirror_state_of
+from accessportal.directory.queries.mirror import is_mirrored, mirror_pending, mirror_state_of, mirror_states_of
 from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
 from accessportal.directory.queries.roles import (
     admins_of,
@@ -49,6 +49,7 @@ __all__ = [
     "may_with_people",
     "mirror_pending",
     "mirror_state_of",
+    "mirror_states_of",
     "people_in",
     "role_by_requests",
     "role_on",

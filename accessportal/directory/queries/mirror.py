@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from accessportal.directory.config import current
 from accessportal.directory.states import MirrorWork
 from accessportal.directory.store import mirror as store
@@ -29,3 +31,11 @@ def mirror_state_of(*, entity: str) -> MirrorWork | None:
     :raises Unavailable: when the store did not answer.
     """
     return store.find(entity)
+
+
+def mirror_states_of(*, entities: Collection[str]) -> dict[str, MirrorWork]:
+    """:func:`mirror_state_of` for a page of people and groups at once: those that Cognito has not followed, by audit name.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return {work.entity: work for work in store.find_among(entities)}

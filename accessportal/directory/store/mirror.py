@@ -19,6 +19,7 @@ from accessportal.directory.config import current
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import MirrorFailure, MirrorWork, group_entity, person_entity
 from accessportal.directory.store.conversion import iso
+from accessportal.directory.store.reading import get_many
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.pages import Page, every
 from accessportal.store.reading import RawItem, get_item, query_page
@@ -62,6 +63,11 @@ def find(entity: str) -> MirrorWork | None:
     """Strongly read; ``None`` when Cognito has followed."""
     item = get_item(DirectoryItem, *models.work_key(item_pk_of(entity)))
     return _work(item) if item else None
+
+
+def find_among(entities: Collection[str]) -> tuple[MirrorWork, ...]:
+    """Those of ``entities`` that Cognito has not followed, strongly read; 100 to a request."""
+    return tuple(_work(item) for item in get_many(models.work_key(item_pk_of(entity)) for entity in entities))
 
 
 def page(*, cursor: str | None, limit: int) -> Page[MirrorWork]:

@@ -62,18 +62,18 @@ def list_branches(group_id: str) -> tuple[str, ...]:
 
 def get_people(keys: Iterable[str]) -> tuple[Person, ...]:
     """Those of ``keys`` that exist, strongly read, in the order of their keys."""
-    return tuple(to_person(item) for item in _get_many(models.person_key(key) for key in keys))
+    return tuple(to_person(item) for item in get_many(models.person_key(key) for key in keys))
 
 
 def get_groups(group_ids: Iterable[str]) -> dict[str, Group]:
     """Those of ``group_ids`` that exist, strongly read, by path."""
-    groups = (to_group(item) for item in _get_many(models.group_key(group_id) for group_id in group_ids))
+    groups = (to_group(item) for item in get_many(models.group_key(group_id) for group_id in group_ids))
     return {group.group_id: group for group in groups}
 
 
 def get_memberships(pairs: Iterable[tuple[str, str]]) -> tuple[Membership, ...]:
     """Those of the memberships (person, group) that exist, strongly read."""
-    return tuple(to_membership(item) for item in _get_many(models.membership_key(person, group_id) for person, group_id in pairs))
+    return tuple(to_membership(item) for item in get_many(models.membership_key(person, group_id) for person, group_id in pairs))
 
 
 def page_of_people(*, prefix: str, cursor: str | None, limit: int) -> Page[Person]:
@@ -179,7 +179,7 @@ def _partition(pk: str, *, name: str) -> Iterable[DirectoryItem]:
     )
 
 
-def _get_many(keys: Iterable[Key]) -> list[DirectoryItem]:
+def get_many(keys: Iterable[Key]) -> list[DirectoryItem]:
     """The items that exist, strongly read, in key order; 100 to a request (a DynamoDB limit)."""
     wanted = set(keys)
     try:

@@ -23,7 +23,7 @@ from accessportal.portal import live as live_part
 from accessportal.portal.forms import MAX_NAME
 from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS
 from accessportal.portal.group_tree import Node, crumbs, role_from, search
-from accessportal.portal.mirroring import entities_behind, waits
+from accessportal.portal.mirroring import waits
 
 _CHOICES = 20
 _FOUND = 50
@@ -111,10 +111,9 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
 
 def _members(request: HttpRequest, group: Group, actor: Actor, rights: Mapping[GroupVerb, Decision], now: datetime) -> dict[str, Any]:
     """One page of members with those of them whom Cognito has not followed yet, or why they are not shown."""
-    behind = entities_behind()
     sees = rights[GroupVerb.SEE_MEMBERS]
     if not sees.allowed:
-        return {"sees_members": False, "why_hidden": sees.reason, "members": (), "behind": behind & {group.entity}}
+        return {"sees_members": False, "why_hidden": sees.reason, "members": (), "behind": _behind(group)}
     cursor = request.GET.get("cursor") or None
     page = directory.list_members(group_id=group.group_id, cursor=cursor, limit=_MEMBERS, actor=actor, now=now)
     people = directory.find_people(emails=[membership.person for membership in page.items])
@@ -125,8 +124,13 @@ def _members(request: HttpRequest, group: Group, actor: Actor, rights: Mapping[G
         "members": rows,
         "next_cursor": page.next_cursor,
         "is_first_page": cursor is None,
-        "behind": behind & {group.entity, *(row.person.entity for row in rows)},
+        "behind": _behind(group, *(row.person for row in rows)),
     }
+
+
+def _behind(*shown: Group | Person) -> frozenset[str]:
+    """Those on the page that Cognito has not followed yet, by their audit names."""
+    return frozenset(directory.mirror_states_of(entities=[one.entity for one in shown]))
 
 
 def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor, now: datetime) -> MemberRow:
