@@ -333,6 +333,16 @@ def test_everybody_may_what_the_table_says_and_no_more(story: Story, who: str) -
     assert wrong == [], json.dumps(wrong, indent=1)
 
 
+@pytest.mark.parametrize("who", ["alice", "olga"])
+def test_every_whole_page_has_one_heading_above_all_others(story: Story, who: str) -> None:
+    client, keys = sign_in(who), prepare(story).keys()
+    answers = {route.path: client.get(route.path.format(**keys)) for routes in ROUTES.values() for route in routes if route.data is None}
+    pages = {path: answer.content.decode() for path, answer in answers.items() if answer.status_code == 200 and not answer.streaming}
+    whole = {path: page.count("<h1") for path, page in pages.items() if page.lstrip().lower().startswith("<!doctype html")}
+    assert any(path.startswith("/requests/new/group/") for path in whole)
+    assert {path: count for path, count in whole.items() if count != 1} == {}
+
+
 GROUP_ADMIN_MAY = [
     (get("/groups/add/at/engineering/payments/"), 200),
     (get("/groups/add/at/security/"), 403),
