@@ -59,6 +59,7 @@ def test_an_admin_makes_a_group_below_theirs(town: FakeClock) -> None:
         "admins": [],
         "standing_admins": [],
         "version": 1,
+        "created_at": "2026-03-02T09:00:00+00:00",
         "audit_head": "",
     }
     assert told.json["mirror"] == {"is_done": True, "reason": ""}

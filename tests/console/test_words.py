@@ -39,6 +39,7 @@ def request(request_id: str, *, status: Status, days_ago: float = 1, account: st
         request_id=request_id,
         kind="aws_account",
         account_id=account,
+        scope=account,
         permission_set=permission_set,
         target={},
         status=status,
