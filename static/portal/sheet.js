@@ -12,7 +12,8 @@ if (sheet && window.htmx) {
     window.htmx.ajax("GET", link.href, { target: body, swap: "innerHTML" });
   });
 
-  document.addEventListener("htmx:afterSwap", (event) => {
+  // Not at the swap: htmx sets the focus once more when it settles, and would take it from where a quick hand has moved it.
+  document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target === body && body.childElementCount && !sheet.open) sheet.showModal();
   });
 
@@ -31,6 +32,8 @@ if (sheet && window.htmx) {
     }
   });
   sheet.addEventListener("close", () => {
+    // The event comes a frame after the closing; by then the next question may stand here.
+    if (sheet.open) return;
     body.replaceChildren();
     // The page may have refreshed itself meanwhile: find the link again by its id.
     document.getElementById(sheet.dataset.from)?.focus();

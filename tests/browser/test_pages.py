@@ -6,13 +6,13 @@ import re
 
 import pytest
 from django.contrib.auth import get_user_model
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
 from accessportal.kernel.errors import Unavailable
 from tests.browser.conftest import BusyDay, OpenAs
-from tests.browser.looks import look_at
+from tests.browser.looks import axe_violations, look_at
 from tests.browser.people import fill_in, preview
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
@@ -67,6 +67,38 @@ def test_requests_in_every_state(busy_day: BusyDay, open_as: OpenAs) -> None:
     alice.get_by_role("link", name="Cancel").click()
     expect(alice.get_by_role("dialog")).to_contain_text("Cancel this request?")
     look_at(alice, "cancel-sheet", full=False)
+
+
+def test_a_closing_that_is_told_late_leaves_the_next_question_alone(busy_day: BusyDay, open_as: OpenAs) -> None:
+    """Chromium tells of a closed dialog a frame later: on a busy machine after the next one was opened."""
+    alice = open_as("alice")
+    alice.goto(page_of(busy_day.waiting))
+    alice.get_by_role("link", name="Cancel").click()
+    dialog = alice.get_by_role("dialog")
+    expect(dialog).to_contain_text("Cancel this request?")
+    alice.locator("#sheet").dispatch_event("close")
+    expect(dialog).to_contain_text("Cancel this request?")
+
+    alice.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(alice.locator("#sheet-body")).to_be_empty()
+    expect(alice.get_by_role("link", name="Cancel")).to_be_focused()
+
+
+def test_a_preview_is_readable_while_the_next_is_under_way(busy_day: BusyDay, open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    fill_in(alice, account="payments-dev", permission_set="PowerUserAccess", duration="1h", reason="Incident 4711")
+    expect(preview(alice)).to_contain_text("You already hold this")
+    held: list[Route] = []
+    # A builtin method is nothing that Playwright can call.
+    alice.route("**/aws_account/preview/**", lambda route: held.append(route))  # noqa: PLW0108
+    alice.get_by_label("For how long").fill("30m")
+    expect(alice.locator("#preview.htmx-request")).to_be_attached()
+    alice.wait_for_function("document.getAnimations().every((one) => one.playState === 'finished')")
+    assert axe_violations(alice) == []
+    for route in held:
+        route.continue_()
+    expect(alice.locator("#preview.htmx-request")).to_have_count(0)
 
 
 def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
