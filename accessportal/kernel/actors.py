@@ -50,6 +50,11 @@ def system(part: str) -> Actor:
     return Actor(name=f"system:{part}")
 
 
+def client(token_id: str) -> Actor:
+    """The actor for a program that calls the API with a token, known by the token's public half."""
+    return Actor(name=f"client:{token_id}")
+
+
 def fold_email(email: str) -> str:
     """The form of an e-mail address that is used in keys and comparisons."""
     return email.strip().casefold()

@@ -1,0 +1,1 @@
+"""Programs that call the API: their tokens, and how often each may ask."""

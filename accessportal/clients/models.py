@@ -1,0 +1,1 @@
+"""The ApiTokens item and its keys."""

@@ -1,0 +1,1 @@
+"""Reads of the API tokens for the faces."""
