@@ -104,6 +104,9 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.quarantined": _spec("Put in quarantine", "fence", "status", "track", "reason"),
     "sandbox.restored": _spec("Restored, to be cleaned", "fence", "status"),
     "sandbox.sync_stopped": _spec("Sync stopped", "reason", "listed", "known", "going_stale"),
+    # clients: never anything of a token's secret
+    "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at"),
+    "token.revoked": _spec("Token revoked", "reason"),
     # written by former versions; nothing new gets these names
     "person.created": _former("Person created", "email", "name", "state"),
     "person.enabled": _former("Person enabled", "state"),

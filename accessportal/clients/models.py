@@ -1,1 +1,73 @@
-"""The ApiTokens item and its keys."""
+"""The ApiTokens items and their keys."""
+
+from __future__ import annotations
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
+
+from accessportal.store.base import PortalModel, register
+
+LISTED = "token"
+
+
+class ListIndex(GlobalSecondaryIndex["TokenItem"]):
+    """Every token, by the time of its creation."""
+
+    class Meta:
+        index_name = "ListIndex"
+        projection = AllProjection()
+
+    list = UnicodeAttribute(hash_key=True)
+    created_at = NumberAttribute(range_key=True)
+
+
+class UnrevokedIndex(GlobalSecondaryIndex["TokenItem"]):
+    """Sparse: those that are not revoked, by the time of their creation."""
+
+    class Meta:
+        index_name = "UnrevokedIndex"
+        projection = AllProjection()
+
+    unrevoked = UnicodeAttribute(hash_key=True)
+    created_at = NumberAttribute(range_key=True)
+
+
+@register
+class TokenItem(PortalModel):
+    """A token, or what is taken of its requests in a minute (``RATE#<token_id>``: ``window_at`` and ``used``, in no index).
+
+    Times are epoch seconds. ``last_used_at`` is bookkeeping: it moves without a version.
+    """
+
+    base_table_name = "ApiTokens"
+
+    class Meta:
+        table_name = "ApiTokens"
+        billing_mode = "PAY_PER_REQUEST"
+
+    token_id = UnicodeAttribute(hash_key=True)
+    list = UnicodeAttribute(null=True)
+    unrevoked = UnicodeAttribute(null=True)
+    name = UnicodeAttribute(null=True)
+    secret_hash = UnicodeAttribute(null=True)
+    scope = UnicodeAttribute(null=True)
+    rate_per_minute = NumberAttribute(null=True)
+    created_by = UnicodeAttribute(null=True)
+    created_at = NumberAttribute(null=True)
+    expires_at = NumberAttribute(null=True)
+    last_used_at = NumberAttribute(null=True)
+    revoked_by = UnicodeAttribute(null=True)
+    revoked_at = NumberAttribute(null=True)
+    version = NumberAttribute(null=True)
+    audit_head = UnicodeAttribute(null=True)
+    # a minute's requests
+    window_at = NumberAttribute(null=True)
+    used = NumberAttribute(null=True)
+
+    list_index = ListIndex()
+    unrevoked_index = UnrevokedIndex()
+
+
+def rate_key(token_id: str) -> str:
+    """No id of a token holds a ``#``, so nobody can authenticate with one of these."""
+    return f"RATE#{token_id}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import accessportal.access_requests.queries
 import accessportal.assignments.queries
 import accessportal.audit.queries
+import accessportal.clients.queries
 import accessportal.directory.queries
 import accessportal.rules.queries
 import accessportal.sandboxes.queries  # noqa: F401

@@ -1,0 +1,150 @@
+"""Pure decisions about API tokens: their text, what a new one may be, who may manage them, and whether one is let in."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from datetime import datetime
+
+from accessportal.clients.states import ApiToken, TokenRefused, TokenState
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.errors import InvalidRequest
+
+DEFAULT_RATE = 600
+MOST_RATE = 100_000
+LONGEST_NAME = 80
+LONGEST_REASON = 500
+ID_LENGTH = 12
+_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+_SECRET_BYTES = 32
+# 43 characters are 32 bytes in unpadded base64. The secret may hold "_" itself: the id can't.
+_TEXT = re.compile(rf"apt_([a-z0-9]{{{ID_LENGTH}}})_([A-Za-z0-9_-]{{43}})")
+# The last use is worth one write a minute, not one a request.
+USE_NOTED_EVERY_SECONDS = 60
+WINDOW_SECONDS = 60
+_BLOCKS_OF_A_WINDOW = 20
+
+
+def may_manage(actor: Actor) -> Decision:
+    """Whether ``actor`` may create and revoke tokens."""
+    if actor.is_operator or actor.is_system:
+        return allow("operators may")
+    return refuse("Only operators may create and revoke API tokens.", code="operators_only")
+
+
+def may_see(actor: Actor) -> Decision:
+    """Whether ``actor`` may see which tokens there are. Their secrets nobody can see."""
+    if actor.reads_everything:
+        return allow("operators and auditors may")
+    return refuse("Only operators and auditors may see API tokens.", code="operators_and_auditors_only")
+
+
+def check_name(name: str) -> str:
+    """:raises InvalidRequest: unless it is 1 to 80 visible characters; spaces around it do not count."""
+    name = name.strip()
+    if not name:
+        raise InvalidRequest(f"The name is missing: give 1 to {LONGEST_NAME} characters.", code="name_missing", field="name")
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        message = f"The name is too long or holds control characters: give 1 to {LONGEST_NAME} visible characters."
+        raise InvalidRequest(message, code="name_unusable", field="name")
+    return name
+
+
+def check_rate(rate_per_minute: int) -> int:
+    """:raises InvalidRequest: unless it is 1 to 100,000 requests a minute."""
+    if not 1 <= rate_per_minute <= MOST_RATE:
+        message = f"A token may ask 1 to {MOST_RATE:,} times a minute; {rate_per_minute:,} is not among these."
+        raise InvalidRequest(message, code="rate_out_of_range", field="rate_per_minute")
+    return rate_per_minute
+
+
+def check_end(expires_at: datetime | None, *, now: datetime) -> datetime | None:
+    """:raises InvalidRequest: when the token would be over before it begins."""
+    if expires_at is not None and expires_at <= now:
+        message = "The end lies in the past: give a later one, or none for a token that counts until it is revoked."
+        raise InvalidRequest(message, code="end_in_the_past", field="expires_at")
+    return expires_at
+
+
+def check_reason(reason: str) -> str:
+    """:raises InvalidRequest: when it is longer than 500 characters; spaces around it do not count."""
+    reason = reason.strip()
+    if len(reason) > LONGEST_REASON:
+        raise InvalidRequest(f"The reason is too long: give at most {LONGEST_REASON} characters.", code="reason_too_long", field="reason")
+    return reason
+
+
+def new_id(*, actor: Actor, submission_id: str | None) -> str:
+    """The public half. The same form sent twice by the same person gives the same one, so that it makes one token."""
+    if submission_id is None:
+        return "".join(secrets.choice(_ID_ALPHABET) for _ in range(ID_LENGTH))
+    number = int.from_bytes(hashlib.sha256(f"{len(actor.name)}:{actor.name}:{submission_id}".encode()).digest())
+    letters = []
+    for _ in range(ID_LENGTH):
+        number, place = divmod(number, len(_ID_ALPHABET))
+        letters.append(_ID_ALPHABET[place])
+    return "".join(letters)
+
+
+def new_secret() -> str:
+    """256 random bits."""
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def text_of(token_id: str, secret: str) -> str:
+    """What the client sends. The first letters let scanners of code and logs find a token that has strayed."""
+    return f"apt_{token_id}_{secret}"
+
+
+def parts_of(text: str) -> tuple[str, str]:
+    """Id and secret.
+
+    :raises TokenRefused: when it is no text of a token.
+    """
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise _invalid()
+    return found[1], found[2]
+
+
+def hash_of(secret: str) -> str:
+    """What is stored. A fast hash will do: nobody guesses 256 random bits, however fast the guesses are checked."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def admit(token: ApiToken | None, *, stored_hash: str, secret: str, now: datetime) -> ApiToken:
+    """The token, if the secret is its own and it is live.
+
+    :raises TokenRefused: an unknown id and a wrong secret are told alike.
+    """
+    is_right = hmac.compare_digest(stored_hash, hash_of(secret))
+    if token is None or not is_right:
+        raise _invalid()
+    match token.state(now):
+        case TokenState.REVOKED:
+            raise TokenRefused("This API token was revoked. Ask an operator for another one.", code="token_revoked")
+        case TokenState.EXPIRED:
+            raise TokenRefused("The time of this API token is over. Ask an operator for another one.", code="token_expired")
+        case TokenState.LIVE:
+            return token
+
+
+def is_use_worth_noting(token: ApiToken, now: datetime) -> bool:
+    return token.last_used_at is None or (now - token.last_used_at).total_seconds() >= USE_NOTED_EVERY_SECONDS
+
+
+def window_of(now: datetime) -> int:
+    """The minute that ``now`` lies in, by its first second (epoch seconds)."""
+    return int(now.timestamp()) // WINDOW_SECONDS * WINDOW_SECONDS
+
+
+def block_of(rate_per_minute: int) -> int:
+    """How many requests a process takes at once out of what all processes share: one write for each block."""
+    return max(1, rate_per_minute // _BLOCKS_OF_A_WINDOW)
+
+
+def _invalid() -> TokenRefused:
+    return TokenRefused("This is not an API token that is known here.", code="invalid_token")

@@ -1,0 +1,158 @@
+"""The only user of the ApiTokens item class. Every change of a token is one transaction with its audit event."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+
+from accessportal.audit.operations import prepare_event
+from accessportal.audit.states import Draft
+from accessportal.clients import policy
+from accessportal.clients.models import LISTED, TokenItem, rate_key
+from accessportal.clients.states import ApiToken, Scope
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.pages import Page
+from accessportal.store.reading import get_item, query_page
+from accessportal.store.transactions import Change, ConditionFailed, Insert, Upsert, transact, update_one
+
+
+class Taken(Exception):
+    """The id belongs to a token already."""
+
+
+class Overtaken(Exception):
+    """Somebody else changed the token since it was read."""
+
+
+def get(token_id: str) -> tuple[ApiToken, str] | None:
+    """A token and the hash of its secret, strongly read.
+
+    :raises Unavailable: also for a row that can't be read; it is named.
+    """
+    item = get_item(TokenItem, token_id)
+    if item is None or item.secret_hash is None:
+        return None
+    try:
+        return _record(item), item.secret_hash
+    except (TypeError, ValueError) as error:
+        message = f"The API token {token_id} can't be read ({error}). Somebody else has changed it; mend it by hand."
+        raise Unavailable(message, code="item_unreadable") from error
+
+
+def page(*, with_revoked: bool, cursor: str | None, limit: int) -> Page[ApiToken]:
+    """Newest first."""
+    index = TokenItem.list_index if with_revoked else TokenItem.unrevoked_index
+    pattern = "tokens.all" if with_revoked else "tokens.unrevoked"
+    return query_page(TokenItem, LISTED, pattern=pattern, convert=_record, index=index, cursor=cursor, limit=limit, newest_first=True)
+
+
+def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
+    """A new token and its event.
+
+    :raises Taken: when the id is in use.
+    """
+    event = prepare_event(draft, entity=token.entity, sequence=1, prev_hash="", actor=actor, now=now)
+    made = dataclasses.replace(token, version=1, audit_head=event.head)
+    item = TokenItem(
+        made.token_id,
+        list=LISTED,
+        unrevoked=LISTED,
+        name=made.name,
+        secret_hash=secret_hash,
+        scope=made.scope.value,
+        rate_per_minute=made.rate_per_minute,
+        created_by=made.created_by,
+        created_at=to_epoch(made.created_at),
+        expires_at=None if made.expires_at is None else to_epoch(made.expires_at),
+        version=made.version,
+        audit_head=made.audit_head,
+    )
+    try:
+        transact([Insert(item), event.step])
+    except ConditionFailed as error:
+        raise Taken from error
+    return made
+
+
+def revoke(token: ApiToken, *, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
+    """It is revoked from now on, and told.
+
+    :raises Overtaken: when somebody else revoked it first.
+    """
+    event = prepare_event(draft, entity=token.entity, sequence=token.version + 1, prev_hash=token.audit_head, actor=actor, now=now)
+    after = dataclasses.replace(token, revoked_by=actor.name, revoked_at=now, version=token.version + 1, audit_head=event.head)
+    actions = [
+        TokenItem.unrevoked.remove(),
+        TokenItem.revoked_by.set(after.revoked_by),
+        TokenItem.revoked_at.set(to_epoch(now)),
+        TokenItem.version.set(after.version),
+        TokenItem.audit_head.set(after.audit_head),
+    ]
+    unchanged = (TokenItem.version == token.version) & TokenItem.revoked_at.does_not_exist()
+    try:
+        transact([Change(TokenItem, token.token_id, actions, unchanged), event.step])
+    except ConditionFailed as error:
+        raise Overtaken from error
+    return after
+
+
+def note_use(token_id: str, *, now: datetime) -> bool:
+    """Whether the last use was written: not when somebody wrote it less than a minute ago."""
+    used, now_at = TokenItem.last_used_at, to_epoch(now)
+    is_old = used.does_not_exist() | (used <= now_at - policy.USE_NOTED_EVERY_SECONDS)
+    try:
+        update_one(Change(TokenItem, token_id, [used.set(now_at)], is_old))
+    except ConditionFailed:
+        return False
+    return True
+
+
+def reserve(token_id: str, *, block: int, most: int, window_at: int) -> int:
+    """So many of the requests of the minute ``window_at``, at most ``block``; all processes together get ``most``.
+
+    0: they are used up. One write, at the beginning of a minute two or three.
+    """
+    window, used = TokenItem.window_at, TokenItem.used
+    # A process whose clock is a little ahead has begun the next minute: it is the one that counts then, for all.
+    next_at = window_at + policy.WINDOW_SECONDS
+    more = Change(TokenItem, rate_key(token_id), [used.add(block)], window.between(window_at, next_at) & (used < most))
+    # A count from further ahead was left by a clock that was wrong, and must not lock the client out until then.
+    is_other = window.does_not_exist() | (window < window_at) | (window > next_at)
+    first = Upsert(TokenItem, rate_key(token_id), [window.set(window_at), used.set(block)], is_other)
+    for step in (more, first, more):
+        try:
+            item = update_one(step)
+        except ConditionFailed:
+            continue
+        assert isinstance(item, TokenItem)
+        return block - max(0, int(item.used or 0) - most)
+    return 0
+
+
+def used_in(token_id: str, *, window_at: int) -> int:
+    """How many requests of a minute the processes have reserved; strongly read."""
+    item = get_item(TokenItem, rate_key(token_id))
+    return 0 if item is None or (item.window_at or 0) < window_at else int(item.used or 0)
+
+
+def _record(item: TokenItem) -> ApiToken:
+    return ApiToken(
+        token_id=item.token_id,
+        name=item.name or "",
+        scope=Scope(item.scope),
+        rate_per_minute=int(item.rate_per_minute or 0),
+        created_by=item.created_by or "",
+        created_at=from_epoch(item.created_at or 0),
+        expires_at=_moment(item.expires_at),
+        last_used_at=_moment(item.last_used_at),
+        revoked_by=item.revoked_by or "",
+        revoked_at=_moment(item.revoked_at),
+        version=int(item.version or 0),
+        audit_head=item.audit_head or "",
+    )
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else from_epoch(seconds)
