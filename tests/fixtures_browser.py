@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _HOW_TO_INSTALL = (
@@ -26,6 +26,8 @@ _FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# A busy machine is slow, not wrong.
+_MOST_MILLISECONDS = 15_000
 _TELL_POLICY_VIOLATIONS = """
 addEventListener("securitypolicyviolation", (event) => {
   const { violatedDirective, blockedURI, sourceFile, lineNumber } = event;
@@ -45,9 +47,22 @@ def chromium() -> Iterator[Browser]:
     with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
         # Playwright's own loop runs in this thread; Django's guard against it does not mean us.
         environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        for act in (Locator.check, Locator.click, Locator.fill, Locator.press):
+            environment.setattr(Locator, act.__name__, _when_loaded(act))
+        expect.set_options(timeout=_MOST_MILLISECONDS)
         browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
         yield browser
         browser.close()
+
+
+def _when_loaded(act: Callable[..., None]) -> Callable[..., None]:
+    """Scripts run after the page is drawn: what is clicked before that works as without scripts, which is not what is tested."""
+
+    def acted(locator: Locator, *values: Any, **options: Any) -> None:
+        locator.page.wait_for_load_state()
+        act(locator, *values, **options)
+
+    return acted
 
 
 @dataclass
@@ -61,7 +76,7 @@ class Desk:
     def sit_down(self, **options: Any) -> BrowserContext:
         """A browser of one's own: no cookie of anybody else. ``options`` are Playwright's."""
         context = self.browser.new_context(**{"locale": "en-GB", "timezone_id": "Europe/Berlin", "reduced_motion": "reduce"} | options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(_MOST_MILLISECONDS)
         context.add_init_script(_TELL_POLICY_VIOLATIONS)
         context.on("page", self._listen)
         self._contexts.append(context)

@@ -26,6 +26,7 @@ def tab_to(page: Page, name: str) -> None:
 
     :raises AssertionError: when Tab does not come there, or the focus can't be seen somewhere.
     """
+    page.wait_for_load_state()
     passed = []
     for _ in range(_MOST_STEPS):
         page.keyboard.press("Tab")
@@ -43,5 +44,6 @@ def write(page: Page, text: str) -> None:
 
 
 def press(page: Page, *keys: str) -> None:
+    page.wait_for_load_state()
     for key in keys:
         page.keyboard.press(key)

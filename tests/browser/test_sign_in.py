@@ -145,6 +145,8 @@ def test_an_open_page_says_that_its_time_is_over(story: Story, sign_in: SignIn, 
     """A page that refreshes itself notices the end, and the whole page goes to sign in."""
     page = sign_in()
     expect(page.get_by_role("heading", name="My access")).to_be_visible()
+    # What the page asks for when it is loaded would else notice the end first.
+    page.wait_for_load_state("networkidle")
     settings.SESSION_IDLE_MINUTES = 60
     story.clock.advance(3600)
 
