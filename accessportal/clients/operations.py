@@ -12,7 +12,7 @@ from accessportal.clients.policy import DEFAULT_RATE
 from accessportal.clients.rate import RateLimit
 from accessportal.clients.states import ApiToken, NewToken, NoSuchToken, Scope, TokenState
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 
 log = structlog.get_logger(__name__)
@@ -46,8 +46,8 @@ def create_token(
         scope=scope,
         rate_per_minute=policy.check_rate(rate_per_minute),
         created_by=actor.name,
-        created_at=now,
-        expires_at=policy.check_end(expires_at, now=now),
+        created_at=_whole(now),
+        expires_at=policy.check_end(None if expires_at is None else _whole(expires_at), now=now),
     )
     data: dict[str, object] = {"name": token.name, "token_scope": scope.value, "rate_per_minute": token.rate_per_minute}
     if token.expires_at is not None:
@@ -78,7 +78,7 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
         return token
     draft = Draft("token.revoked", subject=token.name, data=data)
     try:
-        return store.revoke(token, draft=draft, actor=actor, now=now)
+        return store.revoke(token, at=_whole(now), draft=draft, actor=actor, now=now)
     except store.Overtaken:
         # Nothing but a revocation changes a token's version.
         return _found(token_id)
@@ -102,6 +102,11 @@ def authenticate(*, text: str, now: datetime) -> ApiToken:
 def claim_request(*, token: ApiToken, now: datetime) -> float:
     """Seconds to wait; 0.0: the request may go on, and counts as one of the token's in this minute."""
     return _rate_limit.claim(token, now=now)
+
+
+def _whole(moment: datetime) -> datetime:
+    """To the second, as it is stored: the record that an operation returns is the one that is read later."""
+    return from_epoch(to_epoch(moment))
 
 
 def _note_use(token: ApiToken, now: datetime) -> None:

@@ -76,17 +76,17 @@ def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now
     return made
 
 
-def revoke(token: ApiToken, *, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
-    """It is revoked from now on, and told.
+def revoke(token: ApiToken, *, at: datetime, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
+    """It is revoked from ``at`` on, and told.
 
     :raises Overtaken: when somebody else revoked it first.
     """
     event = prepare_event(draft, entity=token.entity, sequence=token.version + 1, prev_hash=token.audit_head, actor=actor, now=now)
-    after = dataclasses.replace(token, revoked_by=actor.name, revoked_at=now, version=token.version + 1, audit_head=event.head)
+    after = dataclasses.replace(token, revoked_by=actor.name, revoked_at=at, version=token.version + 1, audit_head=event.head)
     actions = [
         TokenItem.unrevoked.remove(),
         TokenItem.revoked_by.set(after.revoked_by),
-        TokenItem.revoked_at.set(to_epoch(now)),
+        TokenItem.revoked_at.set(to_epoch(at)),
         TokenItem.version.set(after.version),
         TokenItem.audit_head.set(after.audit_head),
     ]

@@ -13,6 +13,8 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.audit.states import ChainBreak
+from accessportal.clients import queries as clients
+from accessportal.clients.states import ApiToken
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Group, Person
 from accessportal.kernel.actors import system
@@ -42,7 +44,7 @@ class Head:
 
 
 def every_head() -> Iterator[Head]:
-    """The head of every request, assignment, rule, person, group and sandbox, each list paged to its end."""
+    """The head of every request, assignment, rule, person, group, sandbox and API token, each list paged to its end."""
     for status in Status:
         yield from (_of_request(one) for one in every(partial(_requests, status)))
     for state in AssignmentState:
@@ -54,6 +56,7 @@ def every_head() -> Iterator[Head]:
     for pool_status in SandboxStatus:
         yield from (_of_sandbox(one) for one in every(partial(_sandboxes, pool_status)) if isinstance(one, Sandbox) and one.version)
     yield from _of_pool()
+    yield from (_of_token(one) for one in every(lambda cursor: clients.list_tokens(cursor=cursor, limit=_PAGE)))
 
 
 def breaks_of(head: Head) -> list[ChainBreak]:
@@ -169,6 +172,10 @@ def _of_pool() -> Iterator[Head]:
     entity, version, audit_head = sandboxes.pool_head()
     if version:
         yield Head(entity, version, audit_head, again=lambda: next(_of_pool(), None))
+
+
+def _of_token(token: ApiToken) -> Head:
+    return Head(token.entity, token.version, token.audit_head, again=lambda: _of_token(clients.find_token(token_id=token.token_id)))
 
 
 def _of_rule_set() -> Iterator[Head]:

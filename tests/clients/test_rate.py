@@ -7,6 +7,8 @@ import pytest
 from accessportal.clients import operations, store
 from accessportal.clients.rate import RateLimit
 from accessportal.kernel.errors import Unavailable
+from accessportal.store.base import PortalModel
+from accessportal.store.transactions import Change, Upsert, update_one
 from tests.clients.conftest import Tokens
 
 
@@ -28,9 +30,13 @@ def test_one_client_does_not_use_up_anothers(tokens: Tokens) -> None:
 
 def test_most_requests_cost_no_write(tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
     token = tokens.create(rate=600).token
-    writes = []
-    kept = store.update_one
-    monkeypatch.setattr(store, "update_one", lambda step: (writes.append(step), kept(step))[1])
+    writes: list[Change | Upsert] = []
+
+    def counted(step: Change | Upsert) -> PortalModel:
+        writes.append(step)
+        return update_one(step)
+
+    monkeypatch.setattr(store, "update_one", counted)
     tokens.ask(token, 1000)
     # 20 blocks; one more write to begin the minute, and three to see that it is used up: after that none
     assert len(writes) == 24
