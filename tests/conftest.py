@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.fixtures_story",
     "tests.fixtures_browser",
     "tests.fixtures_provider",
+    "tests.fixtures_pool",
     "tests.oidc.fixtures",
     "tests.scheduling",
 ]

@@ -83,6 +83,13 @@ JOIN = {
     "ticket_id": "",
     "submission_id": "form",
 }
+SANDBOX = {
+    "name_prefix": "",
+    "duration": "1h",
+    "reason": "Trying out",
+    "ticket_id": "",
+    "submission_id": "form",
+}
 ABSENT = "00000000-0000-4000-8000-000000000000"
 
 ROUTES: dict[str, list[Route]] = {
@@ -143,6 +150,18 @@ ROUTES: dict[str, list[Route]] = {
         signed_in("/requests/new/group/preview/?group=/engineering&role=reader&duration=1h"),
         post("/requests/new/group/preview/", 302, *(405,) * 5),
     ],
+    "new_sandbox": [
+        signed_in("/requests/new/sandbox/?name_prefix=lab-"),
+        # No rule of the story's own is about sandboxes.
+        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX),
+        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX, subject="bob@example.com", status="ACTIVE", continues="{active}"),
+        post("/requests/new/sandbox/", 302, *(422,) * 5, duration=""),
+    ],
+    "preview_sandbox": [
+        signed_in("/requests/new/sandbox/preview/?name_prefix=&duration=1h"),
+        post("/requests/new/sandbox/preview/", 302, *(405,) * 5),
+    ],
+    "sandboxes": [signed_in("/sandboxes/"), signed_in("/sandboxes/?range=7d"), post("/sandboxes/", 302, *(405,) * 5)],
     "groups": [signed_in("/groups/"), signed_in("/groups/?open=/engineering"), signed_in("/groups/?q=pay")],
     "group_branch": [signed_in("/groups/branch/at/engineering/"), signed_in("/groups/branch/at/nothing/", 404)],
     "search_groups": [signed_in("/groups/search/?group=pay")],

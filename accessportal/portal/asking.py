@@ -27,7 +27,8 @@ _COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": MAX_REAS
 class FormOf:
     """The form of one kind. ``target`` are its fields that name what is asked for; ``hint`` stands while one is empty.
 
-    ``has_subject``: whether it has a field for whom the access is, beside the person who asks.
+    ``has_subject``: whether it has a field for whom the access is, beside the person who asks. ``is_open``: the target may be
+    left empty. ``continued``: the part of the target that only an extension has.
     """
 
     kind: str
@@ -36,6 +37,8 @@ class FormOf:
     hint: str
     chips: Chips
     usual: str
+    is_open: bool = False
+    continued: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -48,7 +51,7 @@ class FormOf:
     @property
     def names(self) -> tuple[str, ...]:
         """The fields that say who is to get what."""
-        return (*self.target, "subject") if self.has_subject else self.target
+        return (*self.target, *self.continued, *(("subject",) if self.has_subject else ()))
 
     def plain(self, given: Mapping[str, Any]) -> dict[str, str]:
         """One value a name, cut to what the form takes: a preview never judges more than that."""
@@ -62,7 +65,8 @@ class FormOf:
 
     def again_url(self, held: AccessRequest) -> str:
         """The form, filled in like this request. The ticket is left out: it belonged to that time."""
-        given = {**self.target_of(held), "duration": typed_duration(held.duration_seconds), "reason": held.reason}
+        fresh = {name: value for name, value in self.target_of(held).items() if name not in self.continued}
+        given = {**fresh, "duration": typed_duration(held.duration_seconds), "reason": held.reason}
         return f"{self.url}?{urlencode(given)}"
 
 
@@ -85,6 +89,16 @@ FORMS = {
             chips=(("1h", "1 h", 3600), ("8h", "8 h", 28_800), ("1d", "1 d", 86_400), ("5d", "5 d", 432_000)),
             usual="8h",
         ),
+        FormOf(
+            kind="sandbox",
+            target=("name_prefix",),
+            has_subject=False,
+            hint="",
+            chips=(("1h", "1 h", 3600), ("2h", "2 h", 7200), ("4h", "4 h", 14_400), ("8h", "8 h", 28_800)),
+            usual="2h",
+            is_open=True,
+            continued=("continues",),
+        ),
     )
 }
 
@@ -93,7 +107,7 @@ def foresee(form: FormOf, given: Mapping[str, Any], actor: Actor) -> dict[str, A
     """The preview, or why there is none yet: ``hint`` (nothing chosen) or ``trouble`` (something can't be read)."""
     text = {name: value.replace("\0", "").strip() for name, value in form.plain(given).items()}
     now = SystemClock().now()
-    if not all(text.get(name) for name in form.target):
+    if not form.is_open and not all(text.get(name) for name in form.target):
         return {"hint": form.hint}
     seconds, trouble = _seconds(text.get("duration", ""))
     impossible = {"tone": Tone.STOP, "headline": "Not possible like this"}
@@ -119,7 +133,7 @@ def _ask_preview(form: FormOf, text: Mapping[str, str], seconds: int | None, act
     return queries.preview(
         kind=form.kind,
         subject_id=text.get("subject") or None,
-        target={name: text[name] for name in form.target},
+        target={name: text.get(name, "") for name in (*form.target, *form.continued)},
         duration_seconds=seconds,
         ticket_id=text.get("ticket_id") or None,
         extends=queries.get(request_id=text["extends"], actor=actor, now=now) if text.get("extends") else None,

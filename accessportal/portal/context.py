@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from accessportal.kernel.clock import SystemClock
+from accessportal.upstream import client as upstream
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,12 @@ def reference() -> str:
 
 
 def _navigation(path: str) -> tuple[Place, ...]:
-    home, new, groups = reverse("home"), reverse("new"), reverse("groups")
-    return (
+    home, new, groups, sandboxes = reverse("home"), reverse("new"), reverse("groups"), reverse("sandboxes")
+    places = (
         Place("My access", home, path == home),
         Place("Request", new, path.startswith(new)),
         Place("Groups", groups, path.startswith(groups)),
+        Place("Sandboxes", sandboxes, path.startswith(sandboxes)),
     )
+    # Without a provider nothing would ever be cleaned, so there is no pool.
+    return places if upstream.is_set() or places[-1].is_current else places[:-1]

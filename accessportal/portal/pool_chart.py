@@ -5,10 +5,12 @@ Colours and strokes belong to the style sheet. Between two counts that are too f
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from accessportal.kernel.clock import to_epoch
 from accessportal.sandboxes.states import Stats, Status
 
 WIDTH, HEIGHT = 1000, 240
@@ -60,12 +62,21 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``top`` is the number at the upper edge. ``rows`` tell the same in figures, newest first. ``scarcest``: the fewest free."""
+    """``top`` is the number at the upper edge. ``rows`` tell the same in figures, newest first. ``scarcest``: the fewest free.
+
+    ``points`` are the counts that are drawn, as ``static/portal/pool-chart.js`` reads them: place, Unix seconds, and how many in
+    each status.
+    """
 
     bands: tuple[Band, ...]
     top: int
     rows: tuple[Stats, ...]
     scarcest: Stats
+    points: str
+
+    @property
+    def fewest(self) -> int:
+        return _free(self.scarcest)
 
     @property
     def middle(self) -> int:
@@ -89,6 +100,7 @@ def draw(counts: Iterable[Stats], *, spans: Range, until: datetime) -> Chart | N
         top=top,
         rows=tuple(reversed(_scarcest_of_each(known, since, spans.length / spans.rows))),
         scarcest=min(reversed(known), key=_free),
+        points=json.dumps([_point(one, since, spans.length) for one in kept], separators=(",", ":")),
     )
 
 
@@ -103,6 +115,14 @@ def round_top(most: int) -> int:
             if most <= top * scale:
                 return top * scale
         scale *= 10
+
+
+def _point(one: Stats, since: datetime, length: timedelta) -> list[float]:
+    return [_place(one, since, length), to_epoch(one.counted_at), *(one.counts.get(status, 0) for status in WORDS)]
+
+
+def _place(one: Stats, since: datetime, length: timedelta) -> float:
+    return round((one.counted_at - since) / length * WIDTH, 1)
 
 
 def _free(stats: Stats) -> int:
@@ -140,7 +160,7 @@ class _Run:
     """A stretch of counts as points: where each is, and how high each status reaches there."""
 
     def __init__(self, run: Sequence[Stats], since: datetime, length: timedelta, top: int) -> None:
-        self.xs = [round((one.counted_at - since) / length * WIDTH, 1) for one in run]
+        self.xs = [_place(one, since, length) for one in run]
         if len(run) == 1:
             self.xs, run = [max(self.xs[0] - _ALONE, 0), self.xs[0]], [*run, *run]
         self.counts = {status: [one.counts.get(status, 0) for one in run] for status in WORDS}

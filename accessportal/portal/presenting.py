@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
@@ -46,6 +47,9 @@ _GRANTING = Phase("granting", "Being granted", Tone.WAIT, "It is approved. The a
 _GRANTING_LATE = Phase(
     "granting_late", "Grant delayed", Tone.STOP, "It is approved, but creating the access keeps failing. The portal goes on trying."
 )
+_QUEUED = Phase(
+    "queued", "Waiting for a sandbox", Tone.WAIT, "It is approved, and gets a sandbox as soon as one is free. The time runs already."
+)
 _ACTIVE = Phase("active", "Active", Tone.LIVE, "The access was proved to be there. It ends by itself.")
 _ENDING = Phase("ending", "Ending", Tone.WAIT, "Time is up. The access is being taken back.")
 _ENDING_LATE = Phase(
@@ -71,8 +75,13 @@ def _phase_of_active(request: AccessRequest, now: datetime) -> Phase:
     if request.work is Work.REVOKE or request.is_over(now):
         return _ENDING_LATE if is_delayed else _ENDING
     if request.work is Work.GRANT or request.granted_at is None:
-        return _GRANTING_LATE if is_delayed else _GRANTING
+        return _GRANTING_LATE if is_delayed else _phase_of_granting(request)
     return _ACTIVE
+
+
+def _phase_of_granting(request: AccessRequest) -> Phase:
+    """A pool can be empty: that is waiting in a queue, not work under way."""
+    return _QUEUED if request.kind == "sandbox" and request.work_error else _GRANTING
 
 
 def seconds_to_next_look(request: AccessRequest, now: datetime) -> int | None:
@@ -85,7 +94,8 @@ def seconds_to_next_look(request: AccessRequest, now: datetime) -> int | None:
 
 def mark_of(request: AccessRequest, now: datetime) -> str:
     """Equal marks, equal page: a page that refreshes itself sends the mark it shows and gets nothing when it still holds."""
-    return f"{request.version}.{phase_of(request, now).code}.{request.work_attempts}.{seconds_to_next_look(request, now)}"
+    told = zlib.crc32(request.work_error.encode())
+    return f"{request.version}.{phase_of(request, now).code}.{request.work_attempts}.{told:x}.{seconds_to_next_look(request, now)}"
 
 
 def aws_address(start_url: str, request: AccessRequest) -> str:

@@ -11,13 +11,18 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import FORMS
+from accessportal.portal.lent import sandbox_of
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
+from accessportal.sandboxes.states import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense."""
+    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense.
+
+    ``sandbox`` is the one that the request holds.
+    """
 
     request: AccessRequest
     phase: Phase
@@ -29,15 +34,22 @@ class Row:
     aws_url: str
     again_url: str
     held_by: int
+    sandbox: Sandbox | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """A sandbox that was given back or taken away by another way than the request's."""
+        return self.request.kind == "sandbox" and self.phase.code == "active" and self.sandbox is None
 
 
 def open_row(request: AccessRequest, *, actor: Actor, names: Names, book: queries.ApproverBook, siblings: int, now: datetime) -> Row:
     """A request that is waiting or active. ``siblings``: how many active requests hold the same thing, itself included."""
     is_pending = request.status is Status.PENDING
+    sandbox = sandbox_of(request)
     return Row(
         request=request,
         phase=phase_of(request, now),
-        title=queries.describe(request=request).title,
+        title=f"Sandbox {sandbox.name}" if sandbox is not None else queries.describe(request=request).title,
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
         approvers=queries.approvers_of(request=request, now=now, book=book) if is_pending else None,
@@ -45,6 +57,7 @@ def open_row(request: AccessRequest, *, actor: Actor, names: Names, book: querie
         aws_url=aws_url(request, now),
         again_url="",
         held_by=siblings,
+        sandbox=sandbox,
     )
 
 

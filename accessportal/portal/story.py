@@ -28,7 +28,7 @@ class Line:
     code: str
 
 
-_PLACES = {"aws_account": "IAM Identity Center", "group": "the directory"}
+_PLACES = {"aws_account": "IAM Identity Center", "group": "the directory", "sandbox": "the pool"}
 _TONES = {
     "request.granted": Tone.LIVE,
     "request.denied": Tone.STOP,

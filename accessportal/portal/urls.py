@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from accessportal.portal.addresses import EmailConverter, GroupConverter
-from accessportal.portal.views import fragments, group_deeds, groups, home, new, people, request, verbs
+from accessportal.portal.views import fragments, group_deeds, groups, home, new, people, request, sandboxes, verbs
 
 register_converter(GroupConverter, "group")
 register_converter(EmailConverter, "email")
@@ -19,6 +19,8 @@ urlpatterns = [
     path("requests/new/aws_account/permission-sets/", new.permission_sets, name="search_permission_sets"),
     path("requests/new/group/", new.group, name="new_group"),
     path("requests/new/group/preview/", new.preview, {"kind": "group"}, name="preview_group"),
+    path("requests/new/sandbox/", new.sandbox, name="new_sandbox"),
+    path("requests/new/sandbox/preview/", new.preview, {"kind": "sandbox"}, name="preview_sandbox"),
     path("requests/<uuid:request_id>/", request.show, name="request"),
     path("requests/<uuid:request_id>/live/", request.live, name="request_live"),
     path("requests/<uuid:request_id>/extend/", new.extend, name="extend"),
@@ -29,6 +31,7 @@ urlpatterns = [
     path("groups/live/at<group:group_id>", groups.live, name="group_live"),
     path("groups/at<group:group_id>", groups.show, name="group"),
     path("groups/<slug:deed>/at<group:group_id>", group_deeds.confirm, name="group_deed"),
+    path("sandboxes/", sandboxes.index, name="sandboxes"),
     path("people/<email:email>/", people.show, name="person"),
     path("people/<email:email>/live/", people.live, name="person_live"),
     path("people/<email:email>/<slug:deed>/", people.confirm, name="person_deed"),

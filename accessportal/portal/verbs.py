@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from accessportal.access_requests import operations
+from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
+from accessportal.portal.lent import chain_of
 
 
 class Reason(enum.Enum):
@@ -120,6 +121,35 @@ VERBS = {
 }
 
 
-def allowed(names: Collection[str]) -> list[Verb]:
+def _give_back(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+    """Ends every request that holds the same sandbox: an extension would keep it lent."""
+    ended = operations.end(request_id=request_id, reason=reason, actor=actor, now=now)
+    for other in queries.list_open(subject_id=ended.subject_id):
+        is_same = other.kind == ended.kind and chain_of(other) == chain_of(ended)
+        if is_same and queries.can(verb="end", request=other, actor=actor, now=now).allowed:
+            operations.end(request_id=other.request_id, reason=reason, actor=actor, now=now)
+    return ended
+
+
+_OF_SANDBOXES = {
+    "end": replace(
+        VERBS["end"],
+        label="Give back",
+        question="Give this sandbox back now?",
+        explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
+        button="Give back",
+        operation=_give_back,
+        done=lambda _after: "It is being given back. It shows as ended when it is proved to be yours no longer.",
+    ),
+}
+
+
+def verb_of(name: str, *, kind: str) -> Verb:
+    """The verb of that name (one of ``VERBS``) in the words for a kind of access."""
+    own = _OF_SANDBOXES if kind == "sandbox" else {}
+    return own.get(name, VERBS[name])
+
+
+def allowed(names: Collection[str], *, kind: str) -> list[Verb]:
     """The verbs with these names, in the order in which a page shows them."""
-    return [verb for verb in VERBS.values() if verb.name in names]
+    return [verb_of(name, kind=kind) for name in VERBS if name in names]

@@ -5,3 +5,5 @@ import "./forms.js";
 import "./live.js";
 import "./sheet.js";
 import "./combobox.js";
+import "./copy.js";
+import "./pool-chart.js";

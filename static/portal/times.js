@@ -37,6 +37,11 @@ function dayWord(at) {
   return `${at.getFullYear() === today.getFullYear() ? day.format(at) : dayOfYear.format(at)}, `;
 }
 
+// As a line says it: the minute, and the day where it is not today.
+export function wordsForMoment(at) {
+  return dayWord(at) + minute.format(at);
+}
+
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -45,7 +50,7 @@ function tick() {
   for (const element of document.querySelectorAll("time[data-moment]")) {
     const at = new Date(element.dateTime);
     if (element.dataset.moment === "ago") setText(element, `${wordsForTime((now() - at) / 1000)} ago`);
-    else setText(element, dayWord(at) + (element.dataset.moment === "exact" ? second : minute).format(at));
+    else setText(element, element.dataset.moment === "exact" ? dayWord(at) + second.format(at) : wordsForMoment(at));
   }
   for (const element of document.querySelectorAll("[data-left]")) {
     setText(element, wordsForTime((Date.parse(element.dataset.left) - now()) / 1000));

@@ -12,7 +12,9 @@ from django.utils.safestring import SafeString
 from accessportal.access_requests.states import AccessRequest, Approver, Status
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
+from accessportal.portal.pool_chart import WORDS
 from accessportal.portal.presenting import Phase, Tone, phase_of, words_for_time
+from accessportal.sandboxes.states import Stats
 
 register = template.Library()
 
@@ -127,6 +129,12 @@ def people(approvers: tuple[Approver, ...]) -> str:
 def role_help(role: str) -> str:
     """What a role in a group gives in the portal."""
     return _ROLE_HELP.get(role, "")
+
+
+@register.filter
+def counts(stats: Stats) -> list[int]:
+    """How many sandboxes are in each status, in the order of ``pool_chart.WORDS``."""
+    return [stats.counts.get(status, 0) for status in WORDS]
 
 
 @register.filter

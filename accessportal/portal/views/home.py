@@ -18,8 +18,9 @@ from accessportal.directory import queries as directory
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.portal.lent import chain_of, mark_with, sandbox_of
 from accessportal.portal.people import Names
-from accessportal.portal.presenting import mark_of, seconds_to_next_look
+from accessportal.portal.presenting import seconds_to_next_look
 from accessportal.portal.rows import ended_row, open_row
 
 _ENDED_PAGE = 15
@@ -65,12 +66,12 @@ def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: date
 
 
 def _target(request: AccessRequest) -> tuple[str, str, str]:
-    """What two requests have in common when they hold the same thing: an account and a permission set, or a group."""
-    return request.kind, request.scope, request.permission_set
+    """What two requests have in common when they hold the same thing: an account and a permission set, a group, or a sandbox."""
+    return request.kind, chain_of(request) if request.kind == "sandbox" else request.scope, request.permission_set
 
 
 def _mark(current: Iterable[AccessRequest], now: datetime) -> str:
-    told = "|".join(f"{one.request_id}={mark_of(one, now)}" for one in current)
+    told = "|".join(f"{one.request_id}={mark_with(sandbox_of(one), one, now)}" for one in current)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 

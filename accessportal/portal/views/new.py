@@ -24,17 +24,23 @@ from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.portal.asking import FORMS, FormOf, foresee
 from accessportal.portal.directory_forms import GroupForm
 from accessportal.portal.forms import MAX_NAME, AwsAccountForm, ExtendForm, PlainForm
+from accessportal.portal.lent import offered_prefixes
 from accessportal.portal.presenting import typed_duration
+from accessportal.portal.sandbox_forms import SandboxForm
+from accessportal.sandboxes import queries as sandboxes
+from accessportal.sandboxes.states import Status as SandboxStatus
+from accessportal.upstream import client as upstream
 
 _CHOICES = 20
+_CREATED = "Approved by rule. The access is being created now."
 _STATUS = {InvalidRequest: 422, NotAllowed: 403, Conflict: 409}
-_ACCOUNT, _GROUP = FORMS["aws_account"], FORMS["group"]
+_ACCOUNT, _GROUP, _SANDBOX = FORMS["aws_account"], FORMS["group"], FORMS["sandbox"]
 
 
 @require_safe
 def choose_kind(request: HttpRequest) -> HttpResponse:
     """What can be asked for."""
-    return render(request, "portal/kinds.html")
+    return render(request, "portal/kinds.html", {"has_pool": upstream.is_set()})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -55,6 +61,16 @@ def group(request: HttpRequest) -> HttpResponse:
         given = {"role": "reader", "duration": _GROUP.usual, **_GROUP.plain(request.GET)}
         return _new_page(request, _GROUP, GroupForm(initial=given), given)
     return _receive(request, _GROUP, GroupForm(request.POST))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def sandbox(request: HttpRequest) -> HttpResponse:
+    """The form for a sandbox of the pool. A GET may fill it in by its query."""
+    prefixes = offered_prefixes(actor_of(request), SystemClock().now())
+    if request.method != "POST":
+        given = {"name_prefix": prefixes[0], "duration": _SANDBOX.usual, **_SANDBOX.plain(request.GET)}
+        return _new_page(request, _SANDBOX, SandboxForm(initial=given, prefixes=prefixes), given)
+    return _receive(request, _SANDBOX, SandboxForm(request.POST, prefixes=prefixes))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -83,7 +99,10 @@ def extend(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
 @require_safe
 def preview(request: HttpRequest, kind: str) -> HttpResponse:
     """The panel that says what would happen if the form were sent as it stands."""
-    return render(request, "portal/preview.html", foresee(FORMS[kind], request.GET, actor_of(request)) | {"is_swapped": True, "kind": kind})
+    foreseen = foresee(FORMS[kind], request.GET, actor_of(request))
+    # The form of an extension has no place for the facts of its target.
+    around = {"is_swapped": "extends" not in request.GET, "kind": kind, **_facts(kind)}
+    return render(request, "portal/preview.html", foreseen | around)
 
 
 @require_safe
@@ -149,7 +168,8 @@ def _extend(held: AccessRequest, data: Mapping[str, Any], actor: Actor) -> Acces
 
 def _sent(request: HttpRequest, made: AccessRequest) -> HttpResponse:
     waits = made.status is Status.PENDING
-    messages.success(request, "Sent. It waits for approval." if waits else "Approved by rule. The access is being created now.")
+    at_once = "Approved by rule. It gets a sandbox now, or as soon as one is free." if made.kind == "sandbox" else _CREATED
+    messages.success(request, "Sent. It waits for approval." if waits else at_once)
     return redirect("request", request_id=made.request_id)
 
 
@@ -168,7 +188,16 @@ def _new_page(request: HttpRequest, kind: FormOf, form: PlainForm, given: Mappin
 def _around(kind: FormOf, *names: str) -> dict[str, Any]:
     """What stands around the fields; the preview is asked about those in ``names``, and how long and by which ticket."""
     params = ",".join((*names, "duration", "ticket_id"))
-    return {"chips": kind.chips, "kind": kind.kind, "preview_url": kind.preview_url, "preview_params": params}
+    around = {"chips": kind.chips, "kind": kind.kind, "preview_url": kind.preview_url, "preview_params": params}
+    return around | _facts(kind.kind)
+
+
+def _facts(kind: str) -> dict[str, Any]:
+    """What a form tells of its kind as a whole."""
+    if kind != "sandbox":
+        return {}
+    stats = sandboxes.stats()
+    return {"pool": stats, "free": stats.counts.get(SandboxStatus.AVAILABLE, 0) if stats is not None else 0}
 
 
 def _extend_page(

@@ -15,11 +15,13 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.portal.lent import mark_with, sandbox_of
 from accessportal.portal.people import Names
-from accessportal.portal.presenting import mark_of, phase_of, seconds_to_next_look
+from accessportal.portal.presenting import phase_of, seconds_to_next_look
 from accessportal.portal.rows import again_url, aws_url
 from accessportal.portal.story import tell
 from accessportal.portal.verbs import allowed
+from accessportal.sandboxes.states import Sandbox
 
 
 @require_safe
@@ -27,7 +29,7 @@ def show(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """The page."""
     actor, now = actor_of(request), SystemClock().now()
     found = queries.get(request_id=str(request_id), actor=actor, now=now)
-    return render(request, "portal/request.html", _context(found, actor, now))
+    return render(request, "portal/request.html", _context(found, sandbox_of(found), actor, now))
 
 
 @require_safe
@@ -35,12 +37,13 @@ def live(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """The part that changes; 204 while the page that asks (``mark``) still shows how it stands."""
     actor, now = actor_of(request), SystemClock().now()
     found = queries.get(request_id=str(request_id), actor=actor, now=now)
-    if request.GET.get("mark") == mark_of(found, now):
+    sandbox = sandbox_of(found)
+    if request.GET.get("mark") == mark_with(sandbox, found, now):
         return HttpResponse(status=204)
-    return render(request, "portal/request_live.html", _context(found, actor, now))
+    return render(request, "portal/request_live.html", _context(found, sandbox, actor, now))
 
 
-def _context(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any]:
+def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: datetime) -> dict[str, Any]:
     described = queries.describe(request=found)
     names, book = Names(), queries.ApproverBook(now=now)
     verbs = queries.verbs_for(request=found, actor=actor, now=now, book=book)
@@ -49,10 +52,11 @@ def _context(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any
         "access_request": found,
         "described": described,
         "phase": phase_of(found, now),
-        "mark": mark_of(found, now),
+        "mark": mark_with(sandbox, found, now),
+        "sandbox": sandbox,
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
-        "buttons": allowed(verbs),
+        "buttons": allowed(verbs, kind=found.kind),
         "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),

@@ -19,17 +19,17 @@ from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.portal.forms import ReasonForm
-from accessportal.portal.verbs import VERBS, Reason, Verb
+from accessportal.portal.verbs import VERBS, Reason, Verb, verb_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm(request: HttpRequest, request_id: uuid.UUID, verb: str) -> HttpResponse:
     """GET asks the question (for htmx as a sheet over the page it came from), POST does it and goes to the request."""
-    chosen = VERBS.get(verb)
-    if chosen is None:
+    if verb not in VERBS:
         raise Http404(f"Nothing called “{verb}” can be done to a request.")
     actor, now = actor_of(request), SystemClock().now()
     access_request = queries.get(request_id=str(request_id), actor=actor, now=now)
+    chosen = verb_of(verb, kind=access_request.kind)
     if request.method == "POST":
         return _carry_out(request, chosen, access_request, now)
     decision = queries.can(verb=chosen.name, request=access_request, actor=actor, now=now)

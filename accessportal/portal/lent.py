@@ -1,0 +1,45 @@
+"""What a request for a sandbox holds, and which sandboxes somebody may ask for."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor
+from accessportal.portal.presenting import mark_of
+from accessportal.rules import queries as rules
+from accessportal.rules.matching import includes
+from accessportal.rules.states import Effect
+from accessportal.sandboxes import queries as sandboxes
+from accessportal.sandboxes.states import Sandbox
+
+
+def chain_of(request: AccessRequest) -> str:
+    """The request with which it began: all that extend it hold the same sandbox."""
+    return str(request.target.get("continues") or request.request_id)
+
+
+def sandbox_of(request: AccessRequest) -> Sandbox | None:
+    """The sandbox that an active request holds; ``None`` for every other kind, before it has one, and when it was taken away."""
+    if request.kind != "sandbox" or request.status is not Status.ACTIVE or request.granted_at is None:
+        return None
+    return sandboxes.find_by_key(key=f"request:{chain_of(request)}")
+
+
+def mark_with(sandbox: Sandbox | None, request: AccessRequest, now: datetime) -> str:
+    """``presenting.mark_of``, for a page that also shows the sandbox: it can be taken away without a change of the request."""
+    mark = mark_of(request, now)
+    return f"{mark}.{sandbox.fence}.{sandbox.version}" if sandbox is not None else mark
+
+
+def offered_prefixes(actor: Actor, now: datetime) -> tuple[str, ...]:
+    """How the names begin that some rule offers the actor, in the order of the rules; empty text: any name. Never empty."""
+    groups = directory.groups_of(email=actor.name, now=now)
+    found = [
+        prefix
+        for rule in rules.current_rules()
+        if rule.kind == "sandbox" and rule.effect is Effect.ALLOW and includes(rule.subjects, subject=actor.name, groups=groups)
+        for prefix in rule.targets.name_prefixes or ("",)
+    ]
+    return tuple(dict.fromkeys(found)) or ("",)

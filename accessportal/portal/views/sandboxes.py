@@ -1,0 +1,120 @@
+"""Sandboxes: mine, and the pool at a glance."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock, from_epoch, to_epoch
+from accessportal.portal import live
+from accessportal.portal.lent import chain_of, mark_with, sandbox_of
+from accessportal.portal.people import Names
+from accessportal.portal.pool_chart import RANGES, WORDS, Range, draw
+from accessportal.portal.presenting import seconds_to_next_look
+from accessportal.portal.rows import Row, open_row
+from accessportal.sandboxes import queries as sandboxes
+from accessportal.sandboxes.states import Stats
+from accessportal.sandboxes.states import Status as PoolStatus
+from accessportal.upstream import client as upstream
+
+_CALM_SECONDS = 30
+_USUAL_RANGE = "24h"
+# The drawing moves on in steps, so that it stays the same for as long as nothing was counted.
+_STEP_SECONDS = 300
+_OLD_SECONDS = 1200
+_HELP = {
+    PoolStatus.AVAILABLE: "to be had",
+    PoolStatus.ALLOCATED: "in use",
+    PoolStatus.PENDING_DELETION: "back soon",
+    PoolStatus.STALE: "not at the provider",
+    PoolStatus.QUARANTINED: "out of use",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """How many are in one status, and what that means."""
+
+    word: str
+    count: int
+    help: str
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """The page; for htmx only the part that was asked for: mine, or the pool."""
+    actor, now = actor_of(request), SystemClock().now()
+    part = request.GET.get("part", "") if cast(PortalRequest, request).htmx else ""
+    if part == "pool":
+        return live.answer(request, "portal/sandboxes_pool_live.html", _pool(request, now))
+    current = [one for one in queries.list_open(subject_id=actor.name) if one.kind == "sandbox"]
+    mark = _mark(current, now)
+    if part == "mine" and request.GET.get("mark") == mark:
+        return HttpResponse(status=204)
+    mine = {"mine_mark": mark, **_mine(current, actor, now)}
+    if part == "mine":
+        return render(request, "portal/sandboxes_mine.html", mine)
+    return render(request, "portal/sandboxes.html", mine | _pool(request, now))
+
+
+def _mark(current: list[AccessRequest], now: datetime) -> str:
+    told = "|".join(f"{one.request_id}={mark_with(sandbox_of(one), one, now)}" for one in current)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _mine(current: list[AccessRequest], actor: Actor, now: datetime) -> dict[str, Any]:
+    names, book = Names(), queries.ApproverBook(now=now)
+    rows = [open_row(one, actor=actor, names=names, book=book, siblings=1, now=now) for one in current]
+    looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
+    return {
+        "lent": _one_a_sandbox([row for row in rows if row.request.status is Status.ACTIVE]),
+        "waiting": [row for row in rows if row.request.status is Status.PENDING],
+        "look_seconds": min([*looks, _CALM_SECONDS]),
+        "now": now,
+    }
+
+
+def _one_a_sandbox(rows: list[Row]) -> list[Row]:
+    """Of the requests that hold the same sandbox the one that ends last; those that don't hold theirs yet stand for themselves.
+
+    ``rows`` are in the order of their ends, and so is what comes out.
+    """
+    last = {chain_of(row.request): row.request.request_id for row in rows if row.request.is_granted}
+    return [row for row in rows if not row.request.is_granted or last[chain_of(row.request)] == row.request.request_id]
+
+
+def _pool(request: HttpRequest, now: datetime) -> dict[str, Any]:
+    """How the pool stands, and how it came to that in the time that was chosen (``range``)."""
+    spans = RANGES.get(request.GET.get("range", ""), RANGES[_USUAL_RANGE])
+    stats = sandboxes.stats()
+    free = stats.counts.get(PoolStatus.AVAILABLE, 0) if stats is not None else 0
+    until = from_epoch(-(-to_epoch(now) // _STEP_SECONDS) * _STEP_SECONDS)
+    context = {
+        "stats": stats,
+        "free": free,
+        "tiles": [Tile(word, stats.counts.get(status, 0), _HELP[status]) for status, word in WORDS.items()] if stats is not None else [],
+        "is_old": stats is not None and (now - stats.counted_at).total_seconds() > _OLD_SECONDS,
+        "next_return_at": sandboxes.next_return_at(now=now) if stats is not None and not free else None,
+        "has_provider": upstream.is_set(),
+        "chart": draw(_counts(spans, stats, until), spans=spans, until=until),
+        "words": WORDS.values(),
+        "ranges": RANGES.values(),
+        "chosen": spans,
+        "now": now,
+    }
+    return live.rendered(request, "portal/sandboxes_pool.html", context)
+
+
+def _counts(spans: Range, stats: Stats | None, until: datetime) -> list[Stats]:
+    kept = sandboxes.counts_between(since=until - spans.length, until=until)
+    return [*kept, stats] if stats is not None else list(kept)
