@@ -125,6 +125,26 @@ def test_a_repeated_release_answers_as_the_first_even_when_the_sandbox_has_moved
         pool.release(lent, "track-3")
 
 
+def test_a_repeated_release_answers_as_the_first_when_others_have_held_and_given_back_the_sandbox_since(pool: Pool) -> None:
+    pool.fill(1)
+    lent = pool.take().sandbox
+    first = pool.release(lent, fence=1)
+    for track in ("track-2", "track-3"):
+        free_again(pool.now_of(lent), now=pool.clock.now())
+        pool.clock.advance(100)
+        pool.release(pool.take(track).sandbox, track)
+    free_again(pool.now_of(lent), now=pool.clock.now())
+    pool.take("track-4")
+
+    assert pool.release(lent, fence=1) == first
+    assert pool.release(lent) == first
+    for track, fence in (("track-1", 2), ("track-1", 9), ("mallory", 1), ("mallory", None)):
+        with pytest.raises(NotAllowed, match=r"lent") as caught:
+            pool.release(lent, track, fence=fence)
+        assert caught.value.code == "NOT_SANDBOX_OWNER"
+    assert pool.now_of(lent).track == "track-4"
+
+
 def test_with_its_fence_a_late_release_does_not_end_a_newer_allocation(pool: Pool) -> None:
     pool.fill(1)
     lent = pool.take().sandbox

@@ -22,7 +22,8 @@ _PAGE = 100
 def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Actor, now: datetime) -> Released:
     """``track`` gives its sandbox back (the seed: marks it for deletion); the key of the allocation is closed.
 
-    Repeated, it answers as the first time, also when the sandbox has long moved on. ``fence`` says which allocation is
+    Repeated, it answers as the first time, also when the sandbox has moved on, as long as its newest fifty events (some fifteen
+    hand-overs) tell of it. ``fence`` says which allocation is
     meant: with it a late repetition can't end a newer allocation of the same sandbox to the same track.
 
     :raises NotFound: when there never was such a sandbox.
@@ -35,12 +36,20 @@ def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Act
 def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: datetime) -> Released:
     found = store.get(sandbox_id)
     if found is None:
-        return _released_before_removal(sandbox_id, track, fence)
+        earlier = _released_earlier(sandbox_id, track, fence)
+        if earlier is None:
+            raise NoSuchSandbox
+        return earlier
     sandbox = mended(found, actor=actor, now=now)
     is_present = sandbox.status is Status.ALLOCATED and sandbox.track == track and fence in {None, sandbox.fence}
     if not is_present and sandbox.last_released_by == track and fence in {None, sandbox.last_released_fence}:
         assert sandbox.last_released_at is not None
         return Released(sandbox_id, track, sandbox.last_released_fence, sandbox.last_released_at)
+    # The row knows its last release alone; with other holders since then, the events are asked.
+    if not is_present and (fence is not None or sandbox.track != track):
+        earlier = _released_earlier(sandbox_id, track, fence)
+        if earlier is not None:
+            return earlier
     if sandbox.status is Status.PENDING_DELETION and sandbox.track == track:
         raise NotAllowed("The time of this allocation is over: the sandbox has been taken back.", code="ALLOCATION_EXPIRED")
     if fence not in {None, sandbox.fence}:
@@ -57,12 +66,12 @@ def _end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: dat
     return Released(sandbox.sandbox_id, sandbox.track, written.fence, written.last_released_at)
 
 
-def _released_before_removal(sandbox_id: str, track: str, fence: int | None) -> Released:
-    """A sandbox that was cleaned away has no row, but its events are kept."""
+def _released_earlier(sandbox_id: str, track: str, fence: int | None) -> Released | None:
+    """The release as the sandbox's newest events tell it; they are kept when its row is gone, too."""
     for event in queries.recent_history(sandbox_id=sandbox_id):
         if event.action == "sandbox.released" and event.data["track"] == track and fence in {None, event.data["fence"]}:
             return Released(sandbox_id, track, event.data["fence"], event.at.replace(microsecond=0))
-    raise NoSuchSandbox
+    return None
 
 
 def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> Released:
