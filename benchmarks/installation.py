@@ -68,27 +68,52 @@ OLGA = Person("olga@example.com", "Olga Berg", "/portal/operators")
 @contextlib.contextmanager
 def installation(*, accounts: int, permission_sets: int) -> Iterator[str]:
     """People, rules, accounts and permission sets are there, no request yet; yields the twin's address."""
-    if not os.environ.get("AWS_ENDPOINT_URL_DYNAMODB"):
-        raise SystemExit("DynamoDB Local is not running here. Use `make bench`, or python tools/dynamodb_local.py COMMAND.")
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, _twin(Path(folder)) as twin_url:
-        os.environ.update(
-            AWS_ENDPOINT_URL=twin_url,
-            AWS_REGION=REGION,
-            AWS_DEFAULT_REGION=REGION,
-            AWS_ACCESS_KEY_ID="bench",
-            AWS_SECRET_ACCESS_KEY="bench",
-            DJANGO_SETTINGS_MODULE="accessportal.settings",
-            PORTAL_DATABASE_URL=f"sqlite:///{folder}/bench.sqlite3",
-            PORTAL_TABLE_PREFIX=f"bench-{secrets.token_hex(4)}-",
-            PORTAL_SECRET_KEY=secrets.token_urlsafe(50),
-            PORTAL_SECURE="false",
-            PORTAL_DEMO="true",
-            PORTAL_LOG_LEVEL="ERROR",
-            PORTAL_ALLOWED_HOSTS="testserver",
-        )
-        join()
+    with bare_installation() as twin_url:
         _build(accounts, permission_sets)
         yield twin_url
+
+
+@contextlib.contextmanager
+def bare_installation() -> Iterator[str]:
+    """Tables, database and twin are there, and nothing in them; the environment names them to every process that is started.
+    Yields the twin's address."""
+    if not os.environ.get("AWS_ENDPOINT_URL_DYNAMODB"):
+        raise SystemExit("DynamoDB Local is not running here. Use `make bench`, or python tools/dynamodb_local.py COMMAND.")
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, twin_server(Path(folder)) as twin_url:
+        os.environ.update(environment(twin_url, Path(folder)))
+        os.environ["PORTAL_TABLE_PREFIX"] = f"bench-{secrets.token_hex(4)}-"
+        join()
+        _make_tables()
+        yield twin_url
+
+
+def environment(twin_url: str, folder: Path) -> dict[str, str]:
+    """The settings of a portal beside this twin, with its database in ``folder``; which tables are its own is not among them."""
+    return {
+        "AWS_ENDPOINT_URL": twin_url,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "bench",
+        "AWS_SECRET_ACCESS_KEY": "bench",
+        "DJANGO_SETTINGS_MODULE": "accessportal.settings",
+        "PORTAL_DATABASE_URL": f"sqlite:///{folder}/bench.sqlite3",
+        "PORTAL_SANDBOX_PROVIDER_URL": f"{twin_url}/twin/provider",
+        "PORTAL_SECRET_KEY": secrets.token_urlsafe(50),
+        "PORTAL_SECURE": "false",
+        "PORTAL_DEMO": "true",
+        "PORTAL_LOG_LEVEL": "ERROR",
+        "PORTAL_ALLOWED_HOSTS": "testserver,127.0.0.1",
+    }
+
+
+def _make_tables() -> None:
+    from django.core.management import call_command
+
+    from accessportal.commands.tables import ensure_all_tables
+    from accessportal.kernel.clock import SystemClock
+
+    call_command("migrate", verbosity=0)
+    ensure_all_tables(clock=SystemClock())
 
 
 def join() -> None:
@@ -108,8 +133,9 @@ def set_twin(twin_url: str, **values: Any) -> None:
 
 
 @contextlib.contextmanager
-def _twin(folder: Path) -> Iterator[str]:
-    port = _free_port()
+def twin_server(folder: Path) -> Iterator[str]:
+    """The twin as a process of its own, its journal and log in ``folder``; yields its address."""
+    port = free_port()
     command = [sys.executable, "-m", "accessportal.twin", "--port", str(port), "--journal", str(folder / "twin.journal")]
     with (folder / "twin.log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -130,7 +156,8 @@ def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
     raise SystemExit(f"The twin did not answer at {address} within {_START_SECONDS} s.")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nothing listens on at this moment."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -139,10 +166,7 @@ def _free_port() -> int:
 
 
 def _build(accounts: int, permission_sets: int) -> None:
-    from django.core.management import call_command
-
     from accessportal.catalog import operations as catalog
-    from accessportal.commands.tables import ensure_all_tables
     from accessportal.directory import operations as directory
     from accessportal.directory.states import GroupRole
     from accessportal.kernel.actors import system
@@ -151,8 +175,6 @@ def _build(accounts: int, permission_sets: int) -> None:
     from accessportal.twin.world import seed_world
 
     clock, setup = SystemClock(), system("bench")
-    call_command("migrate", verbosity=0)
-    ensure_all_tables(clock=clock)
     directory.found_directory(
         admin_email=OLGA.email,
         admin_name=OLGA.name,
