@@ -79,9 +79,13 @@ INSTALLED_APPS = [
     "django_structlog",
     "lucide",
     "csp",
+    # For the static files of the API's page alone.
+    "ninja",
 ]
 
 MIDDLEWARE = [
+    # The first: what any of the others answers under /v1/ passes here.
+    "accessportal.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # Before WhiteNoise, which answers for static files itself: they get the policy too.
     "csp.middleware.CSPMiddleware",

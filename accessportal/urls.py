@@ -7,6 +7,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("v1/", include("accessportal.api.urls")),
     path("", include("accessportal.observe.urls")),
     path("", include("accessportal.identity.urls")),
     path("", include("accessportal.portal.urls")),

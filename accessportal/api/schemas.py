@@ -1,0 +1,214 @@
+"""The bodies of the API. Times are whole seconds since 1970 (Unix), as in seed 002."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from ninja import Header, Path, Schema
+from pydantic import ConfigDict, Field
+
+from accessportal.kernel.clock import to_epoch
+from accessportal.sandboxes.states import Released, Sandbox, Status
+
+# Visible ASCII, blanks inside: what travels in a header unchanged through every proxy.
+_TEXT = r"^[!-~]([ -~]{0,198}[!-~])?$"
+_ID = r"^[!-~]{1,128}$"
+
+SandboxId = Annotated[str, Path(description="The id that the allocation told.", pattern=_ID)]
+JobId = Annotated[str, Path(description="The id that the order told.", pattern=_ID)]
+TrackId = Annotated[str, Header(alias="X-Track-ID", pattern=_TEXT, description="Who borrows: the track.", example="track-123")]
+OptionalTrackId = Annotated[
+    str,
+    Header(alias="X-Track-ID", pattern=_TEXT, description="Who borrows: the track. A token of scope `track` must send it."),
+]
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern=_TEXT,
+        description="Names this allocation, so that a repetition gets the same sandbox. Without it the track is the key.",
+    ),
+]
+NamePrefix = Annotated[
+    str,
+    Header(alias="X-Sandbox-Name-Prefix", pattern=_TEXT, description="Only sandboxes whose name begins so."),
+]
+Fence = Annotated[
+    int,
+    Header(
+        alias="X-Fence",
+        ge=1,
+        le=2**53,
+        description="The fence that the allocation told: a late repetition then can't end a newer allocation.",
+    ),
+]
+Seconds = Annotated[int, Field(description="Seconds since 1970 (Unix time).", examples=[1759567084])]
+HandOver = Annotated[int, Field(description="Grows with every hand-over of this sandbox: an older one holds it no longer.", examples=[3])]
+
+
+class ErrorDetail(Schema):
+    """What went wrong: `code` for programs, `message` for people."""
+
+    code: str = Field(description="One of the codes in docs/api.md.", examples=["NO_SANDBOXES_AVAILABLE"])
+    message: str = Field(description="In words, with the remedy where there is one.")
+    request_id: str = Field(description="The number of this request, as in X-Request-ID and in the portal's logs.")
+    field: str = Field("", description="The header, parameter or part of the body at fault; absent where there is none.")
+    retry_after: int = Field(0, description="Seconds to wait before trying again; absent where waiting does not help.")
+
+
+class ErrorBody(Schema):
+    """The one shape of every error."""
+
+    error: ErrorDetail
+
+
+class Allocation(Schema):
+    """A sandbox that is lent to a track."""
+
+    sandbox_id: str
+    name: str
+    external_id: str = Field(description="The provider's name of the sandbox.")
+    track_id: str
+    allocated_at: Seconds
+    expires_at: Seconds = Field(description="From this moment the sandbox may no longer be used (Unix time).")
+    fence: HandOver
+
+    @classmethod
+    def of(cls, sandbox: Sandbox) -> Allocation:
+        assert sandbox.allocated_at is not None
+        assert sandbox.expires_at is not None
+        return cls(
+            sandbox_id=sandbox.sandbox_id,
+            name=sandbox.name,
+            external_id=sandbox.external_id,
+            track_id=sandbox.track,
+            allocated_at=to_epoch(sandbox.allocated_at),
+            expires_at=to_epoch(sandbox.expires_at),
+            fence=sandbox.fence,
+        )
+
+
+class Release(Schema):
+    """The end of an allocation, the same at every repetition."""
+
+    sandbox_id: str
+    status: Literal["pending_deletion"]
+    deletion_requested_at: Seconds
+    fence: HandOver
+
+    @classmethod
+    def of(cls, released: Released) -> Release:
+        return cls(
+            sandbox_id=released.sandbox_id,
+            status="pending_deletion",
+            deletion_requested_at=to_epoch(released.released_at),
+            fence=released.fence,
+        )
+
+
+class SandboxState(Schema):
+    """A sandbox as it stands. `null` stands for what does not apply in its status."""
+
+    sandbox_id: str
+    name: str
+    external_id: str
+    status: Status
+    lab_duration_hours: float
+    track_id: str | None = Field(description="Who holds it, or held it last until it is cleaned.")
+    allocated_at: Seconds | None
+    expires_at: Seconds | None
+    grace_ends_at: Seconds | None = Field(description="Until then it may still be given back (Unix time).")
+    deletion_requested_at: Seconds | None
+    deletion_retry_count: int = Field(description="Failed tries to clean it, in a row.")
+    problem: str | None = Field(description="Why it is in quarantine, or why cleaning failed last.")
+    last_synced_at: Seconds | None
+    fence: int
+    created_at: Seconds
+    updated_at: Seconds
+
+    @classmethod
+    def of(cls, sandbox: Sandbox) -> SandboxState:
+        moments = {
+            name: None if moment is None else to_epoch(moment)
+            for name, moment in {
+                "allocated_at": sandbox.allocated_at,
+                "expires_at": sandbox.expires_at,
+                "grace_ends_at": sandbox.grace_ends_at,
+                "deletion_requested_at": sandbox.deletion_requested_at,
+                "last_synced_at": sandbox.last_synced,
+            }.items()
+        }
+        return cls(
+            sandbox_id=sandbox.sandbox_id,
+            name=sandbox.name,
+            external_id=sandbox.external_id,
+            status=sandbox.status,
+            lab_duration_hours=sandbox.lab_duration_hours,
+            track_id=sandbox.track or None,
+            deletion_retry_count=sandbox.deletion_retry_count,
+            problem=sandbox.quarantine_reason or sandbox.clean_error or None,
+            fence=sandbox.fence,
+            created_at=to_epoch(sandbox.created_at),
+            updated_at=to_epoch(sandbox.updated_at),
+            **moments,
+        )
+
+
+class Unreadable(Schema):
+    """A row of the pool that another program wrote and that can't be read as a sandbox."""
+
+    sandbox_id: str
+    external_id: str
+
+
+class SandboxPage(Schema):
+    """One page of a list."""
+
+    items: list[SandboxState]
+    unreadable: list[Unreadable]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; `null`: this was the last one.")
+
+
+class LastSync(Schema):
+    """The last look at the provider's list."""
+
+    at: Seconds
+    listed: int
+    stopped: str | None = Field(description="Why it changed nothing, where it did not.")
+
+
+class PoolStats(Schema):
+    """How many sandboxes are in each status, as counted by a job every few minutes."""
+
+    counted_at: Seconds | None = Field(description="`null`: never counted yet.")
+    counts: dict[Status, int] | None
+    total: int | None
+    last_sync: LastSync | None
+    next_return_at: Seconds | None = Field(description="When the next sandbox is expected to be free; `null`: nothing is under way.")
+
+
+class Job(Schema):
+    """Work that was ordered. Poll `status_url`."""
+
+    job_id: str
+    kind: Literal["sync", "cleanup"]
+    state: Literal["queued", "running", "done", "failed"]
+    status_url: str
+
+
+class JobState(Job):
+    """Work that was ordered, as it stands."""
+
+    ordered_at: Seconds
+    started_at: Seconds | None
+    ended_at: Seconds | None
+    report: dict[str, int | float | str | bool] = Field(description="What it did, in numbers; empty until it is done.")
+    error: str | None = Field(description="Why it failed.")
+
+
+class Quarantine(Schema):
+    """Why a sandbox is to be kept out of use."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=500, pattern=r"\S", examples=["The lab's disk is corrupt."])

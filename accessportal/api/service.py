@@ -1,0 +1,30 @@
+"""The API put together: its operations, and how their errors are told."""
+
+from __future__ import annotations
+
+from django.http import Http404
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from accessportal.api.admin import router as admin
+from accessportal.api.errors import to_response
+from accessportal.api.lending import router as lending
+
+_DESCRIPTION = """Takes and gives back sandboxes of the pool. Every request needs a bearer token; errors have one shape, with a `code`
+for programs. A request that got no answer may be sent again unchanged: with the same key it gets the same sandbox."""
+
+# Its own addresses for the document are off: ours have the policy of the page and need no rendering at each request.
+api = NinjaAPI(
+    title="Sandbox API",
+    version="1",
+    description=_DESCRIPTION,
+    openapi_url=None,
+    docs_url=None,
+    servers=[{"url": "/"}],
+    urls_namespace="api",
+)
+api.add_router("", lending)
+api.add_router("admin/", admin)
+# The framework has handlers of its own for these; what is more special than they are is not handled by it.
+for kind in (Exception, Http404, HttpError, ValidationError):
+    api.add_exception_handler(kind, to_response)

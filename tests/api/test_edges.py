@@ -1,0 +1,219 @@
+"""What every answer has, whoever asks for whatever: one shape, a number, no cookie, and the right refusal of tokens."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from accessportal.clients import operations as clients
+from accessportal.clients.states import Scope
+from accessportal.sandboxes import operations
+from tests.api.conftest import Lab, check_error
+
+
+@pytest.mark.parametrize("token", ["garbage", "apt_", "apt_abc", "apt_aaaaaaaaaaaa_" + "x" * 43, "ä", "x" * 5000, "apt__"])
+def test_a_token_that_is_none_is_refused(lab: Lab, token: str) -> None:
+    refused = lab.send("POST", "allocate", token=token, X_Track_ID="track-1")
+
+    assert refused.error == (401, "INVALID_TOKEN")
+    assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("header", ["", "Basic dXNlcjpwYXNz", "Bearer", "Bearer ", "apt_x"])
+def test_without_a_bearer_token_nobody_gets_in(lab: Lab, header: str) -> None:
+    headers = {"Authorization": header} if header else {}
+
+    refused = lab.send("POST", "allocate", token="", X_Track_ID="track-1", **headers)
+
+    assert refused.error == (401, "INVALID_TOKEN")
+
+
+def test_a_token_with_another_secret_is_refused(lab: Lab) -> None:
+    changed = lab.track_token[:-4] + ("AAAA" if not lab.track_token.endswith("AAAA") else "BBBB")
+
+    assert lab.send("POST", "allocate", token=changed, X_Track_ID="track-1").error == (401, "INVALID_TOKEN")
+
+
+def test_a_revoked_token_is_refused_at_once(lab: Lab) -> None:
+    lab.pool.fill(1)
+    assert lab.allocate().status == 201
+
+    lab.revoke(lab.track_token)
+
+    assert lab.allocate().error == (401, "TOKEN_REVOKED")
+
+
+def test_an_expired_token_is_refused(lab: Lab) -> None:
+    lab.pool.fill(1)
+    lab.track_token = lab.new_token("short", expires_at=lab.pool.clock.now() + timedelta(hours=1))
+    assert lab.allocate().status == 201
+
+    lab.pool.clock.advance(3600)
+
+    assert lab.allocate().error == (401, "TOKEN_EXPIRED")
+
+
+def test_used_up_requests_say_when_to_go_on(lab: Lab) -> None:
+    lab.pool.fill(1)
+    lab.track_token = lab.new_token("slow", rate=3)
+    assert [lab.allocate().status for _ in range(3)] == [201, 200, 200]
+
+    refused = lab.allocate()
+
+    assert refused.error == (429, "RATE_LIMITED")
+    assert 1 <= refused.body["error"]["retry_after"] <= 60
+    assert lab.admin("GET", "stats").status == 200, "another token has requests of its own"
+    lab.pool.clock.advance(refused.body["error"]["retry_after"])
+    assert lab.allocate().status == 200
+
+
+def test_nothing_is_above_the_limit_of_a_token_that_may_not(lab: Lab) -> None:
+    slow = lab.new_token("slow", rate=2)
+
+    told = [lab.send("GET", "admin/stats", token=slow).error for _ in range(3)]
+
+    assert told == [(403, "INSUFFICIENT_SCOPE"), (403, "INSUFFICIENT_SCOPE"), (429, "RATE_LIMITED")]
+
+
+@pytest.mark.parametrize("path", ["", "nothing", "docs/", "admin", "sandboxes/", "allocate/", "sandboxes/a/b/c", "../admin"])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+def test_an_unknown_address_is_told_in_the_one_shape(lab: Lab, method: str, path: str) -> None:
+    assert lab.send(method, path).error == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"), [("GET", "allocate", "POST"), ("PUT", "docs", "GET"), ("POST", "openapi.json", "GET")]
+)
+def test_an_unknown_method_is_told_what_is_known(lab: Lab, method: str, path: str, allowed: str) -> None:
+    refused = lab.send(method, path)
+
+    assert refused.error == (405, "METHOD_NOT_ALLOWED")
+    assert refused.headers["Allow"] == allowed
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"\xff\xfe", b"[]", b'"x"', b"null", b"{}", b'{"reason": ""}', b'{"reason": 5}', b'{"reason": "x", "more": 1}']
+)
+def test_a_body_that_breaks_a_rule_is_refused(lab: Lab, body: bytes) -> None:
+    (sandbox,) = lab.pool.fill(1)
+
+    assert lab.admin("POST", f"sandboxes/{sandbox.sandbox_id}/quarantine", body=body).error == (400, "INVALID_REQUEST")
+
+
+def test_a_body_of_endless_depth_or_size_is_refused(lab: Lab) -> None:
+    (sandbox,) = lab.pool.fill(1)
+    path = f"sandboxes/{sandbox.sandbox_id}/quarantine"
+
+    assert lab.admin("POST", path, body=b"[" * 200_000).error == (400, "INVALID_REQUEST")
+    assert lab.admin("POST", path, body=b" " * 3_000_000).error == (413, "REQUEST_TOO_LARGE")
+
+
+def test_a_body_of_an_allocation_counts_for_nothing(lab: Lab) -> None:
+    lab.pool.fill(1)
+
+    assert lab.send("POST", "allocate", body={"track": "other", "duration": 1}, X_Track_ID="track-1").body["track_id"] == "track-1"
+
+
+def test_a_fault_of_ours_tells_its_number_and_no_trace(lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(**_: Any) -> None:
+        raise RuntimeError("the secret is 4711")
+
+    monkeypatch.setattr(operations, "take", fail)
+
+    refused = lab.allocate(X_Request_ID="mine-1")
+
+    assert refused.error == (500, "INTERNAL_ERROR")
+    assert refused.body["error"]["request_id"] == "mine-1"
+    assert "4711" not in json.dumps(refused.body)
+    (record,) = [record for record in caplog.records if record.name == "accessportal.api.errors"]
+    assert record.exc_info
+
+
+def test_a_host_that_is_not_ours_is_told_in_the_one_shape(lab: Lab) -> None:
+    assert lab.send("GET", "admin/stats", Host="evil.example").error == (400, "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize("given", ["a", "A-z_0.9", "x" * 128, "4bf92f35-77b3-4da6"])
+def test_a_number_that_was_given_is_kept(lab: Lab, given: str) -> None:
+    assert lab.allocate(X_Request_ID=given).headers["X-Request-ID"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 129, "a b", "<script>", "ä", "a\tb", "a/b"])
+def test_a_number_that_could_do_harm_is_replaced(lab: Lab, given: str) -> None:
+    number = lab.allocate(X_Request_ID=given).headers["X-Request-ID"]
+
+    assert number != given
+    assert len(number) == 36
+
+
+def test_the_logs_know_the_number_and_the_client_but_no_secret(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    lab.pool.fill(1)
+    with caplog.at_level(logging.INFO):
+        lab.allocate(X_Request_ID="mine-2")
+
+    finished = [record.msg for record in caplog.records if "request_finished" in str(record.msg)]
+    (told,) = [message for message in finished if isinstance(message, dict)]
+    assert (told["request_id"], told["client"]) == ("mine-2", lab.tokens[lab.track_token].token_id)
+    assert lab.track_token not in caplog.text
+    assert lab.track_token.rpartition("_")[2] not in caplog.text
+
+
+@pytest.mark.django_db
+def test_a_browsers_session_counts_for_nothing(lab: Lab, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    client = Client()
+    client.cookies["sessionid"] = "a" * 32
+    lab.pool.fill(1)
+
+    with django_assert_num_queries(0):
+        refused = client.post("/v1/allocate", headers={"X-Track-ID": "track-1"})
+        taken = client.post("/v1/allocate", headers={"X-Track-ID": "track-1", "Authorization": f"Bearer {lab.track_token}"})
+
+    assert (refused.status_code, taken.status_code) == (401, 201)
+    assert not taken.cookies
+
+
+@pytest.mark.parametrize("path", ["openapi.json", "docs"])
+def test_the_document_needs_no_token(lab: Lab, path: str) -> None:
+    response = Client().get(f"/v1/{path}")
+
+    assert response.status_code == 200
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["X-Request-ID"]
+
+
+def test_the_page_of_the_document_has_a_strict_policy_of_its_own(lab: Lab) -> None:
+    response = Client().get("/v1/docs")
+
+    policy = response.headers["Content-Security-Policy"]
+    assert "unsafe" not in policy
+    assert "script-src 'self'" in policy
+    assert b"http://" not in response.content
+    assert b"https://" not in response.content
+
+
+Cost = Callable[[str], int]
+
+
+def test_an_allocation_costs_one_read_more_than_the_take(lab: Lab, count_calls: Callable[[], list[str]]) -> None:
+    lab.pool.fill(20)
+    lab.allocate("warm-up")
+    lab.allocate("warm-up")
+    before = len(count_calls())
+    lab.pool.take("plain")
+    plain = count_calls()[before:]
+    before = len(count_calls())
+
+    lab.allocate("track-1")
+
+    over_http = count_calls()[before:]
+    assert sorted(over_http) == sorted([*plain, "GetItem"])
+    assert clients is not None
+    assert Scope.TRACK
+    assert check_error

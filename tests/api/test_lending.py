@@ -1,0 +1,229 @@
+"""Taking and giving back over HTTP: every status and code, and the same body at every repetition."""
+
+from __future__ import annotations
+
+import pytest
+
+from accessportal.kernel.errors import Unavailable
+from accessportal.sandboxes import operations
+from accessportal.sandboxes.states import Status
+from tests.api.conftest import Lab
+from tests.sandboxes.conftest import OLGA
+
+HOUR = 3600
+ALLOCATION = {"sandbox_id", "name", "external_id", "track_id", "allocated_at", "expires_at", "fence"}
+
+
+def test_an_allocation_tells_all_that_a_track_needs(lab: Lab) -> None:
+    (sandbox,) = lab.pool.fill(1)
+
+    told = lab.allocate()
+
+    assert told.status == 201
+    assert told.body == {
+        "sandbox_id": sandbox.sandbox_id,
+        "name": sandbox.name,
+        "external_id": sandbox.external_id,
+        "track_id": "track-1",
+        "allocated_at": int(lab.pool.clock.now().timestamp()),
+        "expires_at": int(lab.pool.clock.now().timestamp()) + 4 * HOUR,
+        "fence": 1,
+    }
+    assert told.headers["Location"] == f"/v1/sandboxes/{sandbox.sandbox_id}"
+    assert lab.pool.now_of(sandbox).key == "track-1"
+
+
+def test_a_repetition_is_told_the_same(lab: Lab) -> None:
+    lab.pool.fill(3)
+    first = lab.allocate()
+
+    lab.pool.clock.advance(2 * HOUR)
+    again = lab.allocate()
+
+    assert (again.status, again.body) == (200, first.body)
+
+
+def test_one_track_may_hold_several_by_keys_of_its_own(lab: Lab) -> None:
+    lab.pool.fill(3)
+    told = [lab.allocate(Idempotency_Key=key) for key in ("a", "b", "a")]
+
+    assert [one.status for one in told] == [201, 201, 200]
+    assert told[0].body == told[2].body
+    assert told[0].body["sandbox_id"] != told[1].body["sandbox_id"]
+
+
+def test_a_key_stands_for_one_request(lab: Lab) -> None:
+    lab.pool.fill(3)
+    lab.allocate(Idempotency_Key="key")
+
+    assert lab.allocate("track-2", Idempotency_Key="key").error == (409, "IDEMPOTENCY_MISMATCH")
+    assert lab.allocate(Idempotency_Key="key", X_Sandbox_Name_Prefix="lab-").error == (409, "IDEMPOTENCY_MISMATCH")
+    assert "retry_after" not in lab.allocate("track-2", Idempotency_Key="key").body["error"]
+
+
+def test_a_release_closes_the_key(lab: Lab) -> None:
+    lab.pool.fill(2)
+    first = lab.allocate().body
+    lab.give_back(first["sandbox_id"])
+
+    anew = lab.allocate()
+
+    assert anew.status == 201
+    assert anew.body["sandbox_id"] != first["sandbox_id"]
+    assert lab.allocate().body == anew.body
+
+
+def test_a_prefix_chooses_by_name(lab: Lab) -> None:
+    lab.pool.add("ext-1", name="linux-1")
+    wanted = lab.pool.add("ext-2", name="windows-1")
+
+    assert lab.allocate(X_Sandbox_Name_Prefix="windows-").body["sandbox_id"] == wanted.sandbox_id
+    refused = lab.allocate("track-2", X_Sandbox_Name_Prefix="windows-")
+    assert refused.error == (409, "NO_SANDBOXES_AVAILABLE")
+    assert "windows-" in refused.body["error"]["message"]
+
+
+def test_an_empty_pool_says_when_to_come_again(lab: Lab) -> None:
+    assert lab.allocate().body["error"]["retry_after"] == 60, "nothing is under way"
+    lab.pool.fill(1)
+    lab.allocate("track-2")
+
+    refused = lab.allocate()
+
+    assert refused.error == (409, "NO_SANDBOXES_AVAILABLE")
+    assert refused.body["error"]["retry_after"] == 4 * HOUR + 300 + 60, "deadline, grace, and a run of the job"
+    lab.pool.clock.advance(HOUR)
+    assert lab.allocate().body["error"]["retry_after"] == 3 * HOUR + 300 + 60
+
+
+def test_a_release_is_told_the_same_for_ever(lab: Lab) -> None:
+    lab.pool.fill(1)
+    lent = lab.allocate().body
+    lab.pool.clock.advance(600)
+
+    first = lab.give_back(lent["sandbox_id"])
+
+    assert first.status == 200
+    assert first.body == {
+        "sandbox_id": lent["sandbox_id"],
+        "status": "pending_deletion",
+        "deletion_requested_at": lent["allocated_at"] + 600,
+        "fence": 1,
+    }
+    lab.pool.clock.advance(5 * HOUR)
+    assert lab.give_back(lent["sandbox_id"]).body == first.body
+
+
+def test_nobody_elses_sandbox_is_given_back(lab: Lab) -> None:
+    lab.pool.fill(1)
+    lent = lab.allocate().body
+
+    assert lab.give_back(lent["sandbox_id"], "track-2").error == (403, "NOT_SANDBOX_OWNER")
+    assert lab.look(lent["sandbox_id"], "track-2").error == (403, "NOT_SANDBOX_OWNER")
+    assert lab.give_back(lent["sandbox_id"], X_Fence="2").error == (403, "NOT_SANDBOX_OWNER")
+    assert lab.give_back(lent["sandbox_id"], X_Fence="1").status == 200
+
+
+@pytest.mark.parametrize("sandbox_id", ["nothing", "0" * 36, "x" * 300, "%00", "%F0%9F%A6%84"])
+def test_an_unknown_sandbox_is_not_found(lab: Lab, sandbox_id: str) -> None:
+    assert lab.give_back(sandbox_id).error == (404, "SANDBOX_NOT_FOUND")
+    assert lab.look(sandbox_id).error == (404, "SANDBOX_NOT_FOUND")
+
+
+def test_release_works_to_the_end_of_grace(lab: Lab) -> None:
+    lab.pool.fill(2)
+    early, late = lab.allocate("track-1").body, lab.allocate("track-2").body
+    lab.pool.clock.advance(4 * HOUR + 299)
+    assert lab.give_back(early["sandbox_id"], "track-1").status == 200
+
+    lab.pool.clock.advance(1)
+    assert lab.give_back(late["sandbox_id"], "track-2").error == (403, "ALLOCATION_EXPIRED")
+    lab.pool.expire()
+    assert lab.give_back(late["sandbox_id"], "track-2").error == (403, "ALLOCATION_EXPIRED")
+
+
+def test_the_holder_sees_its_sandbox_whole(lab: Lab) -> None:
+    lab.pool.fill(1)
+    lent = lab.allocate().body
+
+    seen = lab.look(lent["sandbox_id"])
+
+    assert seen.status == 200
+    assert {name: seen.body[name] for name in ALLOCATION} == lent
+    assert (seen.body["status"], seen.body["grace_ends_at"]) == ("allocated", lent["expires_at"] + 300)
+    lab.give_back(lent["sandbox_id"])
+    assert lab.look(lent["sandbox_id"]).body["status"] == "pending_deletion"
+
+
+def test_an_admin_sees_any_sandbox(lab: Lab) -> None:
+    (sandbox,) = lab.pool.fill(1)
+
+    assert lab.send("GET", f"sandboxes/{sandbox.sandbox_id}", token=lab.admin_token).body["status"] == "available"
+    assert lab.send("GET", f"sandboxes/{sandbox.sandbox_id}").error == (400, "MISSING_HEADER")
+
+
+@pytest.mark.parametrize("path", ["allocate", "sandboxes/some/mark-for-deletion"])
+def test_a_missing_track_is_named(lab: Lab, path: str) -> None:
+    refused = lab.send("POST", path)
+
+    assert refused.error == (400, "MISSING_HEADER")
+    assert refused.body["error"]["field"] == "X-Track-ID"
+
+
+@pytest.mark.parametrize("name", ["X-Track-ID", "Idempotency-Key", "X-Sandbox-Name-Prefix"])
+@pytest.mark.parametrize("value", ["", "x" * 201, "tab\there", "umlaut-ä", "bell\x07"])
+def test_headers_that_break_a_rule_are_named(lab: Lab, name: str, value: str) -> None:
+    lab.pool.fill(1)
+    headers = {"X_Track_ID": "track-1"} | {name.replace("-", "_"): value}
+
+    refused = lab.send("POST", "allocate", **headers)
+
+    assert refused.error == (400, "INVALID_REQUEST")
+    assert refused.body["error"]["field"] == name
+
+
+@pytest.mark.parametrize("fence", ["0", "-1", "one", "1.5", "9" * 30])
+def test_a_fence_is_a_number_above_zero(lab: Lab, fence: str) -> None:
+    assert lab.give_back("some", X_Fence=fence).body["error"]["field"] == "X-Fence"
+
+
+def test_a_store_that_does_not_answer_is_our_fault_and_to_be_tried_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: object) -> None:
+        raise Unavailable("secret host 10.0.0.7 did not answer", code="store_unavailable")
+
+    monkeypatch.setattr(operations, "take", fail)
+
+    refused = lab.allocate()
+
+    assert refused.error == (503, "UNAVAILABLE")
+    assert refused.headers["Retry-After"] == "2"
+    assert "10.0.0.7" not in refused.body["error"]["message"]
+
+
+def test_an_operator_may_take_it_away_and_the_track_is_told(lab: Lab) -> None:
+    (sandbox,) = lab.pool.fill(1)
+    lab.allocate()
+    operations.quarantine(sandbox_id=sandbox.sandbox_id, reason="Broken", actor=OLGA, now=lab.pool.clock.now())
+
+    assert lab.give_back(sandbox.sandbox_id).error == (403, "NOT_SANDBOX_OWNER")
+    assert lab.pool.status_of(sandbox) is Status.QUARANTINED
+
+
+def test_who_took_and_released_is_in_the_history(lab: Lab) -> None:
+    lab.pool.fill(1)
+    lent = lab.allocate().body
+    lab.give_back(lent["sandbox_id"])
+
+    events = operations_history(lent["sandbox_id"])
+
+    token = lab.tokens[lab.track_token]
+    assert [(action, actor) for action, actor in events if action != "sandbox.added"] == [
+        ("sandbox.taken", f"client:{token.token_id}"),
+        ("sandbox.released", f"client:{token.token_id}"),
+    ]
+
+
+def operations_history(sandbox_id: str) -> list[tuple[str, str]]:
+    from accessportal.sandboxes import queries
+
+    return [(event.action, event.actor) for event in queries.history(sandbox_id=sandbox_id)]
