@@ -6,8 +6,10 @@ Keys, the seed's attributes, and its three indexes are a contract: other program
 from __future__ import annotations
 
 import zlib
+from datetime import datetime
+from typing import Any
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.store.base import PortalModel, register
@@ -64,10 +66,10 @@ class DueIndex(GlobalSecondaryIndex["SandboxItem"]):
 
 @register
 class SandboxItem(PortalModel):
-    """A sandbox, an idempotency key, a free-list entry or a fact of the pool: the keys tell which. Times are epoch seconds;
+    """A sandbox, an idempotency key, a free-list entry, a run or a fact of the pool: the keys tell which. Times are epoch seconds;
     ``due_at``, ``held_until`` and ``delete_sent_at`` have milliseconds.
 
-    Items that are no sandbox carry no attribute that an index is about, so the seed's programs never meet them.
+    Items that are no sandbox carry no attribute that an index of the seed is about, so its programs never meet them.
     """
 
     base_table_name = "SandboxPool"
@@ -111,10 +113,14 @@ class SandboxItem(PortalModel):
     last_released_by = UnicodeAttribute(null=True)
     last_released_at = NumberAttribute(null=True)
     last_released_fence = NumberAttribute(null=True)
+    claims: Any = MapAttribute(null=True)
     # an idempotency key (with sandbox_id, fence, allocated_at, expires_at, version)
     request_hash = UnicodeAttribute(null=True)
     track = UnicodeAttribute(null=True)
     state = UnicodeAttribute(null=True)
+    # who holds for a person (with version): key to sandbox id
+    holds: Any = MapAttribute(null=True)
+    none_at = NumberAttribute(null=True)
     # the pool: one count of returns for each shard of the free list, in one item, so that one read is one moment of all
     returns_0 = NumberAttribute(null=True)
     returns_1 = NumberAttribute(null=True)
@@ -128,6 +134,15 @@ class SandboxItem(PortalModel):
     stopped = UnicodeAttribute(null=True)
     counts_at = NumberAttribute(null=True)
     counts = UnicodeAttribute(null=True)
+    # a run that was ordered (with state, due, due_at, held_by, held_until, version)
+    kind = UnicodeAttribute(null=True)
+    ordered_by = UnicodeAttribute(null=True)
+    ordered_at = NumberAttribute(null=True)
+    started_at = NumberAttribute(null=True)
+    ended_at = NumberAttribute(null=True)
+    report = UnicodeAttribute(null=True)
+    error = UnicodeAttribute(null=True)
+    run_id = UnicodeAttribute(null=True)
 
     status_index = StatusIndex()
     track_index = TrackIndex()
@@ -177,3 +192,27 @@ def counts_key() -> Key:
 def sync_key() -> Key:
     """The last look at the provider's list."""
     return "POOL", "SYNC"
+
+
+def run_key(run_id: str) -> Key:
+    return join_key("RUN", run_id), META
+
+
+def last_run_key(kind: str) -> Key:
+    """Which run of a kind was ordered last: two orders at the same moment meet here."""
+    return "POOL", f"LASTRUN#{kind}"
+
+
+def count_key(minute: datetime) -> Key:
+    """One count of the past; the range key sorts by time."""
+    return "POOL", f"COUNT#{minute:%Y-%m-%dT%H:%M}"
+
+
+def holder_key(track: str) -> Key:
+    """What a person holds at once, for the limit."""
+    return join_key("HOLDER", track), META
+
+
+def demand_key() -> Key:
+    """When a client was last told that none is free."""
+    return "POOL", "DEMAND"

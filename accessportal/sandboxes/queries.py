@@ -14,12 +14,26 @@ from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import ledger, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.ledger import Problem, Receipt
-from accessportal.sandboxes.states import POOL_ENTITY, Due, LastSync, NoSuchSandbox, Sandbox, Stats, Status, Unreadable, entity_of
+from accessportal.sandboxes.states import (
+    POOL_ENTITY,
+    Due,
+    LastSync,
+    NoSuchRun,
+    NoSuchSandbox,
+    Run,
+    RunDue,
+    Sandbox,
+    Stats,
+    Status,
+    Unreadable,
+    entity_of,
+)
 
 # From the moment at which something is due to the end of the job that does it: jobs run every minute.
 _RUN_SECONDS = 60
 _RECENT = 50
 _MOST_READS = 5
+_MANY_COUNTS = 1_000
 
 
 def get(*, sandbox_id: str) -> Sandbox:
@@ -53,6 +67,35 @@ def next_return_at(*, now: datetime) -> datetime | None:
 def stats() -> Stats | None:
     """How many sandboxes were in each status when a job last counted; ``None`` before the first count."""
     return store.last_counts()
+
+
+def counts_between(*, since: datetime, until: datetime) -> tuple[Stats, ...]:
+    """The counts that were made from ``since`` to ``until``, oldest first: about one in five minutes, kept for eight days."""
+    if until < since:
+        return ()
+    counts = every(lambda cursor: store.page_counts(since=since, until=until, cursor=cursor, limit=_MANY_COUNTS))
+    return tuple(stats for stats in counts if since <= stats.counted_at <= until)
+
+
+def get_run(*, run_id: str) -> Run:
+    """A run that was ordered, strongly read.
+
+    :raises NotFound: when none with this id is remembered.
+    """
+    run = store.get_run(run_id)
+    if run is None:
+        raise NoSuchRun
+    return run
+
+
+def open_runs(*, cursor: str | None = None, limit: int = 50) -> Page[Run]:
+    """Runs that wait or are under way, earliest due first."""
+    return store.page_runs(RunDue.PERFORM, until=None, cursor=cursor, limit=limit)
+
+
+def ended_runs(*, cursor: str | None = None, limit: int = 50) -> Page[Run]:
+    """Runs that have ended, the last one first."""
+    return store.page_runs(RunDue.FORGET, until=None, cursor=cursor, limit=limit, newest_first=True)
 
 
 def last_sync() -> LastSync | None:

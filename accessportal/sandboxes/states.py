@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from accessportal.kernel.errors import Conflict, NotFound
@@ -36,12 +36,27 @@ class Due(enum.StrEnum):
     CLEAN = "clean"
 
 
+class RunDue(enum.StrEnum):
+    """What a job must do with a run at ``due_at``: perform it, or forget it when it has long ended."""
+
+    PERFORM = "run"
+    FORGET = "forget"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One of those for whom an allocation stands, and until when."""
+
+    name: str
+    ends_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """One sandbox as it stands. Empty strings and ``None`` stand for attributes that the row does not have.
 
     ``fence`` grows with every hand-over: whoever shows an older one holds it no longer. ``version`` 0: no program of ours
-    has written the row yet.
+    has written the row yet. ``claims`` are those for whom it is lent, by name; an allocation to a track has none.
     """
 
     sandbox_id: str
@@ -73,6 +88,7 @@ class Sandbox:
     last_released_by: str = ""
     last_released_at: datetime | None = None
     last_released_fence: int = 0
+    claims: tuple[Claim, ...] = ()
     version: int = 0
     audit_head: str = ""
 
@@ -85,6 +101,9 @@ class Sandbox:
     def is_foreign(self) -> bool:
         """Its present allocation was written by another program, and no program of ours has taken note of it yet."""
         return self.allocated_at is not None and self.lent_at != self.allocated_at
+
+    def claim(self, name: str) -> Claim | None:
+        return next((one for one in self.claims if one.name == name), None)
 
     def is_over(self, now: datetime) -> bool:
         """Allocated, and past its deadline and grace: whether or not a job has come by."""
@@ -119,6 +138,15 @@ class KeyRecord:
     fence: int
     track: str
     is_open: bool
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What a track holds by claims: key to sandbox id. What is over already may still stand in it."""
+
+    track: str
+    holds: Mapping[str, str]
     version: int
 
 
@@ -228,3 +256,51 @@ class LastSync:
     at: datetime
     listed: int
     stopped: str
+
+
+class RunKind(enum.StrEnum):
+    """What can be ordered. ``cleanup`` expires what is over and cleans what is due."""
+
+    SYNC = "sync"
+    CLEANUP = "cleanup"
+
+
+class RunState(enum.StrEnum):
+    """``queued`` and ``running`` runs are open; the other two are ends."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Work on the pool that somebody ordered. ``report`` says in numbers and words what it did, ``error`` why it failed.
+
+    While it is running it is one performer's alone until ``held_until``; one that has died by then is followed by another.
+    """
+
+    run_id: str
+    kind: RunKind
+    state: RunState
+    ordered_by: str
+    ordered_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    report: Mapping[str, int | str] = field(default_factory=dict)
+    error: str = ""
+    held_by: str = ""
+    held_until: datetime | None = None
+    version: int = 1
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in {RunState.QUEUED, RunState.RUNNING}
+
+
+class NoSuchRun(NotFound):
+    """None with this id is remembered."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such run; runs are remembered for a week after their end.", code="run_not_found")

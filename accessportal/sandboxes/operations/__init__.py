@@ -5,6 +5,7 @@ from __future__ import annotations
 from accessportal.sandboxes.config import SandboxSettings, configure
 from accessportal.sandboxes.operations.cleaning import clean
 from accessportal.sandboxes.operations.releasing import expire, release, release_by_operator
+from accessportal.sandboxes.operations.runs import forget_old, order_run, perform_due_runs, perform_run
 from accessportal.sandboxes.operations.syncing import count, sync
 from accessportal.sandboxes.operations.taking import take
 from accessportal.sandboxes.operations.tending import add, mend, quarantine, restore
@@ -16,7 +17,11 @@ __all__ = [
     "configure",
     "count",
     "expire",
+    "forget_old",
     "mend",
+    "order_run",
+    "perform_due_runs",
+    "perform_run",
     "quarantine",
     "release",
     "release_by_operator",

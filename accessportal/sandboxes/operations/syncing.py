@@ -83,6 +83,7 @@ def _keep_counts(rows: Collection[Sandbox], *, now: datetime) -> Stats:
     counted = Counter(row.status for row in rows)
     stats = Stats(now, {status: counted[status] for status in Status})
     store.keep_counts(stats)
+    store.add_count(stats)
     return stats
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from datetime import datetime
 
 from pynamodb.expressions.condition import Condition
@@ -28,9 +29,21 @@ from accessportal.sandboxes.store.converting import (
     row_key,
     stored,
 )
-from accessportal.sandboxes.store.errors import Exists, KeyOvertaken, Overtaken
+from accessportal.sandboxes.store.errors import Exists, FurtherFailed, KeyOvertaken, Overtaken
+from accessportal.sandboxes.store.holders import get_holder, hold_for, none_told_at, note_none
 from accessportal.sandboxes.store.pages import every_row, free_shards, page_by_status, page_due, page_free, page_of_key, page_of_track
-from accessportal.sandboxes.store.pool import keep_counts, keep_sync, last_counts, last_sync, pool_head, returns
+from accessportal.sandboxes.store.pool import (
+    add_count,
+    forget_counts,
+    keep_counts,
+    keep_sync,
+    last_counts,
+    last_sync,
+    page_counts,
+    pool_head,
+    returns,
+)
+from accessportal.sandboxes.store.runs import begin_run, end_run, get_run, insert_run, last_run, page_runs, remove_run
 from accessportal.sandboxes.store.steps import becoming_free, close_key, open_key, take_free
 from accessportal.store.reading import get_item
 from accessportal.store.transactions import ConditionFailed, Insert, Remove, Step, transact, update_one
@@ -38,32 +51,47 @@ from accessportal.store.transactions import ConditionFailed, Insert, Remove, Ste
 __all__ = [
     "Exists",
     "FreeEntry",
+    "FurtherFailed",
     "KeyOvertaken",
     "Overtaken",
+    "add_count",
+    "begin_run",
     "change",
     "close_key",
     "drop_free",
+    "end_run",
     "every_row",
+    "forget_counts",
     "free_entry",
     "free_shards",
     "get",
+    "get_holder",
     "get_key",
+    "get_run",
+    "hold_for",
     "insert",
+    "insert_run",
     "keep_counts",
     "keep_sync",
     "last_counts",
     "last_event",
+    "last_run",
     "last_sync",
     "lease",
+    "none_told_at",
     "note",
+    "note_none",
     "open_key",
     "page_by_status",
+    "page_counts",
     "page_due",
     "page_free",
     "page_of_key",
     "page_of_track",
+    "page_runs",
     "pool_head",
     "remove",
+    "remove_run",
     "returns",
     "take_free",
 ]
@@ -139,10 +167,12 @@ def change(
     now: datetime,
     key_step: Step | None = None,
     free_step: Step | None = None,
+    further: Sequence[Step] = (),
 ) -> Sandbox:
     """Write what differs between ``before``, as it was read, and ``after``, with the event. A sandbox that becomes available
-    is put into the free list in the same transaction.
+    is put into the free list in the same transaction. ``further`` are steps and guards of the caller's.
 
+    :raises FurtherFailed: when one of ``further`` did not hold.
     :raises KeyOvertaken: when ``key_step`` did not hold.
     :raises Overtaken: when somebody else changed the sandbox first.
     """
@@ -160,8 +190,10 @@ def change(
     if free_step is not None:
         steps.append(free_step)
     try:
-        transact(steps if key_step is None else [key_step, *steps])
+        transact([*further, *(() if key_step is None else (key_step,)), *steps])
     except ConditionFailed as error:
+        if any(error.step is one for one in further):
+            raise FurtherFailed(error.step) from error
         raise (KeyOvertaken if error.step is key_step else Overtaken) from error
     return after
 

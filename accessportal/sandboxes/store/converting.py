@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from pynamodb.expressions.update import Action
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
-from accessportal.sandboxes.states import Due, Sandbox, Status, Unreadable
+from accessportal.sandboxes.states import Claim, Due, Sandbox, Status, Unreadable
 from accessportal.store.reading import RawItem
 from accessportal.store.transactions import Change
 
@@ -68,6 +68,7 @@ def record_of(item: SandboxItem) -> Sandbox:
         last_released_by=item.last_released_by or "",
         last_released_at=_moment(item.last_released_at),
         last_released_fence=int(item.last_released_fence or 0),
+        claims=() if item.claims is None else _claims_of(item.claims.as_dict()),
         version=int(item.version or 0),
         audit_head=item.audit_head or "",
     )
@@ -102,6 +103,7 @@ ATTRIBUTES: dict[str, Attribute[Any]] = {
     "last_released_by": SandboxItem.last_released_by,
     "last_released_at": SandboxItem.last_released_at,
     "last_released_fence": SandboxItem.last_released_fence,
+    "claims": SandboxItem.claims,
     "version": SandboxItem.version,
     "audit_head": SandboxItem.audit_head,
 }
@@ -121,6 +123,8 @@ def stored(name: str, value: Any) -> Any:
     """A field of the record as its attribute holds it; ``None``: the attribute is not there."""
     if name == "allocated_at":
         return 0 if value is None else to_epoch(value)
+    if name == "claims":
+        return {claim.name: to_epoch(claim.ends_at) for claim in value} or None
     if isinstance(value, datetime):
         return precise(value) if name in _MILLISECONDS else to_epoch(value)
     if name in _NUMBERS:
@@ -166,6 +170,10 @@ def _equals(name: str, sandbox: Sandbox) -> Condition:
 def precise(moment: datetime) -> float:
     """Epoch seconds with milliseconds, rounded down: what is due now must not be stored as due in a moment."""
     return math.floor(moment.timestamp() * 1000) / 1000
+
+
+def _claims_of(ends: Mapping[str, float]) -> tuple[Claim, ...]:
+    return tuple(Claim(name, from_epoch(end)) for name, end in sorted(ends.items()))
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Facts of the pool as a whole: the counts of returns, the last count of statuses, the last look at the provider."""
+"""Facts of the pool as a whole: the counts of returns, the counts of statuses over time, the last look at the provider."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.pages import Page
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import POOL_ENTITY, LastSync, Stats, Status
 from accessportal.sandboxes.store.errors import Overtaken
 from accessportal.sandboxes.store.pages import free_shards
-from accessportal.store.reading import get_item
-from accessportal.store.transactions import ConditionFailed, Step, Upsert, transact, update_one
+from accessportal.store.reading import get_item, query_page
+from accessportal.store.transactions import ConditionFailed, Insert, Remove, Step, Upsert, transact, update_one
+
+# A count of the pool is kept at most once in so many minutes.
+COUNT_MINUTES = 5
 
 
 def returns() -> tuple[int, ...]:
@@ -30,8 +34,7 @@ def returns() -> tuple[int, ...]:
 def keep_counts(stats: Stats) -> None:
     """What a job has counted; the newest count wins."""
     pk, sk = models.counts_key()
-    counts = json.dumps({status.value: number for status, number in stats.counts.items()}, sort_keys=True)
-    at = to_epoch(stats.counted_at)
+    counts, at = _counts_text(stats), to_epoch(stats.counted_at)
     newer = SandboxItem.counts_at.does_not_exist() | (SandboxItem.counts_at <= at)
     with contextlib.suppress(ConditionFailed):
         update_one(Upsert(SandboxItem, pk, [SandboxItem.counts_at.set(at), SandboxItem.counts.set(counts)], newer, range_key=sk))
@@ -39,9 +42,51 @@ def keep_counts(stats: Stats) -> None:
 
 def last_counts() -> Stats | None:
     item = get_item(SandboxItem, *models.counts_key())
-    if item is None or item.counts is None:
-        return None
-    return Stats(from_epoch(item.counts_at or 0), {Status(name): number for name, number in json.loads(item.counts).items()})
+    return None if item is None or item.counts is None else _stats_of(item)
+
+
+def add_count(stats: Stats) -> None:
+    """It is one of the counts over time, unless there is one of the same five minutes already."""
+    item = SandboxItem(*models.count_key(_slot(stats.counted_at)), counts_at=to_epoch(stats.counted_at), counts=_counts_text(stats))
+    with contextlib.suppress(ConditionFailed):
+        transact([Insert(item)])
+
+
+def page_counts(*, since: datetime, until: datetime, cursor: str | None, limit: int) -> Page[Stats]:
+    """The counts of the five minutes that ``since`` lies in to those of ``until``, oldest first."""
+    (pk, first), (_, last) = models.count_key(_slot(since)), models.count_key(until)
+    return query_page(
+        SandboxItem,
+        pk,
+        pattern=f"sandboxes.counts:{first}:{last}",
+        convert=_stats_of,
+        cursor=cursor,
+        limit=limit,
+        range_condition=SandboxItem.sk.between(first, last),
+    )
+
+
+def forget_counts(*, until: datetime, limit: int) -> int:
+    """At most ``limit`` counts that are not newer than ``until`` are gone; says how many."""
+    old = page_counts(since=from_epoch(0), until=until, cursor=None, limit=limit).items
+    for stats in old:
+        pk, sk = models.count_key(_slot(stats.counted_at))
+        with contextlib.suppress(ConditionFailed):
+            transact([Remove(SandboxItem, pk, SandboxItem.counts_at == to_epoch(stats.counted_at), range_key=sk)])
+    return len(old)
+
+
+def _slot(moment: datetime) -> datetime:
+    return moment.replace(minute=moment.minute - moment.minute % COUNT_MINUTES, second=0, microsecond=0)
+
+
+def _counts_text(stats: Stats) -> str:
+    return json.dumps({status.value: number for status, number in stats.counts.items()}, sort_keys=True)
+
+
+def _stats_of(item: SandboxItem) -> Stats:
+    counts = json.loads(item.counts or "{}")
+    return Stats(from_epoch(item.counts_at or 0), {Status(name): number for name, number in counts.items()})
 
 
 def keep_sync(sync: LastSync, *, draft: Draft | None, actor: Actor, now: datetime) -> None:

@@ -1,0 +1,163 @@
+"""Runs: the pool's jobs on order. Ordering writes the run; a task, or the sweep after it, performs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import partial
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict, PortalError
+from accessportal.kernel.pages import every
+from accessportal.kernel.ports import after_commit
+from accessportal.sandboxes import policy, store
+from accessportal.sandboxes.operations.cleaning import clean
+from accessportal.sandboxes.operations.releasing import expire
+from accessportal.sandboxes.operations.shared import until_written, whole
+from accessportal.sandboxes.operations.syncing import sync
+from accessportal.sandboxes.states import NoSuchRun, Run, RunDue, RunKind, RunState, SyncPlan, SyncStopped
+from accessportal.upstream.provider import Provider
+
+# Longer than the task that performs may live (jobs.schedules): a second performer comes only when the first is surely dead.
+HOLD = timedelta(minutes=15)
+# One that was begun again and again for so long takes every performer down with it.
+_GIVEN_UP_AFTER = timedelta(days=1)
+_REMEMBERED = timedelta(days=7)
+_COUNTS_KEPT = timedelta(days=8)
+# At most so many runs, and counts, are forgotten at a time.
+_FORGOTTEN_AT_ONCE = 100
+_PAGE = 100
+_NO_PROVIDER = "No sandbox provider is set: give PORTAL_SANDBOX_PROVIDER_URL."
+Report = Mapping[str, int | str]
+
+
+def order_run(*, kind: RunKind, actor: Actor, now: datetime) -> Run:
+    """A run of this kind will be performed soon. While one of the kind waits, that one is the answer: it begins after this order.
+
+    No event tells of it: a run does nothing that the jobs don't do by themselves, and what it changes has its own events.
+
+    :raises NotAllowed: for all but operators.
+    """
+    policy.may_operate(actor).require()
+    run = until_written(partial(_order, kind, actor, now))
+    after_commit("run_sandbox_work", run_id=run.run_id)
+    return run
+
+
+def _order(kind: RunKind, actor: Actor, now: datetime) -> Run:
+    last_id, number = store.last_run(kind)
+    last = store.get_run(last_id) if last_id else None
+    if last is not None and last.state is RunState.QUEUED:
+        return last
+    run = Run(run_id=str(uuid.uuid4()), kind=kind, state=RunState.QUEUED, ordered_by=actor.name, ordered_at=whole(now))
+    store.insert_run(run, after=number)
+    return run
+
+
+def perform_run(*, run_id: str, provider: Provider | None, clock: Clock) -> Run:
+    """The run has ended, well or not; one that had ended before is left as it is. Without a ``provider`` it fails.
+
+    What it did may happen a second time when its performer dies: sync, expire and clean bear that.
+
+    :raises NotFound: when there is no such run.
+    :raises Conflict: while another performer has it.
+    :raises Unavailable: when the store did not answer; the sweep takes it up again.
+    """
+    run = store.get_run(run_id)
+    if run is None:
+        raise NoSuchRun
+    if not run.is_open:
+        return run
+    now = clock.now()
+    if run.held_until is not None and run.held_until > now:
+        raise Conflict("Another worker is performing this run.", code="run_held", present=run)
+    try:
+        begun = store.begin_run(run, holder=str(uuid.uuid4()), until=now + HOLD, now=now)
+        return _ended(begun, *_outcome(begun, provider, clock), clock=clock)
+    except store.Overtaken as error:
+        raise Conflict("Another worker has taken this run up.", code="run_held", present=run) from error
+
+
+def _outcome(run: Run, provider: Provider | None, clock: Clock) -> tuple[Report, str]:
+    """What the run did, and why it failed (empty: it did not)."""
+    if clock.now() - run.ordered_at > _GIVEN_UP_AFTER:
+        return {}, "It was begun again and again for a day and never ended."
+    try:
+        return _synced(provider, clock) if run.kind is RunKind.SYNC else _cleaned_up(provider, clock)
+    except PortalError as error:
+        return {}, error.message
+
+
+def _ended(run: Run, report: Report, error: str, *, clock: Clock) -> Run:
+    now = clock.now()
+    state = RunState.FAILED if error else RunState.DONE
+    return store.end_run(
+        dataclasses.replace(run, state=state, report=report, error=error, ended_at=whole(now)), forget_at=now + _REMEMBERED
+    )
+
+
+def _synced(provider: Provider | None, clock: Clock) -> tuple[Report, str]:
+    if provider is None:
+        return {}, _NO_PROVIDER
+    try:
+        plan = sync(provider=provider, apply=True, clock=clock)
+    except SyncStopped as stopped:
+        return _numbers_of(stopped.plan), stopped.message
+    return _numbers_of(plan), ""
+
+
+def _numbers_of(plan: SyncPlan) -> Report:
+    return {
+        "listed": plan.listed,
+        "known": plan.known,
+        "new": len(plan.new),
+        "seen_again": len(plan.seen_again),
+        "missing": len(plan.missing),
+        "going_stale": len(plan.going_stale),
+        "lent_but_missing": len(plan.lent_but_missing),
+        "mended": len(plan.to_mend),
+        "failed": len(plan.failures),
+    }
+
+
+def _cleaned_up(provider: Provider | None, clock: Clock) -> tuple[Report, str]:
+    """What is over ends also without a provider: its holder's time does not depend on one."""
+    expired = expire(clock=clock)
+    report: dict[str, int | str] = {"expired": len(expired.expired), "mended": len(expired.mended), "failed": len(expired.failures)}
+    if provider is None:
+        return report, _NO_PROVIDER
+    cleaned = clean(provider=provider, clock=clock)
+    report |= {
+        "cleaned": len(cleaned.cleaned),
+        "removed": len(cleaned.removed),
+        "waiting": len(cleaned.waiting),
+        "quarantined": len(cleaned.quarantined),
+        "failed": len(expired.failures) + len(cleaned.failures),
+    }
+    return report, cleaned.stopped
+
+
+def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, ...]:
+    """Every run that waits, or whose performer died, has ended; those that others perform are left to them.
+
+    :raises Unavailable: when the store did not answer; the next sweep goes on.
+    """
+    now = clock.now()
+    performed = []
+    for run in every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE)):
+        try:
+            performed.append(perform_run(run_id=run.run_id, provider=provider, clock=clock))
+        except (Conflict, NoSuchRun):
+            continue
+    return tuple(performed)
+
+
+def forget_old(*, now: datetime) -> int:
+    """Runs that ended a week ago and counts older than eight days are gone, some hundred at a time; says how many went."""
+    runs = store.page_runs(RunDue.FORGET, until=now, cursor=None, limit=_FORGOTTEN_AT_ONCE).items
+    for run in runs:
+        store.remove_run(run)
+    return len(runs) + store.forget_counts(until=now - _COUNTS_KEPT, limit=_FORGOTTEN_AT_ONCE)
