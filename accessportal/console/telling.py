@@ -31,6 +31,8 @@ _TONES = {
     "sign_in.refused": "stop",
     "group.disabled": "stop",
     "group.deleted": "stop",
+    "token.created": "live",
+    "token.revoked": "stop",
 }
 
 # What of an event's data is worth a line in a list; the rest unfolds.
@@ -61,6 +63,8 @@ _BRIEF = {
     "group.created": ("name", "parent_id"),
     "group.renamed": ("name", "old_name"),
     "group.moved": ("old_parent_id", "parent_id", "groups_moved"),
+    "token.created": ("token_scope", "rate_per_minute", "expires_at"),
+    "token.revoked": ("reason",),
 }
 
 

@@ -10,7 +10,9 @@ from accessportal.console.resources.groups import Groups
 from accessportal.console.resources.people import People
 from accessportal.console.resources.requests import Requests
 from accessportal.console.resources.rules import Rules
+from accessportal.console.resources.tokens import Tokens
 
 RESOURCES: dict[str, Resource] = {
-    resource.name: resource for resource in (Requests(), Assignments(), People(), Groups(), Rules(), Events(), Accounts(), PermissionSets())
+    resource.name: resource
+    for resource in (Requests(), Assignments(), People(), Groups(), Rules(), Events(), Accounts(), PermissionSets(), Tokens())
 }

@@ -1,0 +1,117 @@
+"""Creating an API token: a form, and the one page that shows the token's text."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from accessportal.clients import operations, queries
+from accessportal.clients.policy import DEFAULT_RATE, LONGEST_NAME, MOST_RATE
+from accessportal.clients.states import NewToken, Scope
+from accessportal.console.views import render_page
+from accessportal.identity.middleware import actor_of
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.ids import new_submission_id
+
+_SCOPES = {
+    Scope.TRACK: ("Track", "Lends sandboxes to tracks and gives them back."),
+    Scope.ADMIN: ("Admin", "That, and the whole pool: lists, counts, sync, cleanup, restore, quarantine."),
+}
+_DAYS = [("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year"), ("", "Only when it is revoked")]
+
+
+class NewTokenForm(forms.Form):
+    """What was typed; whether it can be a token, the domain says. ``submission_id``: the same form sent twice makes one."""
+
+    name = forms.CharField(
+        label="Name",
+        help_text="Which program it is for, and where it runs. Whoever revokes it one day must know what stops.",
+        error_messages={"required": "Say which program it is for."},
+        widget=forms.TextInput(attrs={"autocomplete": "off", "maxlength": LONGEST_NAME, "placeholder": "Lab runner, Frankfurt"}),
+    )
+    scope = forms.ChoiceField(
+        label="What it opens",
+        choices=[(scope.value, label) for scope, (label, _) in _SCOPES.items()],
+        error_messages={"required": "Choose what it opens.", "invalid_choice": "Choose track or admin."},
+        widget=forms.RadioSelect,
+    )
+    rate_per_minute = forms.IntegerField(
+        label="Requests a minute, at most",
+        initial=DEFAULT_RATE,
+        help_text="Beyond that the API answers 429 and says when to go on.",
+        error_messages={"required": f"Give a number from 1 to {MOST_RATE:,}.", "invalid": f"Give a number from 1 to {MOST_RATE:,}."},
+        widget=forms.NumberInput(attrs={"min": 1, "max": MOST_RATE, "inputmode": "numeric"}),
+    )
+    days = forms.ChoiceField(
+        label="Ends",
+        required=False,
+        choices=_DAYS,
+        initial="90",
+        error_messages={"invalid_choice": "Choose one of the times."},
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    submission_id = forms.CharField(required=False, widget=forms.HiddenInput, initial=new_submission_id)
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, label_suffix="")
+        for name in ("name", "rate_per_minute"):
+            self.fields[name].widget.attrs["class"] = "form-control"
+
+    def clean_submission_id(self) -> str:
+        try:
+            return str(uuid.UUID(self.cleaned_data["submission_id"]))
+        except ValueError:
+            return new_submission_id()
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        super().add_error(field, error)
+        if field is not None and field != "scope":
+            self.fields[field].widget.attrs["class"] += " is-invalid"
+
+    def scope_choices(self) -> list[tuple[str, str, str, bool]]:
+        """Value, label, what it means, and whether it is chosen."""
+        return [(scope.value, label, words, self["scope"].value() == scope.value) for scope, (label, words) in _SCOPES.items()]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_variables("made")
+def create(request: HttpRequest) -> HttpResponse:
+    """The form; sent, the answer itself shows the token: never an address, a message or a session holds its text.
+
+    Loading the answer again sends the form again, which is refused: 409, with what to do.
+    """
+    actor, now = actor_of(request), SystemClock().now()
+    queries.may_manage(actor=actor).require()
+    form = NewTokenForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        made = _made(form, actor, now)
+        if made is not None:
+            return render_page(request, "console/tokens/made.html", {"title": f"{made.token.name} has its token", "made": made})
+    return render_page(request, "console/tokens/new.html", {"title": "New API token", "form": form}, status=400 if form.errors else 200)
+
+
+def _made(form: NewTokenForm, actor: Actor, now: datetime) -> NewToken | None:
+    """The token, or the form with the domain's complaint beside the input that it names."""
+    given = form.cleaned_data
+    try:
+        return operations.create_token(
+            name=given["name"],
+            scope=Scope(given["scope"]),
+            rate_per_minute=given["rate_per_minute"],
+            expires_at=now + timedelta(days=int(given["days"])) if given["days"] else None,
+            submission_id=given["submission_id"],
+            actor=actor,
+            now=now,
+        )
+    except InvalidRequest as error:
+        form.add_error("days" if error.field == "expires_at" else error.field, error.message)
+        return None

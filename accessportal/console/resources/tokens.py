@@ -1,0 +1,119 @@
+"""The API tokens of programs: what each opens, when it was last used, and how to take it away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from accessportal.audit import queries as audit
+from accessportal.clients import operations, queries
+from accessportal.clients.states import ApiToken, TokenState
+from accessportal.console.resource import Ask, Column, Operation, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, refuse
+from accessportal.kernel.pages import Page
+
+_EVENTS = 20
+_ALREADY = "token_revoked"
+
+
+def _unrevoked(ask: Ask) -> Page[ApiToken]:
+    return queries.list_unrevoked(cursor=ask.cursor, limit=ask.limit)
+
+
+def _all(ask: Ask) -> Page[ApiToken]:
+    return queries.list_tokens(cursor=ask.cursor, limit=ask.limit)
+
+
+def _may_revoke(token: ApiToken, actor: Actor, now: datetime) -> Decision:
+    if token.state(now) is TokenState.REVOKED:
+        return refuse(f"{token.name} was revoked by {token.revoked_by} already.", code=_ALREADY)
+    return queries.may_manage(actor=actor)
+
+
+def _revoke(token: ApiToken, reason: str, actor: Actor, now: datetime) -> str:
+    operations.revoke_token(token_id=token.token_id, reason=reason, actor=actor, now=now)
+    return f"{token.name} was revoked: it opens nothing any more."
+
+
+class Tokens(Resource):
+    name = "tokens"
+    singular = "API token"
+    plural = "API tokens"
+    icon = "key-round"
+    about = "What programs sign in with: what each token opens, how often it may ask, and when it was last used."
+    right = Right.READERS
+    notice_template = "console/tokens/notice.html"
+    headline_template = "console/tokens/headline.html"
+    columns = (
+        Column("Token", "console/cells/token_name.html", "col-who"),
+        Column("State", "console/cells/token_state.html", "col-state"),
+        Column("Last used", "console/cells/token_use.html", "col-time"),
+        Column("Created", "console/cells/token_made.html", "col-context"),
+    )
+    patterns = (
+        Pattern(
+            name="unrevoked",
+            label="Not revoked",
+            fetch=_unrevoked,
+            empty_title="No program has a token",
+            empty_hint="Programs need one to call the API. Operators create them here, or with: manage.py create_token",
+        ),
+        Pattern(
+            name="all",
+            label="All",
+            fetch=_all,
+            empty_title="There never was a token",
+            empty_hint="Revoked ones stay on this list.",
+        ),
+    )
+    sections = (
+        Section("As it is now", "console/tokens/words.html"),
+        Section("What happened", "console/people/story.html"),
+        Section("Facts", "console/tokens/facts.html", is_aside=True),
+    )
+    operations = (
+        Operation(
+            name="revoke",
+            label="Revoke",
+            offered=_may_revoke,
+            is_for=lambda actor, now: queries.may_manage(actor=actor).allowed,
+            stale_codes=frozenset({_ALREADY}),
+            run=_revoke,
+            will=lambda token: (
+                f"From now on {token.name} opens nothing: its next request is refused. "
+                "A revoked token never comes back; the program needs another one."
+            ),
+            reason=ReasonRule.OPTIONAL,
+            reason_label="Reason (optional, kept in the history)",
+            is_danger=True,
+        ),
+    )
+
+    def load(self, key: str, actor: Actor, now: datetime) -> ApiToken:
+        self.right.require(actor)
+        return queries.find_token(token_id=key)
+
+    def title(self, record: ApiToken) -> str:
+        return record.name
+
+    def entity(self, record: ApiToken) -> str:
+        return record.entity
+
+    def head(self, record: ApiToken) -> tuple[int, str]:
+        return record.version, record.audit_head
+
+    def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+        return {"may_create": queries.may_manage(actor=ask.actor).allowed}
+
+    def rows(self, items: Sequence[ApiToken], ask: Ask) -> list[Row]:
+        return [Row(token.token_id, token, token.state(ask.now)) for token in items]
+
+    def details(self, record: ApiToken, ask: Ask) -> dict[str, Any]:
+        return {
+            "token_state": record.state(ask.now),
+            "words": queries.explain(token_id=record.token_id, now=ask.now),
+            "events": audit.history(record.entity, limit=_EVENTS).items,
+            "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
+        }
