@@ -88,6 +88,26 @@ def mark_for_deletion(table: Any, sandbox_id: str, *, track: str, now: int) -> N
     )
 
 
+def scan_expired(table: Any, *, cutoff: int) -> list[dict[str, Any]]:
+    """The seed's "Find expired allocations", by the scan that its table of access patterns names."""
+    response = table.scan(
+        FilterExpression="#status = :status AND allocated_at < :cutoff",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={":status": "allocated", ":cutoff": cutoff},
+    )
+    return response["Items"]  # type: ignore[no-any-return]
+
+
+def scan_pending(table: Any) -> list[dict[str, Any]]:
+    """The seed's "Find pending deletions"."""
+    response = table.scan(
+        FilterExpression="#status = :status",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={":status": "pending_deletion"},
+    )
+    return response["Items"]  # type: ignore[no-any-return]
+
+
 def insert_available(table: Any, sandbox_id: str, *, now: int) -> None:
     """The seed's first state, as its own program writes it."""
     table.put_item(
