@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from accessportal.access_requests import operations
+from accessportal.access_requests import queries as access_requests
 from accessportal.access_requests.states import AccessRequest
 from accessportal.kernel.actors import Actor, system
 from accessportal.rules import operations as rules
@@ -73,6 +74,10 @@ class Labs:
     def held(self, **asked: int) -> AccessRequest:
         """Alice asked, and has one."""
         return self.story.carry_out(self.ask(**asked))
+
+    def open_of_alice(self) -> list[AccessRequest]:
+        """Hers that are not over, as they stand."""
+        return [self.story.now_of(one) for one in access_requests.list_open(subject_id=self.story.alice.name)]
 
     def of(self, request: AccessRequest) -> Sandbox:
         """The sandbox that the request holds."""

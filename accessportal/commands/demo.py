@@ -14,6 +14,7 @@ from accessportal.catalog import queries as catalog_queries
 from accessportal.commands.demo_directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.commands.demo_env import HOME, PROVIDER_PATH, kept_secret
 from accessportal.commands.demo_memberships import ask_for_memberships
+from accessportal.commands.demo_sandboxes import SANDBOXES, ask_for_sandbox, lend_some, make_counts
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
@@ -21,6 +22,7 @@ from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.rules import operations as rules
 from accessportal.rules import queries as rule_queries
 from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes import queries as pool
 from accessportal.twin import world
 from accessportal.twin.provider_world import seed_sandboxes
 from accessportal.upstream import client as upstream
@@ -44,7 +46,7 @@ class DemoReport:
 
 
 def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, progress: world.Progress | None = None) -> DemoReport:
-    """Demo people can sign in, the twin has its accounts, the catalog knows them, and some rules are in force.
+    """Demo people can sign in, the twin has its accounts and sandboxes, the portal knows them, and some rules are in force.
 
     May be repeated: what exists is kept, what is missing is added. ``progress`` is told of each thing of the cloud.
 
@@ -58,6 +60,7 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
     # A later start need not wait for what the worker does every ten minutes.
     if freshness.synced_at is None or any(dataclasses.astuple(made)):
         freshness = catalog.sync_catalog(now=clock.now(), clock=clock)
+    _fill_pool_once(clock, progress or _unwatched)
     return DemoReport(
         password=password,
         accounts=freshness.accounts,
@@ -98,12 +101,29 @@ def _ensure_sign_ins(password: str, *, is_new: bool) -> None:
             ensure_demo_user(email=one.email, name=one.name, password=password)
 
 
+def _fill_pool_once(clock: Clock, progress: world.Progress) -> None:
+    """A pool of the twin's sandboxes, some of them lent. One that has any stays as it is, and so does another provider's."""
+    counted = pool.stats()
+    if not upstream.current_url().endswith(PROVIDER_PATH) or (counted is not None and counted.total):
+        return
+    make_counts(now=clock.now())
+    load_sandboxes(count=SANDBOXES, clock=clock, progress=progress)
+    lend_some(now=clock.now())
+    sandboxes.count(clock=clock)
+
+
+def _unwatched(_name: str, _done: int, _total: int) -> None:
+    """Nobody looks on."""
+
+
 def _load_rules_once(clock: Clock) -> bool:
     """The first rules, and what people ask for by them."""
     if rule_queries.current_set().version:
         return False
     rules.apply_rules(text=_RULES_FILE.read_text(), actor=_ACTOR, now=clock.now())
     ask_for_memberships(now=clock.now())
+    if upstream.is_set():
+        ask_for_sandbox(now=clock.now())
     return True
 
 

@@ -116,5 +116,6 @@ def _pool(request: HttpRequest, now: datetime) -> dict[str, Any]:
 
 
 def _counts(spans: Range, stats: Stats | None, until: datetime) -> list[Stats]:
+    """Those that are kept, and the last one, which may have come too soon after another to be kept."""
     kept = sandboxes.counts_between(since=until - spans.length, until=until)
-    return [*kept, stats] if stats is not None else list(kept)
+    return [*kept, stats] if stats is not None and stats not in kept[-1:] else list(kept)

@@ -1,0 +1,67 @@
+"""The demo's pool: who has what of it, and a week of counts that nobody took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from accessportal.access_requests import operations as access_requests
+from accessportal.kernel.actors import person, system
+from accessportal.sandboxes import operations, store
+from accessportal.sandboxes.states import Stats, Status
+
+SANDBOXES = 24
+_ALICE = person("alice@example.com")
+_CLIENT = system("demo")
+_TRACKS = ("intro-to-python", "data-101", "web-basics", "intro-to-python-2", "gpu-workshop", "data-201", "web-evening")
+# A day with all its counts, and the days before it by the hour: enough for what the pages draw.
+_STEPS = ((timedelta(minutes=5), 24 * 12), (timedelta(hours=1), 6 * 24))
+_OPENS, _CLOSES = 7, 19
+
+
+def lend_some(*, now: datetime) -> None:
+    """Some tracks have a sandbox each, as by the API."""
+    for track in _TRACKS:
+        operations.take(key=track, track=track, name_prefix="", duration_seconds=None, actor=_CLIENT, now=now)
+
+
+def ask_for_sandbox(*, now: datetime) -> None:
+    """Alice has one for two hours as soon as the worker comes by. To be called once the demo's own rules are in force."""
+    access_requests.submit(
+        kind="sandbox",
+        subject_id=None,
+        target={"name_prefix": "lab-python"},
+        duration_seconds=7_200,
+        reason="Try the new parser on last week's exports",
+        ticket_id="",
+        submission_id="demo-sandbox",
+        actor=_ALICE,
+        now=now,
+    )
+
+
+def make_counts(*, now: datetime) -> None:
+    """The pages have something to draw from the start."""
+    for stats in past_counts(now):
+        store.add_count(stats)
+
+
+def past_counts(now: datetime) -> Iterator[Stats]:
+    """A week of working days up to ``now``, oldest last: much is lent by day, little by night and at week-ends."""
+    at = now
+    for step, times in _STEPS:
+        for _ in range(times):
+            at -= step
+            yield Stats(at, _counts_at(at))
+
+
+def _counts_at(at: datetime) -> dict[Status, int]:
+    hour = at.hour + at.minute / 60
+    is_open = at.weekday() < 5 and _OPENS < hour < _CLOSES
+    crowd = math.sin(math.pi * (hour - _OPENS) / (_CLOSES - _OPENS)) if is_open else 0
+    lent = round(2 + 15 * crowd + 2 * math.sin(hour * 5))
+    cleaning = round(1 + 4 * crowd * abs(math.sin(hour * 3)))
+    quarantined = 1 if at.day % 3 == 0 else 0
+    counts = {Status.ALLOCATED: max(lent, 0), Status.PENDING_DELETION: cleaning, Status.STALE: 0, Status.QUARANTINED: quarantined}
+    return counts | {Status.AVAILABLE: max(SANDBOXES - sum(counts.values()), 0)}
