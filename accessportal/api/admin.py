@@ -9,7 +9,7 @@ from ninja import Query, Router
 
 from accessportal.api.auth import BearerToken, client_of
 from accessportal.api.documenting import errors
-from accessportal.api.schemas import LastSync, PoolStats, Quarantine, SandboxId, SandboxPage, SandboxState, Unreadable
+from accessportal.api.schemas import LastSync, PoolStats, Quarantine, SandboxId, SandboxPage, SandboxState, Unreadable, epoch_of
 from accessportal.clients.states import Scope
 from accessportal.kernel.clock import SystemClock, to_epoch
 from accessportal.sandboxes import operations, queries
@@ -47,11 +47,11 @@ def get_stats(request: HttpRequest) -> PoolStats:
     stats, sync = queries.stats(), queries.last_sync()
     next_return_at = queries.next_return_at(now=SystemClock().now())
     return PoolStats(
-        counted_at=stats and to_epoch(stats.counted_at),
-        counts=stats and dict(stats.counts),
-        total=stats and stats.total,
-        last_sync=sync and LastSync(at=to_epoch(sync.at), listed=sync.listed, stopped=sync.stopped or None),
-        next_return_at=next_return_at and to_epoch(next_return_at),
+        counted_at=None if stats is None else to_epoch(stats.counted_at),
+        counts=None if stats is None else dict(stats.counts),
+        total=None if stats is None else stats.total,
+        last_sync=None if sync is None else LastSync.of(sync),
+        next_return_at=epoch_of(next_return_at),
     )
 
 

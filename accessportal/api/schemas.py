@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from ninja import Header, Path, Schema
 from pydantic import ConfigDict, Field
 
 from accessportal.kernel.clock import to_epoch
-from accessportal.sandboxes.states import Released, Sandbox, Status
+from accessportal.sandboxes import states
+from accessportal.sandboxes.states import Released, RunKind, RunState, Sandbox, Status
 
 # Visible ASCII, blanks inside: what travels in a header unchanged through every proxy.
 _TEXT = r"^[!-~]([ -~]{0,198}[!-~])?$"
@@ -44,6 +46,11 @@ Fence = Annotated[
 ]
 Seconds = Annotated[int, Field(description="Seconds since 1970 (Unix time).", examples=[1759567084])]
 HandOver = Annotated[int, Field(description="Grows with every hand-over of this sandbox: an older one holds it no longer.", examples=[3])]
+
+
+def epoch_of(moment: datetime | None) -> int | None:
+    """Whole seconds since 1970, where there is a moment."""
+    return None if moment is None else to_epoch(moment)
 
 
 class ErrorDetail(Schema):
@@ -128,16 +135,6 @@ class SandboxState(Schema):
 
     @classmethod
     def of(cls, sandbox: Sandbox) -> SandboxState:
-        moments = {
-            name: None if moment is None else to_epoch(moment)
-            for name, moment in {
-                "allocated_at": sandbox.allocated_at,
-                "expires_at": sandbox.expires_at,
-                "grace_ends_at": sandbox.grace_ends_at,
-                "deletion_requested_at": sandbox.deletion_requested_at,
-                "last_synced_at": sandbox.last_synced,
-            }.items()
-        }
         return cls(
             sandbox_id=sandbox.sandbox_id,
             name=sandbox.name,
@@ -145,12 +142,16 @@ class SandboxState(Schema):
             status=sandbox.status,
             lab_duration_hours=sandbox.lab_duration_hours,
             track_id=sandbox.track or None,
+            allocated_at=epoch_of(sandbox.allocated_at),
+            expires_at=epoch_of(sandbox.expires_at),
+            grace_ends_at=epoch_of(sandbox.grace_ends_at),
+            deletion_requested_at=epoch_of(sandbox.deletion_requested_at),
             deletion_retry_count=sandbox.deletion_retry_count,
             problem=sandbox.quarantine_reason or sandbox.clean_error or None,
+            last_synced_at=epoch_of(sandbox.last_synced),
             fence=sandbox.fence,
             created_at=to_epoch(sandbox.created_at),
             updated_at=to_epoch(sandbox.updated_at),
-            **moments,
         )
 
 
@@ -176,6 +177,10 @@ class LastSync(Schema):
     listed: int
     stopped: str | None = Field(description="Why it changed nothing, where it did not.")
 
+    @classmethod
+    def of(cls, sync: states.LastSync) -> LastSync:
+        return cls(at=to_epoch(sync.at), listed=sync.listed, stopped=sync.stopped or None)
+
 
 class PoolStats(Schema):
     """How many sandboxes are in each status, as counted by a job every few minutes."""
@@ -191,8 +196,8 @@ class Job(Schema):
     """Work that was ordered. Poll `status_url`."""
 
     job_id: str
-    kind: Literal["sync", "cleanup"]
-    state: Literal["queued", "running", "done", "failed"]
+    kind: RunKind
+    state: RunState
     status_url: str
 
 
@@ -202,7 +207,7 @@ class JobState(Job):
     ordered_at: Seconds
     started_at: Seconds | None
     ended_at: Seconds | None
-    report: dict[str, int | float | str | bool] = Field(description="What it did, in numbers; empty until it is done.")
+    report: dict[str, int | str] = Field(description="What it did, in numbers and words; empty until it is done.")
     error: str | None = Field(description="Why it failed.")
 
 

@@ -9,6 +9,7 @@ from ninja.errors import HttpError, ValidationError
 from accessportal.api.admin import router as admin
 from accessportal.api.errors import to_response
 from accessportal.api.lending import router as lending
+from accessportal.api.runs import router as runs
 
 _DESCRIPTION = """Takes and gives back sandboxes of the pool. Every request needs a bearer token; errors have one shape, with a `code`
 for programs. A request that got no answer may be sent again unchanged: with the same key it gets the same sandbox."""
@@ -25,6 +26,7 @@ api = NinjaAPI(
 )
 api.add_router("", lending)
 api.add_router("admin/", admin)
+api.add_router("admin/", runs)
 # The framework has handlers of its own for these; what is more special than they are is not handled by it.
 for kind in (Exception, Http404, HttpError, ValidationError):
     api.add_exception_handler(kind, to_response)

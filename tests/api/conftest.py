@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,7 @@ from django.test import Client
 
 from accessportal.clients import operations as clients
 from accessportal.clients.states import ApiToken, Scope
+from accessportal.kernel.ports import set_after_commit
 from tests.conftest import FakeClock
 from tests.sandboxes.conftest import OLGA, Pool
 
@@ -103,7 +105,9 @@ def pool(tables: None, clock: FakeClock) -> Pool:
 
 
 @pytest.fixture
-def lab(pool: Pool) -> Lab:
+def lab(pool: Pool) -> Iterator[Lab]:
     lab = Lab(pool, "", "", {})
     lab.track_token, lab.admin_token = lab.new_token("lab"), lab.new_token("care", Scope.ADMIN)
-    return lab
+    replaced = set_after_commit(lambda *_, **__: None)
+    yield lab
+    set_after_commit(replaced)
