@@ -55,14 +55,14 @@ class Tokens(Resource):
     patterns = (
         Pattern(
             name="unrevoked",
-            label="Not revoked",
+            label="API tokens",
             fetch=_unrevoked,
             empty_title="No program has a token",
             empty_hint="Programs need one to call the API. Operators create them here, or with: manage.py create_token",
         ),
         Pattern(
             name="all",
-            label="All",
+            label="Revoked ones, too",
             fetch=_all,
             empty_title="There never was a token",
             empty_hint="Revoked ones stay on this list.",
