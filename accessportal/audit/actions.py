@@ -94,6 +94,8 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.added": _spec("Added to the pool", "fence", "status", "name", "external_id"),
     "sandbox.taken": _spec("Lent", "fence", "status", "track", "key", "expires_at"),
     "sandbox.adopted": _spec("Allocation by another program noted", "fence", "status", "track", "key", "expires_at"),
+    "sandbox.prolonged": _spec("Lent for longer", "fence", "status", "track", "expires_at"),
+    "sandbox.shortened": _spec("One of those for whom it is lent let go", "fence", "status", "track", "expires_at"),
     "sandbox.released": _spec("Given back", "fence", "status", "track", "reason", "is_outside"),
     "sandbox.expired": _spec("Time is up", "fence", "status", "track", "expires_at"),
     "sandbox.cleaned": _spec("Cleaned, free again", "fence", "status"),

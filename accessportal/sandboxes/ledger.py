@@ -24,7 +24,8 @@ from accessportal.sandboxes.states import Sandbox, Status
 
 _HOLDS = frozenset({"sandbox.taken", "sandbox.adopted"})
 _ENDS = frozenset({"sandbox.released", "sandbox.expired", "sandbox.quarantined"})
-_NOTES = frozenset({"sandbox.clean_failed"})
+_MOVES = frozenset({"sandbox.prolonged", "sandbox.shortened"})
+_NOTES = frozenset({"sandbox.clean_failed"}) | _MOVES
 _FOREVER = float("inf")
 Span = tuple[float, float]
 
@@ -85,6 +86,8 @@ def problems_of_events(events: Sequence[AuditEvent], row: Sandbox | None) -> Ite
             yield Problem("gap", sandbox_id, f"event {event.sequence} ({event.action}) has fence {told} after {fence}")
         if event.action == "sandbox.taken" and holder:
             yield Problem("overlap", sandbox_id, f"lent to {event.data['track']} (fence {told}) while {holder} had it")
+        if event.action in _MOVES and not holder:
+            yield Problem("orphan", sandbox_id, f"event {event.sequence} ({event.action}) moves the end while nobody had it")
         fence = told
         if event.action in _HOLDS and event.data.get("status") == Status.ALLOCATED:
             holder = f"{event.data['track']} (fence {told})"

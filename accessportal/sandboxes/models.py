@@ -132,6 +132,7 @@ class SandboxItem(PortalModel):
     returns_7 = NumberAttribute(null=True)
     listed = NumberAttribute(null=True)
     stopped = UnicodeAttribute(null=True)
+    shortest_lab = NumberAttribute(null=True)
     counts_at = NumberAttribute(null=True)
     counts = UnicodeAttribute(null=True)
     # a run that was ordered (with state, due, due_at, held_by, held_until, version)

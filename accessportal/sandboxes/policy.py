@@ -6,12 +6,13 @@ import dataclasses
 import enum
 import hashlib
 import json
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.sandboxes.states import Due, KeyRecord, Sandbox, Status, SyncPlan
+from accessportal.sandboxes.states import Claim, Due, KeyRecord, Sandbox, Status, SyncPlan
 
 # A deletion that failed so often in a row is a case for people.
 MOST_FAILURES = 8
@@ -64,6 +65,11 @@ def deadline(allocated_at: datetime, lab_duration_hours: float, duration_seconds
     """``allocated_at`` plus what was asked for, at most the lab's duration."""
     longest = int(lab_duration_hours * 3600)
     return allocated_at + timedelta(seconds=longest if duration_seconds is None else min(longest, duration_seconds))
+
+
+def end_of(allocated_at: datetime, lab_duration_hours: float, claims: Collection[Claim]) -> datetime:
+    """When an allocation ends that stands for ``claims``: with the latest of them, at most after the lab's duration."""
+    return min(deadline(allocated_at, lab_duration_hours, None), max(claim.ends_at for claim in claims))
 
 
 def may_release(sandbox: Sandbox, track: str, now: datetime) -> Decision:

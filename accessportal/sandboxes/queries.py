@@ -57,6 +57,24 @@ def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> 
     return store.page_of_track(track, cursor=cursor, limit=limit)
 
 
+def find_by_key(*, key: str) -> Sandbox | None:
+    """The sandbox that ``key`` stands for, strongly read; ``None`` when there is none, or that allocation is over."""
+    record = store.get_key(key)
+    sandbox = store.get(record.sandbox_id) if record is not None and record.is_open else None
+    return sandbox if record is not None and policy.stands_for(record, sandbox) else None
+
+
+def shortest_lab_seconds() -> int:
+    """For how long every sandbox of the pool can be lent, by the last look at the provider; before the first, the setting."""
+    found = store.last_sync()
+    return (found.shortest_lab_seconds if found else 0) or current().longest_hours * 3600
+
+
+def none_told_at() -> datetime | None:
+    """When a client was last told that none is free, half a minute more or less; ``None``: never."""
+    return store.none_told_at()
+
+
 def next_return_at(*, now: datetime) -> datetime | None:
     """When the next sandbox is expected to be free again; ``None`` when none is lent or being cleaned."""
     nearest = [store.page_due(due, until=None, cursor=None, limit=1).items for due in (Due.CLEAN, Due.EXPIRE)]

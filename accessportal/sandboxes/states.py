@@ -251,11 +251,15 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class LastSync:
-    """The last look at the provider's list; ``stopped`` says why it changed nothing, where it did not."""
+    """The last look at the provider's list; ``stopped`` says why it changed nothing, where it did not.
+
+    ``shortest_lab_seconds``: for how long every sandbox of the pool could be lent (0: not known).
+    """
 
     at: datetime
     listed: int
     stopped: str
+    shortest_lab_seconds: int = 0
 
 
 class RunKind(enum.StrEnum):

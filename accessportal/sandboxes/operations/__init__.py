@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accessportal.sandboxes.config import SandboxSettings, configure
 from accessportal.sandboxes.operations.cleaning import clean
+from accessportal.sandboxes.operations.holding import hold, let_go
 from accessportal.sandboxes.operations.releasing import expire, release, release_by_operator
 from accessportal.sandboxes.operations.runs import forget_old, order_run, perform_due_runs, perform_run
 from accessportal.sandboxes.operations.syncing import count, sync
@@ -18,6 +19,8 @@ __all__ = [
     "count",
     "expire",
     "forget_old",
+    "hold",
+    "let_go",
     "mend",
     "order_run",
     "perform_due_runs",

@@ -55,10 +55,14 @@ def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: 
     if fence not in {None, sandbox.fence}:
         raise NotAllowed("This sandbox has been lent anew since then.", code="NOT_SANDBOX_OWNER")
     policy.may_release(sandbox, track, now).require()
-    return _end(sandbox, draft_data={}, actor=actor, now=now)
+    return end(sandbox, draft_data={}, actor=actor, now=now)
 
 
-def _end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: datetime) -> Released:
+def end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: datetime) -> Released:
+    """The allocation, as it was read, is given back by its owner.
+
+    :raises Overtaken: when it changed meanwhile.
+    """
     after = released_by(ended(sandbox, now=now), sandbox.track, now=now)
     draft = told("sandbox.released", after, track=sandbox.track, status=after.status.value, **draft_data)
     written = store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=closing_key(sandbox))
@@ -87,7 +91,7 @@ def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: date
         sandbox = mended(load(sandbox_id), actor=actor, now=now)
         if sandbox.status is not Status.ALLOCATED:
             raise Conflict(f"This sandbox is not lent: it is {sandbox.status}.", code="not_allocated", present=sandbox)
-        return _end(sandbox, draft_data={"reason": reason}, actor=actor, now=now)
+        return end(sandbox, draft_data={"reason": reason}, actor=actor, now=now)
 
     return until_written(attempt)
 

@@ -73,6 +73,7 @@ def ended(sandbox: Sandbox, *, now: datetime) -> Sandbox:
         delete_generation="",
         clean_error="",
         missing_since=None,
+        claims=(),
     )
 
 
@@ -102,6 +103,7 @@ def unheld(sandbox: Sandbox, status: Status) -> Sandbox:
         held_by="",
         held_until=None,
         missing_since=None,
+        claims=(),
     )
 
 
@@ -136,6 +138,7 @@ def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
         lent_at=sandbox.allocated_at,
         due=Due.EXPIRE,
         due_at=after.grace_ends_at,
+        claims=() if sandbox.is_foreign else sandbox.claims,
     )
     key_step = None
     record = store.get_key(sandbox.key) if sandbox.key else None
@@ -155,6 +158,7 @@ def _take_in(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
         lent_at=sandbox.allocated_at,
         due=Due.CLEAN,
         due_at=now,
+        claims=(),
     )
     after = released_by(after, sandbox.track, now=sandbox.deletion_requested_at or now)
     draft = told("sandbox.released", after, track=after.track, is_outside=True, status=after.status.value)

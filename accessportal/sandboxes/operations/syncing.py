@@ -62,15 +62,16 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     reason = policy.brake(plan, most_share)
     if reason:
         if apply:
-            _keep(LastSync(began, plan.listed, reason), plan, actor=actor, now=clock.now())
+            _keep(LastSync(began, plan.listed, reason, _shortest_lab(rows)), plan, actor=actor, now=clock.now())
             _keep_counts(rows, now=clock.now())
         raise SyncStopped(f"{reason} Nothing was changed. If that is right: sync_sandboxes --most-share 1", plan=plan)
     if not apply:
         return plan
     failures += _carry_out(sorted_rows, plan, listed, actor, clock)
-    _keep(LastSync(began, plan.listed, ""), plan, actor=actor, now=clock.now())
     changes_statuses = plan.new or plan.seen_again or plan.going_stale or plan.to_mend
-    _keep_counts(_every_row()[0] if changes_statuses else rows, now=clock.now())
+    rows_now = _every_row()[0] if changes_statuses else rows
+    _keep(LastSync(began, plan.listed, "", _shortest_lab(rows_now)), plan, actor=actor, now=clock.now())
+    _keep_counts(rows_now, now=clock.now())
     return dataclasses.replace(plan, failures=tuple(failures), is_applied=True)
 
 
@@ -216,6 +217,11 @@ def _keep(sync: LastSync, plan: SyncPlan, *, actor: Actor, now: datetime) -> Non
     except store.Overtaken:
         # Two looks at the same moment: the other one's note stands.
         return
+
+
+def _shortest_lab(rows: Iterable[Sandbox]) -> int:
+    """For how long each of them can be lent, in seconds; 0: there is none."""
+    return min((int(row.lab_duration_hours * 3600) for row in rows if row.lab_duration_hours > 0), default=0)
 
 
 def _every_row() -> tuple[list[Sandbox], list[Unreadable]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,7 +19,8 @@ from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import expire_loaded
 from accessportal.sandboxes.operations.shared import mended, told, until_written, whole
 from accessportal.sandboxes.policy import Mending
-from accessportal.sandboxes.states import Due, KeyRecord, NoneFree, Sandbox, Status, Taken
+from accessportal.sandboxes.states import Claim, Due, KeyRecord, NoneFree, Sandbox, Status, Taken
+from accessportal.store.transactions import Step
 
 # Candidates of the quick look, before the whole free list is gone through.
 _QUICK_PAGE = 6
@@ -31,8 +32,9 @@ _INDEX_LAG = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One request: what was asked, by whom, when."""
+class Asked:
+    """One request: what was asked, by whom, when. ``claims`` are those for whom it is (a track has none); ``further`` gives
+    the steps that are written with the hand-over, for the sandbox as it is lent."""
 
     key: str
     track: str
@@ -40,6 +42,8 @@ class _Asked:
     duration_seconds: int | None
     actor: Actor
     now: datetime
+    claims: tuple[Claim, ...] = ()
+    further: Callable[[Sandbox], Sequence[Step]] = lambda _: ()
 
     @property
     def hash(self) -> str:
@@ -57,7 +61,7 @@ def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int |
     :raises NoneFree: when there was a moment during this call at which none was free.
     :raises Unavailable: when the store did not answer, or others were faster too often; the same key may be tried again.
     """
-    asked = _Asked(
+    asked = Asked(
         key=policy.check_text(key, field="key"),
         track=policy.check_text(track, field="track"),
         name_prefix=policy.check_text(name_prefix, field="name_prefix") if name_prefix else "",
@@ -65,10 +69,14 @@ def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int |
         actor=actor,
         now=now,
     )
-    return until_written(partial(_attempt, asked))
+    try:
+        return until_written(partial(_attempt, asked))
+    except NoneFree:
+        store.note_none(now)
+        raise
 
 
-def _attempt(asked: _Asked) -> Taken:
+def _attempt(asked: Asked) -> Taken:
     """:raises KeyOvertaken: when another request with the key was faster."""
     record = store.get_key(asked.key)
     if record is not None and record.is_open:
@@ -78,11 +86,20 @@ def _attempt(asked: _Asked) -> Taken:
         record = store.get_key(asked.key)
     if record is None or not record.is_open:
         _adopt_for_key(asked)
-    sandbox = _quick(asked, record) or _thorough(asked, record)
-    return Taken(sandbox, is_repeat=False)
+    return Taken(lend_any(asked, record), is_repeat=False)
 
 
-def _standing_for(record: KeyRecord, asked: _Asked) -> Sandbox | None:
+def lend_any(asked: Asked, record: KeyRecord | None) -> Sandbox:
+    """A free sandbox, lent now; the key, which is as ``record`` says, stands for it.
+
+    :raises NoneFree: when there was a moment at which none was free.
+    :raises KeyOvertaken: when another request with the key was faster.
+    :raises FurtherFailed: when one of the further steps did not hold.
+    """
+    return _quick(asked, record) or _thorough(asked, record)
+
+
+def _standing_for(record: KeyRecord, asked: Asked) -> Sandbox | None:
     """The sandbox that the key stands for; ``None`` when that allocation is over, whether or not anybody has noted it."""
     sandbox = store.get(record.sandbox_id)
     if sandbox is None or not policy.stands_for(record, sandbox):
@@ -93,7 +110,7 @@ def _standing_for(record: KeyRecord, asked: _Asked) -> Sandbox | None:
     return sandbox
 
 
-def _repeat(record: KeyRecord, sandbox: Sandbox, asked: _Asked) -> Taken:
+def _repeat(record: KeyRecord, sandbox: Sandbox, asked: Asked) -> Taken:
     # An allocation of another program tells its track alone.
     is_same = record.request_hash == asked.hash if record.request_hash else record.track == asked.track
     if not is_same:
@@ -105,7 +122,7 @@ def _repeat(record: KeyRecord, sandbox: Sandbox, asked: _Asked) -> Taken:
     return Taken(sandbox, is_repeat=True)
 
 
-def _adopt_for_key(asked: _Asked) -> None:
+def _adopt_for_key(asked: Asked) -> None:
     """:raises KeyOvertaken: when another program has allocated a sandbox for this key: adopted now, the key's own item tells."""
     for seen in store.page_of_key(asked.key, cursor=None, limit=_KEY_ROWS).items:
         if seen.status is not Status.ALLOCATED:
@@ -117,7 +134,7 @@ def _adopt_for_key(asked: _Asked) -> None:
             raise store.KeyOvertaken
 
 
-def _quick(asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+def _quick(asked: Asked, record: KeyRecord | None) -> Sandbox | None:
     """A candidate or two near a random place of the free list: many clients at once seldom meet there."""
     shard = random.choice(store.free_shards())
     page = store.page_free(shard, cursor=None, limit=_QUICK_PAGE, after=str(uuid.uuid4()))
@@ -125,7 +142,7 @@ def _quick(asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
     return _first_lent(entries, asked, record)
 
 
-def _thorough(asked: _Asked, record: KeyRecord | None) -> Sandbox:
+def _thorough(asked: Asked, record: KeyRecord | None) -> Sandbox:
     """Every place where a free sandbox can be, until one is taken or there was surely none.
 
     A shard that was read between two equal counts of its returns is empty at the second count: what was free in it was met,
@@ -147,7 +164,7 @@ def _thorough(asked: _Asked, record: KeyRecord | None) -> Sandbox:
     raise Unavailable("Sandboxes come and go faster than this request could take one. Try again.", code="pool_contended")
 
 
-def _last_chance(asked: _Asked, record: KeyRecord | None) -> Sandbox:
+def _last_chance(asked: Asked, record: KeyRecord | None) -> Sandbox:
     """What other programs made available stands in no free list.
 
     :raises NoneFree: when there is nothing of that sort either.
@@ -168,12 +185,12 @@ def _free_page(shard: int, cursor: str | None) -> Page[store.FreeEntry]:
     return store.page_free(shard, cursor=cursor, limit=_PAGE)
 
 
-def _first_lent(entries: Iterable[store.FreeEntry], asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+def _first_lent(entries: Iterable[store.FreeEntry], asked: Asked, record: KeyRecord | None) -> Sandbox | None:
     lent = (_try_entry(entry, asked, record) for entry in entries)
     return next((sandbox for sandbox in lent if sandbox is not None), None)
 
 
-def _try_entry(entry: store.FreeEntry, asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+def _try_entry(entry: store.FreeEntry, asked: Asked, record: KeyRecord | None) -> Sandbox | None:
     if not entry.name.startswith(asked.name_prefix):
         return None
     sandbox = store.get(entry.sandbox_id)
@@ -184,7 +201,7 @@ def _try_entry(entry: store.FreeEntry, asked: _Asked, record: KeyRecord | None) 
     return _lend(sandbox, asked, record, is_listed=True)
 
 
-def _try_row(sandbox_id: str, asked: _Asked, record: KeyRecord | None) -> Sandbox | None:
+def _try_row(sandbox_id: str, asked: Asked, record: KeyRecord | None) -> Sandbox | None:
     found = store.get(sandbox_id)
     if found is None or found.status is not Status.AVAILABLE:
         return None
@@ -195,10 +212,13 @@ def _try_row(sandbox_id: str, asked: _Asked, record: KeyRecord | None) -> Sandbo
     return _lend(sandbox, asked, record, is_listed=store.free_entry(sandbox_id) is not None)
 
 
-def _lend(sandbox: Sandbox, asked: _Asked, record: KeyRecord | None, *, is_listed: bool) -> Sandbox | None:
+def _lend(sandbox: Sandbox, asked: Asked, record: KeyRecord | None, *, is_listed: bool) -> Sandbox | None:
     """``None``: somebody else was faster."""
     allocated_at = whole(asked.now)
-    expires_at = policy.deadline(allocated_at, sandbox.lab_duration_hours, asked.duration_seconds)
+    if asked.claims:
+        expires_at = policy.end_of(allocated_at, sandbox.lab_duration_hours, asked.claims)
+    else:
+        expires_at = policy.deadline(allocated_at, sandbox.lab_duration_hours, asked.duration_seconds)
     grace_ends_at = expires_at + timedelta(seconds=current().grace_seconds)
     lent = dataclasses.replace(
         sandbox,
@@ -212,6 +232,7 @@ def _lend(sandbox: Sandbox, asked: _Asked, record: KeyRecord | None, *, is_liste
         grace_ends_at=grace_ends_at,
         due=Due.EXPIRE,
         due_at=grace_ends_at,
+        claims=asked.claims,
     )
     draft = told("sandbox.taken", lent, track=asked.track, key=asked.key, expires_at=to_epoch(expires_at), status=lent.status.value)
     try:
@@ -223,6 +244,7 @@ def _lend(sandbox: Sandbox, asked: _Asked, record: KeyRecord | None, *, is_liste
             now=asked.now,
             key_step=store.open_key(record, key=asked.key, request_hash=asked.hash, sandbox=lent),
             free_step=store.take_free(sandbox.sandbox_id) if is_listed else None,
+            further=asked.further(lent),
         )
     except store.Overtaken:
         return None

@@ -99,6 +99,7 @@ def keep_sync(sync: LastSync, *, draft: Draft | None, actor: Actor, now: datetim
     version, head = (0, "") if item is None else (int(item.version or 0), item.audit_head or "")
     actions: list[Action] = [SandboxItem.last_synced.set(to_epoch(sync.at)), SandboxItem.listed.set(sync.listed)]
     actions.append(SandboxItem.stopped.set(sync.stopped) if sync.stopped else SandboxItem.stopped.remove())
+    actions.append(SandboxItem.shortest_lab.set(sync.shortest_lab_seconds))
     steps: list[Step] = []
     if draft is not None:
         event = prepare_event(draft, entity=POOL_ENTITY, sequence=version + 1, prev_hash=head, actor=actor, now=now)
@@ -115,7 +116,7 @@ def last_sync() -> LastSync | None:
     item = get_item(SandboxItem, *models.sync_key())
     if item is None or item.last_synced is None:
         return None
-    return LastSync(from_epoch(item.last_synced), int(item.listed or 0), item.stopped or "")
+    return LastSync(from_epoch(item.last_synced), int(item.listed or 0), item.stopped or "", int(item.shortest_lab or 0))
 
 
 def pool_head() -> tuple[int, str]:

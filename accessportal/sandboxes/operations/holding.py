@@ -1,0 +1,227 @@
+"""Sandboxes for the workflow: a claim holds one of a person's, and gives it back. The last claim that goes, releases.
+
+The key is that of the first request; a request that extends it is a second claim on the same key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.sandboxes import policy, store
+from accessportal.sandboxes.config import current
+from accessportal.sandboxes.operations.releasing import end, expire_loaded
+from accessportal.sandboxes.operations.shared import told, until_written
+from accessportal.sandboxes.operations.taking import Asked, lend_any
+from accessportal.sandboxes.states import Claim, Holder, KeyRecord, NoneFree, Sandbox
+from accessportal.store.transactions import Guard, Step
+
+# A waiting claim is tried at least so often: the pool tells nobody when one came back.
+_LOOK_AGAIN = timedelta(minutes=1)
+_LATER = timedelta(minutes=5)
+
+
+def hold(
+    *,
+    claim: str,
+    key: str,
+    track: str,
+    name_prefix: str,
+    ends_at: datetime,
+    most_held: int,
+    is_first: bool = True,
+    guards: Sequence[Guard],
+    actor: Actor,
+    clock: Clock,
+) -> Proof | Waiting:
+    """``claim`` holds the sandbox of ``key`` for ``track`` until ``ends_at``, or until the lab's duration is over.
+
+    The first claim takes a free sandbox; with one that others hold already (``is_first`` false: an extension), theirs is
+    prolonged. ``guards`` are the caller's conditions for still wanting it: nothing is written unless they hold. Repeating it
+    is harmless. ``most_held`` keys of one track stand at a time. One key is lent one sandbox, once: when that was given back
+    or taken away, nothing else is lent for it.
+
+    What is waited for has its code: ``no_sandbox_free`` (no error: the next look is when one is expected), ``too_many_held``,
+    ``allocation_over``, ``time_over``, ``pool_contended``.
+
+    :raises Conflict: ``guard_failed``, when a guard does not hold; then nothing was claimed.
+    :raises InvalidRequest: for a key, track or prefix that can't be stored.
+    :raises Unavailable: when our store does not answer.
+    """
+    wanted = _Wanted(
+        claim=Claim(claim, ends_at),
+        key=policy.check_text(key, field="key"),
+        track=policy.check_text(track, field="track"),
+        name_prefix=policy.check_text(name_prefix, field="name_prefix") if name_prefix else "",
+        most_held=most_held,
+        is_first=is_first,
+        guards=guards,
+        actor=actor,
+    )
+    try:
+        return until_written(lambda: _hold(wanted, clock))
+    except NoneFree as none:
+        now = clock.now()
+        soonest, latest = now + timedelta(seconds=1), now + _LOOK_AGAIN
+        retry_at = latest if none.next_return_at is None else min(max(none.next_return_at, soonest), latest)
+        return Waiting("no_sandbox_free", _none_words(none), retry_at, is_error=False, is_queued=True)
+
+
+def let_go(*, claim: str, key: str, track: str, actor: Actor, clock: Clock) -> Proof | Waiting:
+    """``claim`` holds the sandbox of ``key`` no longer: with other claims it stays until the latest of them, else it is released.
+
+    Repeating it is harmless, and so is an allocation that has ended otherwise: by its time, by an operator, by a client.
+
+    :raises Unavailable: when our store does not answer.
+    """
+    return until_written(lambda: _let_go(claim, key, track, actor, clock))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Wanted:
+    claim: Claim
+    key: str
+    track: str
+    name_prefix: str
+    most_held: int
+    is_first: bool
+    guards: Sequence[Guard]
+    actor: Actor
+
+
+def _hold(wanted: _Wanted, clock: Clock) -> Proof | Waiting:
+    now = clock.now()
+    if now >= wanted.claim.ends_at:
+        return Waiting("time_over", "Its time was over before it had a sandbox.", now + _LOOK_AGAIN, is_error=False, is_queued=True)
+    record = store.get_key(wanted.key)
+    sandbox = _standing(record, wanted.track)
+    if sandbox is not None and not sandbox.is_over(now):
+        return _join(sandbox, wanted, now)
+    if record is not None or not wanted.is_first:
+        words = "The sandbox was given back, or taken away, before this was done. End this request; another sandbox can be asked for."
+        return Waiting("allocation_over", words, now + _LATER, is_error=True)
+    holder = store.get_holder(wanted.track)
+    holds = _standing_holds(holder)
+    if len(holds) >= wanted.most_held:
+        words = f"{_sandboxes(len(holds))} held already, as many as one person may hold at once. Give one back."
+        return Waiting("too_many_held", words, now + _LATER, is_error=True)
+    return _take(wanted, holder, holds, now)
+
+
+def _take(wanted: _Wanted, holder: Holder, holds: Mapping[str, str], now: datetime) -> Proof | Waiting:
+    def further(lent: Sandbox) -> list[Step]:
+        return [*wanted.guards, store.hold_for(holder, {**holds, wanted.key: lent.sandbox_id})]
+
+    asked = Asked(
+        key=wanted.key,
+        track=wanted.track,
+        name_prefix=wanted.name_prefix,
+        duration_seconds=None,
+        actor=wanted.actor,
+        now=now,
+        claims=(wanted.claim,),
+        further=further,
+    )
+    try:
+        return _held(lend_any(asked, None), now, called_at=now)
+    except store.FurtherFailed as failed:
+        raise _after(failed, wanted) from failed
+    except Unavailable as error:
+        if error.code != "pool_contended":
+            raise
+        return Waiting(error.code, error.message, now + timedelta(seconds=2), is_error=False, is_queued=True)
+
+
+def _join(sandbox: Sandbox, wanted: _Wanted, now: datetime) -> Proof:
+    """The claim is one of those for whom the sandbox stands."""
+    if sandbox.claim(wanted.claim.name) == wanted.claim:
+        return _held(sandbox, now)
+    others = [one for one in sandbox.claims if one.name != wanted.claim.name]
+    after = _with_claims(sandbox, (*others, wanted.claim))
+    try:
+        return _held(_move_end(sandbox, after, "sandbox.prolonged", wanted.guards, wanted.actor, now), now, called_at=now)
+    except store.FurtherFailed as failed:
+        raise _after(failed, wanted) from failed
+
+
+def _after(failed: store.FurtherFailed, wanted: _Wanted) -> Exception:
+    """What a failed step means: the caller no longer wants it, or another hand-over to the same person came between."""
+    if any(failed.step is guard for guard in wanted.guards):
+        return Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed")
+    return store.KeyOvertaken()
+
+
+def _let_go(claim: str, key: str, track: str, actor: Actor, clock: Clock) -> Proof:
+    now = clock.now()
+    record = store.get_key(key)
+    sandbox = _standing(record, track)
+    if sandbox is None:
+        return _gone(record.sandbox_id if record else "", record.fence if record else 0, now)
+    if sandbox.is_over(now):
+        expire_loaded(sandbox, actor=actor, now=now)
+        return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now)
+    others = tuple(one for one in sandbox.claims if one.name != claim)
+    if len(others) == len(sandbox.claims):
+        return _gone(sandbox.sandbox_id, sandbox.fence, now, kept_by=others)
+    if others:
+        _move_end(sandbox, _with_claims(sandbox, others), "sandbox.shortened", (), actor, now)
+        return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now, kept_by=others)
+    end(sandbox, draft_data={}, actor=actor, now=now)
+    return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now)
+
+
+def _standing(record: KeyRecord | None, track: str) -> Sandbox | None:
+    """The sandbox that the key stands for, while ``track`` has it for its claims."""
+    sandbox = store.get(record.sandbox_id) if record is not None and record.is_open else None
+    if record is None or sandbox is None or not policy.stands_for(record, sandbox):
+        return None
+    return sandbox if sandbox.track == track and sandbox.claims else None
+
+
+def _standing_holds(holder: Holder) -> dict[str, str]:
+    """What the holder still has: whatever ended an allocation, its key tells."""
+    return {key: sandbox_id for key, sandbox_id in holder.holds.items() if _standing(store.get_key(key), holder.track) is not None}
+
+
+def _with_claims(sandbox: Sandbox, claims: tuple[Claim, ...]) -> Sandbox:
+    assert sandbox.allocated_at is not None, "it is lent"
+    expires_at = policy.end_of(sandbox.allocated_at, sandbox.lab_duration_hours, claims)
+    grace_ends_at = expires_at + timedelta(seconds=current().grace_seconds)
+    ordered = tuple(sorted(claims, key=lambda one: one.name))
+    return dataclasses.replace(sandbox, claims=ordered, expires_at=expires_at, grace_ends_at=grace_ends_at, due_at=grace_ends_at)
+
+
+def _move_end(before: Sandbox, after: Sandbox, action: str, guards: Sequence[Guard], actor: Actor, now: datetime) -> Sandbox:
+    assert after.expires_at is not None
+    draft = told(action, after, track=after.track, expires_at=to_epoch(after.expires_at), status=after.status.value)
+    return store.change(before, after, draft=draft, actor=actor, now=now, further=guards)
+
+
+def _held(sandbox: Sandbox, now: datetime, *, called_at: datetime | None = None) -> Proof:
+    return Proof(is_present=True, job_id=sandbox.sandbox_id, job_status=f"fence {sandbox.fence}", called_at=called_at, proved_at=now)
+
+
+def _gone(sandbox_id: str, fence: int, now: datetime, *, called_at: datetime | None = None, kept_by: Sequence[Claim] = ()) -> Proof:
+    return Proof(
+        is_present=False,
+        job_id=sandbox_id,
+        job_status=f"fence {fence}" if fence else "",
+        called_at=called_at,
+        proved_at=now,
+        kept_by=tuple(one.name for one in kept_by),
+    )
+
+
+def _none_words(none: NoneFree) -> str:
+    if none.next_return_at is None:
+        return f"{none.message} It gets one as soon as one is free."
+    return f"{none.message} The next is expected at {none.next_return_at:%H:%M} UTC. It gets one as soon as one is free."
+
+
+def _sandboxes(number: int) -> str:
+    return "One sandbox is" if number == 1 else f"{number} sandboxes are"
