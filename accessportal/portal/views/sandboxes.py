@@ -36,7 +36,7 @@ _HELP = {
     PoolStatus.AVAILABLE: "to be had",
     PoolStatus.ALLOCATED: "in use",
     PoolStatus.PENDING_DELETION: "back soon",
-    PoolStatus.STALE: "not at the provider",
+    PoolStatus.STALE: "missing",
     PoolStatus.QUARANTINED: "out of use",
 }
 
