@@ -101,7 +101,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.cleaned": _spec("Cleaned, free again", "fence", "status"),
     "sandbox.clean_failed": _spec("Cleaning failed", "fence", "attempts", "error_code", "error"),
     "sandbox.removed": _spec("Left the pool", "fence", "external_id"),
-    "sandbox.stale": _spec("Missing at the provider", "fence", "status", "missing_since"),
+    "sandbox.stale": _spec("Missing or not ready at the provider", "fence", "status", "missing_since"),
     "sandbox.seen_again": _spec("Listed by the provider again", "fence", "status"),
     "sandbox.quarantined": _spec("Put in quarantine", "fence", "status", "track", "reason"),
     "sandbox.restored": _spec("Restored, to be cleaned", "fence", "status"),

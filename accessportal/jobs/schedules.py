@@ -29,6 +29,8 @@ SCHEDULES: tuple[JobSchedule, ...] = (
     JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
     JobSchedule("expire_sandboxes", "accessportal.jobs.tasks.expire_sandboxes", minutes=1, timeout_seconds=150),
     JobSchedule("clean_sandboxes", "accessportal.jobs.tasks.clean_sandboxes", minutes=1, timeout_seconds=150),
+    # Below the hold of a run (sandboxes.operations.runs.HOLD): a second performer comes only when the first is surely dead.
+    JobSchedule("run_sandbox_work", "accessportal.jobs.tasks.run_sandbox_work", minutes=1, timeout_seconds=840),
     JobSchedule("sync_sandboxes", "accessportal.jobs.tasks.sync_sandboxes", minutes=5, timeout_seconds=900),
 )
 

@@ -19,12 +19,12 @@ from accessportal.directory import operations as directory
 from accessportal.directory.queries import is_mirrored
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.errors import Conflict, NotFound, Unavailable
 from accessportal.kernel.ports import after_commit
 from accessportal.observe import heartbeats
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes.states import Failure as SandboxFailure
-from accessportal.sandboxes.states import SyncStopped
+from accessportal.sandboxes.states import Run, SyncStopped
 from accessportal.upstream import client as upstream
 
 log = structlog.get_logger(__name__)
@@ -144,12 +144,10 @@ def sync_catalog() -> str:
 
 
 def expire_sandboxes() -> str:
-    """Every sandbox past its deadline and grace is taken back. Without a provider it could not be cleaned and lent again.
+    """Every sandbox past its deadline and grace is taken back; without a provider, too: its holder's time does not depend on one.
 
     :raises ItemsFailed: at its end, when some failed.
     """
-    if not upstream.is_set():
-        return _NO_PROVIDER
     report = sandboxes.expire(clock=_CLOCK)
     return _told_of_sandboxes("expire_sandboxes", {"expired": len(report.expired), "mended": len(report.mended)}, report.failures)
 
@@ -188,6 +186,28 @@ def sync_sandboxes() -> str:
         raise
     counts = {"new": len(plan.new), "missing": len(plan.missing), "stale": len(plan.going_stale), "seen_again": len(plan.seen_again)}
     return _told_of_sandboxes("sync_sandboxes", counts, plan.failures)
+
+
+def run_sandbox_work(*, run_id: str = "") -> str:
+    """The run that was ordered has ended; without ``run_id``: every run that waits or whose performer died, and old ones are gone."""
+    provider = upstream.provider() if upstream.is_set() else None
+    if run_id:
+        try:
+            runs: Sequence[Run] = [sandboxes.perform_run(run_id=run_id, provider=provider, clock=_CLOCK)]
+        except (Conflict, NotFound) as error:
+            # The sweep was faster, or the queue came back to it long after its end.
+            return error.message
+        forgotten = 0
+    else:
+        runs = sandboxes.perform_due_runs(provider=provider, clock=_CLOCK)
+        forgotten = sandboxes.forget_old(now=_CLOCK.now())
+    for run in runs:
+        if run.error:
+            # Whoever ordered it is shown the words; that is no failure of this job.
+            log.warning("jobs.run_failed", run=run.run_id, kind=run.kind.value, ordered_by=run.ordered_by, error=run.error)
+    counts = {"done": sum(not run.error for run in runs), "failed": sum(bool(run.error) for run in runs), "forgotten": forgotten}
+    _beat("run_sandbox_work", counts, is_ok=True)
+    return _words(counts)
 
 
 def _told_of_sandboxes(part: str, counts: Mapping[str, int], failures: Sequence[SandboxFailure]) -> str:

@@ -9,7 +9,7 @@ from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import policy
 from accessportal.sandboxes.states import Sandbox
-from accessportal.upstream.errors import Changed, Gone, Refused, UpstreamError
+from accessportal.upstream.errors import ODD_ENTRY, Changed, Gone, Refused, UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 
@@ -32,7 +32,8 @@ class Look:
 def read_list(provider: Provider) -> dict[str, UpstreamSandbox]:
     """The provider's whole list by external id. An entry that comes twice counts once, if both say the same of it.
 
-    :raises Unavailable: when it can't be read to its end, or any entry can't be understood: half a list is never used.
+    :raises Unavailable: ``provider_unavailable`` when it can't be read to its end, ``provider_malformed`` when the provider
+        answers, but not with what can be understood: half a list is never used.
     """
     found: dict[str, UpstreamSandbox] = {}
     try:
@@ -40,6 +41,9 @@ def read_list(provider: Provider) -> dict[str, UpstreamSandbox]:
             for one in page:
                 if found.setdefault(one.external_id, one).name != one.name:
                     raise Refused("malformed", f"{one.external_id} is listed with two names")
+    except Refused as error:
+        words = f"The provider answers, but its list can't be used: {error} An incomplete list is not used at all."
+        raise Unavailable(words, code="provider_malformed") from error
     except UpstreamError as error:
         raise Unavailable(f"The provider's list could not be read whole: {error}", code="provider_unavailable") from error
     return found
@@ -73,10 +77,24 @@ def send_deletion(provider: Provider, sandbox: Sandbox, *, generation: str, cloc
     return True
 
 
-def is_alive(provider: Provider) -> bool:
-    """Whether the provider answers at all."""
+def trouble(provider: Provider) -> str:
+    """Why the provider as a whole can't be worked with now; empty when it can, and a sandbox's failure is its own.
+
+    A list with an entry that makes no sense is still an answer: other sandboxes must not wait for it.
+    """
     try:
         next(iter(provider.list_sandboxes()), None)
-    except UpstreamError:
-        return False
-    return True
+    except Refused as error:
+        return "" if error.code == ODD_ENTRY else f"The provider answers, but not with what can be used: {error}"
+    except UpstreamError as error:
+        return f"The provider does not answer: {error}"
+    return ""
+
+
+def is_surely_unready(provider: Provider, sandbox: Sandbox) -> bool:
+    """Whether the provider, asked for this one, shows it as not ready: the second sight after its list.
+
+    :raises UpstreamError: when the provider does not say.
+    """
+    found = provider.get_sandbox(sandbox.external_id)
+    return found is not None and not found.is_ready

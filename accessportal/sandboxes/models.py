@@ -135,6 +135,7 @@ class SandboxItem(PortalModel):
     shortest_lab = NumberAttribute(null=True)
     counts_at = NumberAttribute(null=True)
     counts = UnicodeAttribute(null=True)
+    unreadable = UnicodeAttribute(null=True)
     # a run that was ordered (with state, due, due_at, held_by, held_until, version)
     kind = UnicodeAttribute(null=True)
     ordered_by = UnicodeAttribute(null=True)

@@ -103,8 +103,9 @@ def brake(plan: SyncPlan, most_share: float) -> str:
     if plan.known and not plan.listed and most_share < 1:
         return f"The provider's list is empty, but the pool knows {plan.known} sandboxes."
     allowed = most_going_stale(plan.known, most_share)
-    if len(plan.going_stale) > allowed:
-        missing = f"{len(plan.going_stale)} of {plan.known} sandboxes are missing from the provider's list"
+    going = len(plan.going_stale) + len(plan.not_ready)
+    if going > allowed:
+        missing = f"{going} of {plan.known} sandboxes are missing from the provider's list, or listed as not ready"
         return f"{missing}; at most {allowed} may go stale at once."
     return ""
 

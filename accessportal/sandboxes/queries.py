@@ -10,6 +10,7 @@ from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import ledger, policy, store
 from accessportal.sandboxes.config import current
@@ -85,6 +86,24 @@ def next_return_at(*, now: datetime) -> datetime | None:
 def stats() -> Stats | None:
     """How many sandboxes were in each status when a job last counted; ``None`` before the first count."""
     return store.last_counts()
+
+
+def unreadable() -> tuple[Unreadable, ...]:
+    """The rows that nobody can work with because another program has written what makes no sense, of those known at the last
+    count (at most 200); each is looked at again now.
+    """
+    stats = store.last_counts()
+    return tuple(one for one in stats.unreadable if _is_unreadable(one)) if stats is not None else ()
+
+
+def _is_unreadable(one: Unreadable) -> bool:
+    try:
+        store.get(one.sandbox_id)
+    except Unavailable as error:
+        if error.code == "item_unreadable":
+            return True
+        raise
+    return False
 
 
 def counts_between(*, since: datetime, until: datetime) -> tuple[Stats, ...]:
@@ -197,9 +216,8 @@ def explain(*, sandbox_id: str, now: datetime) -> str:
         case Status.PENDING_DELETION:
             words = _cleaning_words(sandbox)
         case Status.STALE:
-            words = (
-                "The provider's list lacked it at two looks. It comes back by itself when it is listed again; restoring cleans it first."
-            )
+            words = "The provider's list lacked it at two looks." if sandbox.missing_since else "The provider shows it as not ready."
+            words += " It comes back by itself when it is listed as ready again; restoring cleans it first."
         case Status.QUARANTINED:
             words = f"It is kept out of use: {sandbox.quarantine_reason} Restoring it has it cleaned once more."
     if sandbox.missing_since is not None:

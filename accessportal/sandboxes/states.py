@@ -199,7 +199,9 @@ class CleanReport:
 
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
-    """What a look at the provider's whole list means. ``going_stale`` are missed for the second time, ``missing`` for the first."""
+    """What a look at the provider's whole list means. ``going_stale`` are missed for the second time, ``missing`` for the first;
+    ``not_ready`` are free with us, and listed as not ready.
+    """
 
     listed: int
     known: int
@@ -208,6 +210,7 @@ class SyncPlan:
     seen_again: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     going_stale: tuple[str, ...] = ()
+    not_ready: tuple[str, ...] = ()
     lent_but_missing: tuple[str, ...] = ()
     to_mend: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -239,10 +242,11 @@ class NoneFree(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How many sandboxes were in each status at ``counted_at``."""
+    """How many sandboxes were in each status at ``counted_at``. ``unreadable`` rows, known for the last count alone, are in none."""
 
     counted_at: datetime
     counts: Mapping[Status, int]
+    unreadable: tuple[Unreadable, ...] = ()
 
     @property
     def total(self) -> int:

@@ -13,7 +13,7 @@ import requests
 from accessportal.kernel.clock import Clock, SystemClock
 from accessportal.kernel.errors import Unavailable
 from accessportal.upstream.breaker import Breaker
-from accessportal.upstream.errors import BreakerOpen, Changed, Gone, Refused, Throttled, Transient
+from accessportal.upstream.errors import ODD_ENTRY, BreakerOpen, Changed, Gone, Refused, Throttled, Transient
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 CONNECT_SECONDS = 3.05
@@ -178,9 +178,9 @@ def _sandbox(row: Any) -> UpstreamSandbox:
             generation=str(row.get("generation") or ""),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Refused("malformed", f"an entry is no sandbox ({error!r})") from error
+        raise Refused(ODD_ENTRY, f"an entry is no sandbox ({error!r})") from error
     if not 0 < found.lab_duration_hours <= 24 * 365:
-        raise Refused("malformed", f"{found.external_id} has a lab duration of {found.lab_duration_hours} hours")
+        raise Refused(ODD_ENTRY, f"{found.external_id} has a lab duration of {found.lab_duration_hours} hours")
     return found
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The code of a ``Refused`` list that was answered, and has an entry that is no sandbox.
+ODD_ENTRY = "malformed_entry"
+
 
 class UpstreamError(Exception):
     """A call to the provider failed. ``code`` is the HTTP status, or the name of what went wrong on the way."""

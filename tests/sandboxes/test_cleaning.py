@@ -213,3 +213,16 @@ def test_clean_against_quarantine(upstream: Upstream, call: str) -> None:
     assert upstream.clean().cleaned == ()
     assert upstream.pool.status_of(given_back) is Status.QUARANTINED
     upstream.pool.check_whole()
+
+
+def test_an_odd_entry_in_the_list_is_no_trouble_of_the_provider(upstream: Upstream) -> None:
+    """The failure of a sandbox stays its own; the others are not delayed."""
+    upstream.fill(2)
+    bad, good = upstream.given_back(), upstream.given_back("track-2")
+    upstream.twin.create("ext-odd", name="odd\nname")
+    upstream.adapter.before = lambda call: upstream.set(fail_delete=1 if call == f"DELETE {bad.external_id}" else 0)
+
+    report = upstream.clean()
+
+    assert (report.stopped, report.cleaned) == ("", (good.sandbox_id,))
+    assert [failure.sandbox_id for failure in report.failures] == [bad.sandbox_id]

@@ -7,6 +7,7 @@ import pytest
 from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import queries
 from accessportal.sandboxes.states import NoneFree, Status, SyncStopped
+from accessportal.twin.sandbox_provider import PREFIX
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.conftest import Upstream
 
@@ -124,9 +125,10 @@ def test_a_list_that_fails_or_is_malformed_changes_nothing(upstream: Upstream) -
     upstream.set(fail_list=0)
     upstream.later()
     upstream.twin.create("ext-odd", name="odd\nname")
-    with pytest.raises(Unavailable, match="whole"):
+    with pytest.raises(Unavailable, match="answers, but its list") as malformed:
         upstream.sync()
 
+    assert malformed.value.code == "provider_malformed"
     assert len(upstream.pool.everything()) == 3
     assert {row.missing_since for row in upstream.pool.everything()} == {None}
 
@@ -260,3 +262,74 @@ def test_a_lent_one_that_another_program_made_free_is_free(upstream: Upstream, b
     assert (newer.is_repeat, newer.sandbox.sandbox_id, newer.sandbox.fence) == (False, lent.sandbox_id, 2)
     upstream.pool.check_whole()
     assert queries.verify(receipts=[], slack_seconds=0).problems == ()
+
+
+def reset_by_hand(upstream: Upstream, external_id: str) -> None:
+    """Somebody has the provider reset a free one: it is listed, and not ready."""
+    upstream.set(reset_seconds=600)
+    upstream.twin.answer("DELETE", f"{PREFIX}/{external_id}", "", {}, b"")
+
+
+def test_a_free_one_that_is_listed_as_not_ready_is_not_lent(upstream: Upstream) -> None:
+    (only,) = upstream.fill(1)
+    upstream.later()
+    reset_by_hand(upstream, only.external_id)
+
+    assert upstream.sync(apply=False).not_ready == (only.sandbox_id,)
+    assert upstream.sync().not_ready == (only.sandbox_id,)
+
+    assert upstream.pool.status_of(only) is Status.STALE
+    assert "not ready" in queries.explain(sandbox_id=only.sandbox_id, now=upstream.pool.clock.now())
+    with pytest.raises(NoneFree):
+        upstream.pool.take()
+    upstream.pool.check_whole()
+    # Listed as before, it stays where it is; ready, it is free again.
+    assert upstream.sync().seen_again == ()
+    upstream.later(700)
+    assert upstream.sync().seen_again == (only.sandbox_id,)
+    assert upstream.pool.take().sandbox.sandbox_id == only.sandbox_id
+
+
+def test_one_that_became_ready_since_the_list_stays_free(upstream: Upstream) -> None:
+    (only,) = upstream.fill(1)
+    upstream.later()
+    reset_by_hand(upstream, only.external_id)
+    upstream.adapter.after = lambda call: upstream.later(700) if call == "GET list" else None
+
+    upstream.sync()
+
+    assert upstream.pool.status_of(only) is Status.AVAILABLE
+
+
+def test_a_provider_that_shows_all_as_not_ready_meets_the_brake(upstream: Upstream) -> None:
+    rows = upstream.fill(8)
+    upstream.later()
+    for row in rows:
+        reset_by_hand(upstream, row.external_id)
+
+    with pytest.raises(SyncStopped, match="not ready"):
+        upstream.sync()
+
+    assert {row.status for row in upstream.pool.everything()} == {Status.AVAILABLE}
+
+
+def test_rows_that_make_no_sense_are_named_until_they_are_mended(upstream: Upstream) -> None:
+    rows = seed.table_named("SandboxPool")
+    odd, unknown, _ = upstream.fill(3)
+
+    def write(sandbox_id: str, name: str, value: object) -> None:
+        rows.update_item(
+            Key={"PK": f"SBX#{sandbox_id}", "SK": "META"},
+            UpdateExpression="SET #n = :v",
+            ExpressionAttributeNames={"#n": name},
+            ExpressionAttributeValues={":v": value},
+        )
+
+    write(odd.sandbox_id, "lab_duration_hours", "four")
+    write(unknown.sandbox_id, "status", "on_fire")
+    upstream.later()
+    upstream.sync()
+
+    assert {one.sandbox_id for one in queries.unreadable()} == {odd.sandbox_id, unknown.sandbox_id}
+    write(odd.sandbox_id, "lab_duration_hours", 4)
+    assert {one.sandbox_id for one in queries.unreadable()} == {unknown.sandbox_id}

@@ -43,7 +43,7 @@ def clean(
 
     At most ``limit`` sandboxes, deletions ``pace_seconds`` apart (of all workers together; the setting, if not given), earliest
     due first. A failure puts a sandbox off with a growing gap and delays nobody else; after eight in a row it goes to
-    quarantine. What the provider as a whole does not answer is no failure of a sandbox: the run stops there. Any number of
+    quarantine. Where the provider as a whole is in trouble, no sandbox has failed: the run stops, and says why. Any number of
     runs may go on at once: each sandbox is one cleaner's at a time.
 
     :raises Unavailable: when what is due can't be read.
@@ -78,7 +78,7 @@ class _Run:
     stopped: str = ""
     _began: float = field(default_factory=time.monotonic)
     _pacing: threading.Lock = field(default_factory=threading.Lock)
-    _is_alive: bool | None = None
+    _trouble: str | None = None
 
     def report(self) -> CleanReport:
         return CleanReport(
@@ -170,8 +170,9 @@ class _Run:
         sandbox = store.get(sandbox_id)
         if sandbox is None or sandbox.held_by != self.holder:
             return
-        if isinstance(error, BreakerOpen) or not self._provider_answers():
-            self.stopped = f"The provider does not answer: {error}"
+        trouble = f"The provider does not answer: {error}" if isinstance(error, BreakerOpen) else self._trouble_of_provider()
+        if trouble:
+            self.stopped = trouble
             store.note(sandbox, dataclasses.replace(sandbox, due_at=self.clock.now(), held_by="", held_until=None, clean_error=str(error)))
             return
         failures = sandbox.deletion_retry_count + 1
@@ -193,8 +194,8 @@ class _Run:
         draft = told("sandbox.clean_failed", after, attempts=failures, error_code=error.code, error=error.message)
         store.change(sandbox, after, draft=draft, actor=self.actor, now=now)
 
-    def _provider_answers(self) -> bool:
+    def _trouble_of_provider(self) -> str:
         """Asked once in a run: whether the failure of one sandbox is its own."""
-        if self._is_alive is None:
-            self._is_alive = effects.is_alive(self.provider)
-        return self._is_alive
+        if self._trouble is None:
+            self._trouble = effects.trouble(self.provider)
+        return self._trouble

@@ -12,11 +12,11 @@ from functools import partial
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, to_epoch
-from accessportal.kernel.errors import Conflict, PortalError
+from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, unreadable_failure, whole
-from accessportal.sandboxes.operations.tending import add
+from accessportal.sandboxes.operations.tending import add, sandbox_id_for
 from accessportal.sandboxes.states import (
     POOL_ENTITY,
     Failure,
@@ -28,6 +28,7 @@ from accessportal.sandboxes.states import (
     SyncStopped,
     Unreadable,
 )
+from accessportal.upstream.errors import UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 SYNC = system("sync_sandboxes")
@@ -41,15 +42,22 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     """Hold the pool against the provider's whole list. Without ``apply`` nothing changes.
 
     A listed one that the pool lacks comes in. A free one that is not listed is noted, and at a second look, at least the set
-    gap later, it goes stale; stale ones that are listed again are free again. A lent one is only noted. Rows that other
-    programs changed are caught up with.
+    gap later, it goes stale; stale ones that are listed as ready again are free again. A free one that is listed as not ready
+    goes stale when the provider, asked for it alone, says the same. A lent one is only noted. Rows that other programs
+    changed are caught up with.
 
     :raises Unavailable: when the list can't be read whole and sound; then nothing was written.
     :raises SyncStopped: when the list is empty, or more than ``most_share`` of the pool (and more than five) would go stale;
         then nothing was written. ``most_share=1`` carries it out all the same.
     """
     began = clock.now()
-    listed = effects.read_list(provider)
+    try:
+        listed = effects.read_list(provider)
+    except Unavailable:
+        if apply:
+            # The counts over time go on while the provider is down.
+            count(clock=clock)
+        raise
     rows, broken = _every_row()
     # A row that can't be read stands for its sandbox all the same: a second row for it would have it lent twice.
     known = {row.external_id for row in rows} | {row.external_id for row in broken}
@@ -63,26 +71,28 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     if reason:
         if apply:
             _keep(LastSync(began, plan.listed, reason, _shortest_lab(rows)), plan, actor=actor, now=clock.now())
-            _keep_counts(rows, now=clock.now())
+            _keep_counts(rows, broken, now=clock.now())
         raise SyncStopped(f"{reason} Nothing was changed. If that is right: sync_sandboxes --most-share 1", plan=plan)
     if not apply:
         return plan
-    failures += _carry_out(sorted_rows, plan, listed, actor, clock)
-    changes_statuses = plan.new or plan.seen_again or plan.going_stale or plan.to_mend
-    rows_now = _every_row()[0] if changes_statuses else rows
+    failures += _carry_out(sorted_rows, plan, listed, provider, actor, clock)
+    changes_statuses = plan.new or plan.seen_again or plan.going_stale or plan.not_ready or plan.to_mend
+    rows_now, broken = _every_row() if changes_statuses else (rows, broken)
+    # New to us, and yet it could not come in: its row may have a status that nobody knows.
+    broken += [Unreadable(sandbox_id_for(one.sandbox_id), one.sandbox_id) for one in failures if one.sandbox_id in listed.keys() - known]
     _keep(LastSync(began, plan.listed, "", _shortest_lab(rows_now)), plan, actor=actor, now=clock.now())
-    _keep_counts(rows_now, now=clock.now())
+    _keep_counts(rows_now, broken, now=clock.now())
     return dataclasses.replace(plan, failures=tuple(failures), is_applied=True)
 
 
 def count(*, clock: Clock) -> Stats:
     """How many sandboxes are in each status, read from the index page by page and kept for the pages to show."""
-    return _keep_counts(_every_row()[0], now=clock.now())
+    return _keep_counts(*_every_row(), now=clock.now())
 
 
-def _keep_counts(rows: Collection[Sandbox], *, now: datetime) -> Stats:
+def _keep_counts(rows: Collection[Sandbox], broken: Collection[Unreadable], *, now: datetime) -> Stats:
     counted = Counter(row.status for row in rows)
-    stats = Stats(now, {status: counted[status] for status in Status})
+    stats = Stats(now, {status: counted[status] for status in Status}, tuple(broken))
     store.keep_counts(stats)
     store.add_count(stats)
     return stats
@@ -99,6 +109,7 @@ class _Sorted:
     seen_again: list[Sandbox] = field(default_factory=list)
     missing: list[Sandbox] = field(default_factory=list)
     going_stale: list[Sandbox] = field(default_factory=list)
+    not_ready: list[Sandbox] = field(default_factory=list)
     lent_but_missing: list[Sandbox] = field(default_factory=list)
     to_mend: list[Sandbox] = field(default_factory=list)
     seen: int = 0
@@ -108,15 +119,21 @@ class _Sorted:
             if policy.mending_of(row) is not policy.Mending.NOTHING:
                 self.to_mend.append(row)
             if row.external_id in self.listed:
-                self._sort_listed(row)
-            # What changed since the list began may have been listed as it was before.
-            elif row.updated_at < whole(self.began):
+                self._sort_listed(row, self.listed[row.external_id])
+            elif self._stood_still(row):
                 self._sort_missing(row)
 
-    def _sort_listed(self, row: Sandbox) -> None:
+    def _stood_still(self, row: Sandbox) -> bool:
+        """What changed since the list began may have been listed as it was before."""
+        return row.updated_at < whole(self.began)
+
+    def _sort_listed(self, row: Sandbox, found: UpstreamSandbox) -> None:
         self.seen += 1
-        if row.status is Status.STALE:
+        if row.status is Status.STALE and found.is_ready:
             self.seen_again.append(row)
+        elif row.status is Status.AVAILABLE and not found.is_ready:
+            if self._stood_still(row):
+                self.not_ready.append(row)
         elif row.missing_since is not None or row.last_synced is None or self.began - row.last_synced > _SEEN_EVERY:
             self.to_note.append(row)
 
@@ -137,13 +154,16 @@ class _Sorted:
             seen_again=_ids(self.seen_again),
             missing=_ids(self.missing),
             going_stale=_ids(self.going_stale),
+            not_ready=_ids(self.not_ready),
             lent_but_missing=_ids(self.lent_but_missing),
             to_mend=_ids(self.to_mend),
             failures=tuple(failures),
         )
 
 
-def _carry_out(rows: _Sorted, plan: SyncPlan, listed: Mapping[str, UpstreamSandbox], actor: Actor, clock: Clock) -> list[Failure]:
+def _carry_out(
+    rows: _Sorted, plan: SyncPlan, listed: Mapping[str, UpstreamSandbox], provider: Provider, actor: Actor, clock: Clock
+) -> list[Failure]:
     units: list[tuple[str, Callable[[], object]]] = []
     units += [(external_id, partial(_add, listed[external_id], actor, clock)) for external_id in plan.new]
     units += [(row.sandbox_id, partial(_mend, row, actor, clock)) for row in rows.to_mend]
@@ -151,6 +171,7 @@ def _carry_out(rows: _Sorted, plan: SyncPlan, listed: Mapping[str, UpstreamSandb
     units += [(row.sandbox_id, partial(_see_again, row, actor, clock)) for row in rows.seen_again]
     units += [(row.sandbox_id, partial(_note_missing, row, clock)) for row in [*rows.missing, *rows.lent_but_missing]]
     units += [(row.sandbox_id, partial(_go_stale, row, actor, clock)) for row in rows.going_stale]
+    units += [(row.sandbox_id, partial(_hold_back, row, provider, actor, clock)) for row in rows.not_ready]
     failures = []
     for name, unit in units:
         try:
@@ -160,6 +181,8 @@ def _carry_out(rows: _Sorted, plan: SyncPlan, listed: Mapping[str, UpstreamSandb
             continue
         except PortalError as error:
             failures.append(Failure(name, error.message))
+        except UpstreamError as error:
+            failures.append(Failure(name, str(error)))
     return failures
 
 
@@ -174,8 +197,8 @@ def _add(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
             now=clock.now(),
         )
     except Conflict:
-        # Another sync was faster.
-        return
+        # Another sync was faster; or its row has a status that nobody knows, stands in no list, and is named as a failure.
+        store.get(sandbox_id_for(found.external_id))
 
 
 def _mend(row: Sandbox, actor: Actor, clock: Clock) -> None:
@@ -197,8 +220,16 @@ def _go_stale(row: Sandbox, actor: Actor, clock: Clock) -> None:
     assert row.missing_since is not None
     after = dataclasses.replace(unheld(row, Status.STALE), missing_since=row.missing_since)
     draft = told("sandbox.stale", after, status=after.status.value, missing_since=to_epoch(row.missing_since))
-    free_step = leaving_free_list(row)
-    store.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=free_step)
+    store.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=leaving_free_list(row))
+
+
+def _hold_back(row: Sandbox, provider: Provider, actor: Actor, clock: Clock) -> None:
+    """Stale without ``missing_since``: the provider has it, but not ready to be lent."""
+    if not effects.is_surely_unready(provider, row):
+        return
+    after = unheld(row, Status.STALE)
+    draft = told("sandbox.stale", after, status=after.status.value)
+    store.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=leaving_free_list(row))
 
 
 def _see_again(row: Sandbox, actor: Actor, clock: Clock) -> None:

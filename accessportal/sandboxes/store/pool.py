@@ -15,7 +15,7 @@ from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
-from accessportal.sandboxes.states import POOL_ENTITY, LastSync, Stats, Status
+from accessportal.sandboxes.states import POOL_ENTITY, LastSync, Stats, Status, Unreadable
 from accessportal.sandboxes.store.errors import Overtaken
 from accessportal.sandboxes.store.pages import free_shards
 from accessportal.store.reading import get_item, query_page
@@ -23,6 +23,8 @@ from accessportal.store.transactions import ConditionFailed, Insert, Remove, Ste
 
 # A count of the pool is kept at most once in so many minutes.
 COUNT_MINUTES = 5
+# So many rows that can't be read are named; an item must stay small.
+_MOST_UNREADABLE = 200
 
 
 def returns() -> tuple[int, ...]:
@@ -34,10 +36,12 @@ def returns() -> tuple[int, ...]:
 def keep_counts(stats: Stats) -> None:
     """What a job has counted; the newest count wins."""
     pk, sk = models.counts_key()
-    counts, at = _counts_text(stats), to_epoch(stats.counted_at)
+    at = to_epoch(stats.counted_at)
+    broken = json.dumps([[one.sandbox_id, one.external_id] for one in stats.unreadable[:_MOST_UNREADABLE]])
+    actions = [SandboxItem.counts_at.set(at), SandboxItem.counts.set(_counts_text(stats)), SandboxItem.unreadable.set(broken)]
     newer = SandboxItem.counts_at.does_not_exist() | (SandboxItem.counts_at <= at)
     with contextlib.suppress(ConditionFailed):
-        update_one(Upsert(SandboxItem, pk, [SandboxItem.counts_at.set(at), SandboxItem.counts.set(counts)], newer, range_key=sk))
+        update_one(Upsert(SandboxItem, pk, actions, newer, range_key=sk))
 
 
 def last_counts() -> Stats | None:
@@ -85,8 +89,12 @@ def _counts_text(stats: Stats) -> str:
 
 
 def _stats_of(item: SandboxItem) -> Stats:
-    counts = json.loads(item.counts or "{}")
-    return Stats(from_epoch(item.counts_at or 0), {Status(name): number for name, number in counts.items()})
+    counts, unreadable = json.loads(item.counts or "{}"), json.loads(item.unreadable or "[]")
+    return Stats(
+        from_epoch(item.counts_at or 0),
+        {Status(name): number for name, number in counts.items()},
+        tuple(Unreadable(sandbox_id, external_id) for sandbox_id, external_id in unreadable),
+    )
 
 
 def keep_sync(sync: LastSync, *, draft: Draft | None, actor: Actor, now: datetime) -> None:
