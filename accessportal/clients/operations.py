@@ -8,9 +8,8 @@ import structlog
 
 from accessportal.audit.states import Draft
 from accessportal.clients import policy, store
-from accessportal.clients.policy import DEFAULT_RATE
 from accessportal.clients.rate import RateLimit
-from accessportal.clients.states import ApiToken, NewToken, NoSuchToken, Scope, TokenState
+from accessportal.clients.states import DEFAULT_RATE, ApiToken, NewToken, NoSuchToken, Scope, TokenState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable

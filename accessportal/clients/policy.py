@@ -8,14 +8,11 @@ import re
 import secrets
 from datetime import datetime
 
-from accessportal.clients.states import ApiToken, TokenRefused, TokenState
+from accessportal.clients.states import LONGEST_NAME, MOST_RATE, ApiToken, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
 
-DEFAULT_RATE = 600
-MOST_RATE = 100_000
-LONGEST_NAME = 80
 LONGEST_REASON = 500
 ID_LENGTH = 12
 _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"

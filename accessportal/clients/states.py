@@ -8,6 +8,10 @@ from datetime import datetime
 
 from accessportal.kernel.errors import NotAllowed, NotFound
 
+DEFAULT_RATE = 600
+MOST_RATE = 100_000
+LONGEST_NAME = 80
+
 
 class Scope(enum.StrEnum):
     """What a token opens: the lending of sandboxes to tracks, or that and the care of the whole pool."""

@@ -13,8 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from accessportal.clients import operations, queries
-from accessportal.clients.policy import DEFAULT_RATE, LONGEST_NAME, MOST_RATE
-from accessportal.clients.states import NewToken, Scope
+from accessportal.clients.states import DEFAULT_RATE, LONGEST_NAME, MOST_RATE, NewToken, Scope
 from accessportal.console.views import render_page
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor

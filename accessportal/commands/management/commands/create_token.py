@@ -8,8 +8,7 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 
 from accessportal.clients import operations
-from accessportal.clients.policy import DEFAULT_RATE
-from accessportal.clients.states import Scope
+from accessportal.clients.states import DEFAULT_RATE, Scope
 from accessportal.commands.base import BadUsage, Document, Outcome, PortalCommand, read_whole_number
 from accessportal.commands.tokens import show_token, token_document
 from accessportal.kernel.clock import SystemClock
