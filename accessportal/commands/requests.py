@@ -16,7 +16,13 @@ from accessportal.commands.base import BadUsage, Document, plain
 from accessportal.kernel.durations import format_duration
 
 # The inputs of each kind's target, in the order in which people say them.
-TARGETS: Mapping[str, tuple[str, ...]] = {"aws_account": ("account", "permission_set"), "group": ("group", "role")}
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    "aws_account": ("account", "permission_set"),
+    "group": ("group", "role"),
+    "sandbox": ("name_prefix",),
+}
+# Those that may be left out.
+_OPTIONAL = frozenset({"name_prefix"})
 
 
 def add_target_arguments(parser: CommandParser) -> None:
@@ -25,6 +31,7 @@ def add_target_arguments(parser: CommandParser) -> None:
     parser.add_argument("--account", metavar="ID", help="kind aws_account: the account, by 12-digit id or by name")
     parser.add_argument("--permission-set", metavar="NAME", help="kind aws_account: the permission set")
     parser.add_argument("--group", metavar="PATH", help="kind group: the group, like /engineering/payments")
+    parser.add_argument("--name-prefix", metavar="TEXT", help="kind sandbox: how its name begins (default: any)")
     parser.add_argument("--role", metavar="ROLE", help="kind group: reader, contributor or admin")
 
 
@@ -40,10 +47,10 @@ def target_of(options: Mapping[str, Any]) -> dict[str, str]:
                 text = f"it belongs to kind {other}; this is kind {kind}. Give --kind {other}, or leave it out."
                 raise BadUsage(text, flag=_flag(name), code="flag_of_other_kind")
     for name in TARGETS[kind]:
-        if options[name] is None:
+        if options[name] is None and name not in _OPTIONAL:
             flags = " and ".join(map(_flag, TARGETS[kind]))
             raise BadUsage(f"it is missing: kind {kind} needs {flags}.", flag=_flag(name), code="flag_missing")
-    return {name: str(options[name]) for name in TARGETS[kind]}
+    return {name: str(options[name] or "") for name in TARGETS[kind]}
 
 
 def _flag(name: str) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import EVERYBODY, GROUP, Effect, People, Rule, Targets
+from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, SANDBOX, Effect, People, Rule, Targets
+
+# What a rule lists of each kind; a sandbox is taken whole.
+_OFFERED = {AWS_ACCOUNT: "Permission sets", GROUP: "Roles"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,10 @@ def lines_of(rule: Rule) -> dict[str, str]:
         "Kind": rule.kind,
         "Who": people_words(rule.subjects),
         "Where": targets_words(rule.targets),
-        "Roles" if rule.kind == GROUP else "Permission sets": ", ".join(rule.roles or rule.permission_sets) or "every one",
         "Description": rule.description,
     }
+    if rule.kind in _OFFERED:
+        lines[_OFFERED[rule.kind]] = ", ".join(rule.roles or rule.permission_sets) or "every one"
     if rule.effect is Effect.ALLOW:
         lines |= _terms_of(rule)
     return {label: words for label, words in lines.items() if words}
@@ -57,7 +61,8 @@ def lines_of(rule: Rule) -> dict[str, str]:
 
 def _terms_of(rule: Rule) -> dict[str, str]:
     approval, ticket = rule.approval, rule.ticket
-    return {
+    pool = {"At a time": f"{rule.most_per_person} per person", "Extending": "possible" if rule.extend else "not possible"}
+    return (pool if rule.kind == SANDBOX else {}) | {
         "Shortest": format_duration(rule.min_duration_seconds),
         "Usual": format_duration(rule.default_duration_seconds),
         "Longest": format_duration(rule.max_duration_seconds),
@@ -67,6 +72,8 @@ def _terms_of(rule: Rule) -> dict[str, str]:
 
 
 def approvers_words(rule: Rule) -> str:
+    if rule.kind == SANDBOX and rule.approval.approvers == People():
+        return "the operators"
     return "the group's admins" if rule.asks_admins else people_words(rule.approval.approvers)
 
 
@@ -78,7 +85,9 @@ def people_words(people: People) -> str:
 
 def targets_words(targets: Targets) -> str:
     """``/Workloads/Prod, payments-dev; env is prod or staging``; an empty place means any account (rules' own meaning).
-    Of groups, ``/engineering and below, /support``."""
+    Of groups, ``/engineering and below, /support``; of sandboxes, ``the whole pool`` or ``lab-…``."""
+    if targets.pool or targets.name_prefixes:
+        return ", ".join(f"{prefix}…" for prefix in targets.name_prefixes) or "the whole pool"
     if targets.groups or targets.subtrees:
         return ", ".join([*(f"{top} and below" if top != EVERYBODY else "every group" for top in targets.subtrees), *targets.groups])
     place = ", ".join((*targets.ous, *targets.accounts)) or "any account"

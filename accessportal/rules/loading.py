@@ -19,6 +19,7 @@ from accessportal.rules.states import (
     EVERYBODY,
     GROUP,
     KINDS,
+    SANDBOX,
     SMALLEST_DURATION_SECONDS,
     Approval,
     Effect,
@@ -37,9 +38,11 @@ LONGEST_DURATION_SECONDS = 365 * 86_400
 LONGEST_PATTERN = 200
 _USUAL_DURATION_SECONDS = 3_600
 _LARGEST_QUORUM = 20
+_MOST_PER_PERSON = 100
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 _USER = re.compile(r"[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,189}")
 _SHARED_KEYS = ("name", "kind", "effect", "subjects", "targets")
+_STAND_INS = {GROUP: "the group's admins", SANDBOX: "the operators"}
 _NOBODY = People()
 _NO_APPROVAL = Approval(required=False, quorum=0, approvers=_NOBODY)
 _NO_TICKET = Ticket(required=False, pattern="")
@@ -69,7 +72,8 @@ def content_of(rule: Rule) -> dict[str, Any]:
     # Only the keys of its own kind: a further kind must not change what is said of the rules that are in force.
     for kind, offers in OFFERS.items():
         if kind != rule.kind:
-            del content[offers.key]
+            for key in offers.own_keys:
+                del content[key]
             for key in offers.target_keys:
                 del content["targets"][key]
     return content
@@ -118,13 +122,14 @@ def _read_file(reader: Reader, root: yaml.Node) -> tuple[Rule, ...]:
 def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rule | None:
     """The rule, or ``None`` when it has no name to go by; other mistakes are noted and stand-ins used."""
     effect = Effect.DENY if _peek(node, "effect") == Effect.DENY else Effect.ALLOW
-    kind = GROUP if _peek(node, "kind") == GROUP else AWS_ACCOUNT
+    kind = _peek(node, "kind") if _peek(node, "kind") in KINDS else AWS_ACCOUNT
     offers = OFFERS[kind]
+    offered = (offers.key,) if offers.key else ()
     if effect is Effect.DENY:
-        values = reader.mapping(node, path, required=_SHARED_KEYS, optional=(offers.key, "description"))
+        values = reader.mapping(node, path, required=_SHARED_KEYS, optional=(*offered, "description"))
     else:
-        required = (*_SHARED_KEYS, offers.key, "duration", "approval")
-        values = reader.mapping(node, path, required=required, optional=("ticket", "description"))
+        required = (*_SHARED_KEYS, *offered, "duration", "approval")
+        values = reader.mapping(node, path, required=required, optional=("ticket", "description", *offers.limit_keys))
     if values is None:
         return None
     name = _read_name(reader, values, path)
@@ -151,6 +156,8 @@ def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rul
         approval=_read_approval(reader, values["approval"], f"{path}.approval", kind) if "approval" in values else _NO_APPROVAL,
         ticket=_read_ticket(reader, values["ticket"], f"{path}.ticket") if "ticket" in values else _NO_TICKET,
         description=_read_description(reader, values, path),
+        most_per_person=_read_most_per_person(reader, values, path, kind, effect),
+        extend=_read_extend(reader, values, path),
     )
     size = len(_canonical(rule).encode())
     if size > LARGEST_RULE:
@@ -188,6 +195,18 @@ def _read_choice(reader: Reader, node: yaml.Node, path: str, choices: tuple[str,
 
 def _read_description(reader: Reader, values: dict[str, yaml.Node], path: str) -> str:
     return (reader.text(values["description"], f"{path}.description", longest=500) or "") if "description" in values else ""
+
+
+def _read_most_per_person(reader: Reader, values: dict[str, yaml.Node], path: str, kind: str, effect: Effect) -> int:
+    if kind != SANDBOX or effect is Effect.DENY:
+        return 0
+    if "most_per_person" not in values:
+        return 1
+    return reader.whole_number(values["most_per_person"], f"{path}.most_per_person", smallest=1, largest=_MOST_PER_PERSON) or 1
+
+
+def _read_extend(reader: Reader, values: dict[str, yaml.Node], path: str) -> bool:
+    return "extend" not in values or reader.flag(values["extend"], f"{path}.extend") is not False
 
 
 def _read_subjects(reader: Reader, node: yaml.Node, path: str) -> People:
@@ -255,9 +274,12 @@ def _read_approval(reader: Reader, node: yaml.Node, path: str, kind: str) -> App
                 "Remove it, or set required: true.",
             )
         return Approval(required=False, quorum=0, approvers=approvers)
-    asks_admins = kind == GROUP and "approvers" not in values
-    if required and not asks_admins and not ("approvers" in values and has_items(values["approvers"])):
-        remedy = "Name groups or users in approvers" + (", or leave it out: then the group's admins approve." if kind == GROUP else ".")
+    # Then the admins of the group decide, or the operators of the pool.
+    may_be_left_out = kind in _STAND_INS and "approvers" not in values
+    if required and not may_be_left_out and not ("approvers" in values and has_items(values["approvers"])):
+        remedy = "Name groups or users in approvers" + (
+            f", or leave it out: then {_STAND_INS[kind]} approve." if kind in _STAND_INS else "."
+        )
         reader.report(values.get("approvers", node), f"{path}.approvers", "Approval is required but nobody may approve.", remedy)
     elif quorum and not approvers.groups and 0 < len(approvers.users) < quorum:
         what = f"{quorum} approvals are needed but only {len(approvers.users)} people may approve."

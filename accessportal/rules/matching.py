@@ -11,7 +11,7 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError
 
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
-from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, LONGEST_TICKET, Effect, People, Question, Rule, Targets
+from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, LONGEST_TICKET, SANDBOX, Effect, People, Question, Rule, Targets
 
 
 class Part(enum.Enum):
@@ -47,7 +47,7 @@ def judge(rule: Rule, question: Question) -> tuple[Finding, ...]:
     OU path must have been read (``policy.decide`` sees to that); tags that could not be read are a finding of their own.
     """
     judge_target, judge_offer = _JUDGES[rule.kind]
-    findings = [*_judge_subject(rule, question), *judge_target(rule.targets, question), *judge_offer(rule, question)]
+    findings = [*_judge_subject(rule, question), *judge_target(rule, question), *judge_offer(rule, question)]
     if rule.effect is Effect.ALLOW:
         findings += [*_judge_duration(rule, question), *_judge_ticket(rule, question)]
     return tuple(findings)
@@ -122,7 +122,8 @@ def _judge_subject(rule: Rule, question: Question) -> Iterator[Finding]:
     yield Finding(Part.SUBJECT, f"{question.subject} is not {' and not '.join(parts) or 'anybody this rule names'}", remedy)
 
 
-def _judge_account(where: Targets, question: Question) -> Iterator[Finding]:
+def _judge_account(rule: Rule, question: Question) -> Iterator[Finding]:
+    where = rule.targets
     name, ou_path = question.account_name or question.account_id, question.ou_path or ""
     if not is_in_place(where, account_id=question.account_id, account_name=question.account_name, ou_path=ou_path):
         parts = []
@@ -152,7 +153,8 @@ def _judge_permission_set(rule: Rule, question: Question) -> Iterator[Finding]:
     yield Finding(Part.OFFER, f"{question.permission_set} is not {offered}", f"Ask for {offered}.")
 
 
-def _judge_group(where: Targets, question: Question) -> Iterator[Finding]:
+def _judge_group(rule: Rule, question: Question) -> Iterator[Finding]:
+    where = rule.targets
     if question.group_id in where.groups or not question.groups_above.isdisjoint(where.subtrees):
         return
     place = words.targets(where)
@@ -167,9 +169,29 @@ def _judge_role(rule: Rule, question: Question) -> Iterator[Finding]:
     yield Finding(Part.OFFER, f"{question.role} is not {offered}", f"Ask for {offered}.")
 
 
-_JUDGES: Mapping[str, tuple[Callable[[Targets, Question], Iterator[Finding]], Callable[[Rule, Question], Iterator[Finding]]]] = {
+def _judge_name(rule: Rule, question: Question) -> Iterator[Finding]:
+    where, asked = rule.targets, question.name_prefix
+    if where.pool or any(asked.startswith(prefix) for prefix in where.name_prefixes):
+        return
+    # Whoever asks for more than what is refused could be given just that.
+    if rule.effect is Effect.DENY and any(prefix.startswith(asked) for prefix in where.name_prefixes):
+        return
+    wanted = f"a sandbox whose name begins with {asked}" if asked else "a sandbox of any name"
+    offered = words.targets(where)
+    yield Finding(Part.TARGET, f"{wanted} is not among {offered}", f"Ask for one of {offered}.")
+
+
+def _judge_nothing(rule: Rule, question: Question) -> Iterator[Finding]:
+    """A sandbox is taken whole: there is no part of it to offer."""
+    return iter(())
+
+
+_Judge = Callable[[Rule, Question], Iterator[Finding]]
+# Where, and what is offered there.
+_JUDGES: Mapping[str, tuple[_Judge, _Judge]] = {
     AWS_ACCOUNT: (_judge_account, _judge_permission_set),
     GROUP: (_judge_group, _judge_role),
+    SANDBOX: (_judge_name, _judge_nothing),
 }
 
 

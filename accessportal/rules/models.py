@@ -45,6 +45,8 @@ class RuleItem(PortalModel):
     duration: Any = MapAttribute(null=True)
     approval: Any = MapAttribute(null=True)
     ticket: Any = MapAttribute(null=True)
+    most_per_person = NumberAttribute(null=True)
+    extend = BooleanAttribute(null=True)
     removed = BooleanAttribute(null=True)
     # a current copy
     current_version = NumberAttribute(null=True)

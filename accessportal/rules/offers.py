@@ -9,24 +9,32 @@ from dataclasses import dataclass
 import yaml
 
 from accessportal.directory.states import GroupRole
-from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, Effect, Targets
+from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, SANDBOX, WHOLE_POOL, Effect, Targets
 from accessportal.rules.yaml_nodes import Reader, shown
 
 # The directory's own form of a group path; another one could never have anybody in it.
 _GROUP = re.compile(r"(?:/[a-z0-9_-][a-z0-9._-]*)+")
+_LONGEST_PREFIX = 64
 _OU = re.compile(r"/|(?:/[^/\s](?:[^/]*[^/\s])?)+")
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """One kind's own keys: ``key`` lists what is offered, ``target_keys`` stand below ``targets``. ``check`` returns what is
-    wrong with one of the offered (empty: nothing)."""
+    """One kind's own keys: ``key`` lists what is offered (empty: this kind has no such list), ``target_keys`` stand below
+    ``targets``, ``limit_keys`` are further ones of an allow. ``check`` returns what is wrong with one of the offered (empty:
+    nothing)."""
 
     key: str
     what: str
     target_keys: tuple[str, ...]
     read_targets: Callable[[Reader, yaml.Node, str], Targets]
     check: Callable[[str], str]
+    limit_keys: tuple[str, ...] = ()
+
+    @property
+    def own_keys(self) -> tuple[str, ...]:
+        """The keys of a rule that this kind alone has."""
+        return (self.key, *self.limit_keys) if self.key else self.limit_keys
 
 
 def read_offers(reader: Reader, values: Mapping[str, yaml.Node], path: str, offers: Offers, effect: Effect) -> tuple[str, ...]:
@@ -131,7 +139,35 @@ def _read_group_targets(reader: Reader, node: yaml.Node, path: str) -> Targets:
     return Targets(groups=read.get("groups", ()), subtrees=read.get("subtrees", ()))
 
 
+def _read_pool_targets(reader: Reader, node: yaml.Node, path: str) -> Targets:
+    values = reader.mapping(node, path, optional=("pool", "name_prefixes")) or {}
+    pool = reader.text(values["pool"], f"{path}.pool") or "" if "pool" in values else ""
+    if pool and pool != WHOLE_POOL:
+        reader.report(
+            values["pool"], f"{path}.pool", f"“{shown(pool)}” is not possible here.", f"Write {WHOLE_POOL}, or use name_prefixes."
+        )
+    prefixes = reader.texts(values["name_prefixes"], f"{path}.name_prefixes", _check_prefix) if "name_prefixes" in values else ()
+    if pool and prefixes:
+        reader.report(node, path, "The whole pool and some of its names are named at once.", "Keep pool or name_prefixes.")
+    elif not has_items(node) or ("pool" not in values and not values.get("name_prefixes")):
+        reader.report(
+            node, path, "A rule without targets would be about no sandbox.", "Write “pool: all” for any sandbox, or name name_prefixes."
+        )
+    return Targets(name_prefixes=prefixes, pool=pool)
+
+
+def _check_prefix(value: str) -> str:
+    if 1 <= len(value) <= _LONGEST_PREFIX and value.isprintable():
+        return ""
+    return f"is not the beginning of a name: write 1 to {_LONGEST_PREFIX} printable characters, like lab-."
+
+
+def _check_no_offer(value: str) -> str:
+    return "has no meaning for a sandbox."
+
+
 OFFERS: Mapping[str, Offers] = {
     AWS_ACCOUNT: Offers("permission_sets", "permission sets", ("ous", "accounts", "tags"), _read_account_targets, _check_permission_set),
     GROUP: Offers("roles", "roles", ("groups", "subtrees"), _read_group_targets, _check_role),
+    SANDBOX: Offers("", "", ("name_prefixes", "pool"), _read_pool_targets, _check_no_offer, limit_keys=("most_per_person", "extend")),
 }

@@ -14,6 +14,7 @@ from accessportal.rules.states import (
     AWS_ACCOUNT,
     EVERYBODY,
     GROUP,
+    SANDBOX,
     Effect,
     FieldChange,
     Impact,
@@ -25,7 +26,7 @@ from accessportal.rules.states import (
     Targets,
 )
 
-_PLACES = {AWS_ACCOUNT: "account", GROUP: "group"}
+_PLACES = {AWS_ACCOUNT: "account", GROUP: "group", SANDBOX: "name"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +104,25 @@ def _fields(rule: Rule) -> dict[str, str]:
     fields |= {"subjects.groups": _joined(rule.subjects.groups), "subjects.users": _joined(rule.subjects.users)}
     fields |= {"targets.ous": _joined(rule.targets.ous), "targets.accounts": _joined(rule.targets.accounts), "targets.tags": _joined(tags)}
     fields |= {"targets.groups": _joined(rule.targets.groups), "targets.subtrees": _joined(rule.targets.subtrees)}
+    fields |= {"targets.name_prefixes": _joined(rule.targets.name_prefixes), "targets.pool": rule.targets.pool}
     fields |= {"permission_sets": _joined(rule.permission_sets), "roles": _joined(rule.roles)}
+    fields |= {"most_per_person": str(rule.most_per_person or ""), "extend": _flag(rule.extend) if rule.most_per_person else ""}
     approvers = rule.approval.approvers
     return fields | {
         "duration.min": _duration(rule.min_duration_seconds),
         "duration.default": _duration(rule.default_duration_seconds),
         "duration.max": _duration(rule.max_duration_seconds),
-        "approval.required": "true" if rule.approval.required else "false",
+        "approval.required": _flag(rule.approval.required),
         "approval.quorum": str(rule.approval.quorum or ""),
         "approval.approvers.groups": _joined(approvers.groups),
         "approval.approvers.users": _joined(approvers.users),
-        "ticket.required": "true" if rule.ticket.required else "false",
+        "ticket.required": _flag(rule.ticket.required),
         "ticket.pattern": rule.ticket.pattern,
     }
+
+
+def _flag(is_set: bool) -> str:  # noqa: FBT001 - one value in, its word out
+    return "true" if is_set else "false"
 
 
 def _joined(items: Iterable[str]) -> str:
@@ -179,15 +186,26 @@ def _spread(old: Rule, new: Rule, facts: Facts) -> list[_Triple]:
     if added_offers:
         triples.append((_who(new.subjects, facts), added_offers, where))
     before = _covered(old, facts)
-    added = [name for key, name in _covered(new, facts).items() if key not in before]
+    added = [name for key, name in _covered(new, facts).items() if key not in before and not _is_named(key, old.targets)]
     if added:
-        triples.append((_who(new.subjects, facts), what, f"{words.listed(added, 'and')} ({_count(len(added), _PLACES[new.kind])})"))
+        triples.append((_who(new.subjects, facts), what, _added_places(added, new)))
     return triples
+
+
+def _is_named(prefix: str, where: Targets) -> bool:
+    """Whether every sandbox whose name begins so is meant already."""
+    return bool(where.pool) or any(prefix.startswith(wider) for wider in where.name_prefixes)
+
+
+def _added_places(names: list[str], rule: Rule) -> str:
+    shown = words.listed(names, "and")
+    return shown if rule.kind == SANDBOX else f"{shown} ({_count(len(names), _PLACES[rule.kind])})"
 
 
 def _offers_beyond(old: Rule, new: Rule) -> str:
     """The permission sets or roles of ``new`` that ``old`` does not cover, in words; an empty list (of a deny) covers all."""
     before, after = _offers(old), _offers(new)
+    # A sandbox is taken whole; an empty list of another kind (of a deny) covers all.
     if not before:
         return ""
     if not after:
@@ -216,6 +234,11 @@ def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[s
     came, went = _names_moved(old, new)
     easier += [f"{words.listed(came, 'and')} may approve"] if came else []
     stricter += [f"{words.listed(went, 'and')} may approve no more"] if went else []
+    if new.most_per_person != old.most_per_person:
+        text = f"{who}: {new.most_per_person} at a time instead of {old.most_per_person}"
+        (easier if new.most_per_person > old.most_per_person else stricter).append(text)
+    if new.extend != old.extend:
+        (easier if new.extend else stricter).append(f"{who}: what is held may {'' if new.extend else 'not '}be extended")
     if new.ticket != old.ticket:
         easier_ticket = old.ticket.required and not new.ticket.required
         form = words.ticket_like(new.ticket.pattern)
@@ -271,6 +294,8 @@ def _who(who: People, facts: Facts) -> _Who:
 
 def _where(rule: Rule, facts: Facts) -> str:
     where = rule.targets
+    if rule.kind == SANDBOX:
+        return words.targets(where)
     unknown = sum(1 for account in facts.accounts if where.tags and account.tags is None and _is_in_place(where, account))
     rest = f", and {unknown} whose tags can't be read" if unknown else ""
     return f"{words.targets(where)} ({_count(len(_covered(rule, facts)), _PLACES[rule.kind])}{rest})"
@@ -279,6 +304,9 @@ def _where(rule: Rule, facts: Facts) -> str:
 def _covered(rule: Rule, facts: Facts) -> dict[str, str]:
     """The accounts or groups of today that the rule's targets mean: what tells them apart, and their names in sentences."""
     where = rule.targets
+    if rule.kind == SANDBOX:
+        # What is in the pool changes by the minute: the names that are meant are what can be told.
+        return {where.pool: "the whole pool"} if where.pool else {prefix: f"those named {prefix}…" for prefix in where.name_prefixes}
     if rule.kind == GROUP:
         return {
             group_id: group_id

@@ -14,12 +14,13 @@ from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
 from accessportal.rules.matching import DURATION, TICKET, Finding, Part, judge
-from accessportal.rules.states import AWS_ACCOUNT, GROUP, Effect, Miss, Question, Rule, RuleDecision
+from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, Effect, Miss, Question, Rule, RuleDecision
 
 _LIMITS = DURATION | TICKET
 _MOST_REMEDIES = 5
-# The inputs that name what is asked for, and where, by kind.
-_INPUTS = {AWS_ACCOUNT: ("permission_set", "account"), GROUP: ("role", "group")}
+# The inputs that name what is asked for, and where, by kind; of a sandbox there is no part to ask for.
+_INPUTS = {AWS_ACCOUNT: ("permission_set", "account"), GROUP: ("role", "group"), SANDBOX: ("", "name_prefix")}
+_ELSEWHERE = {AWS_ACCOUNT: "on other accounts", GROUP: "in other groups", SANDBOX: "with other names"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,9 @@ def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:
 
     ``code`` of a refusal: ``denied_by_rule``, ``groups_unreadable``, ``ou_unreadable``, ``tags_unreadable``,
     ``duration_too_long``, ``duration_too_short``, ``ticket_missing``, ``ticket_mismatch``, ``permission_set_not_offered``,
-    ``role_not_offered``, ``subject_not_covered``, ``account_not_covered``, ``group_not_covered``, ``no_rule``. ``misses`` are
-    the rules of the question's kind that were looked at and did not decide. While duration or ticket is ``None`` (a form being
-    filled in) it is not judged.
+    ``role_not_offered``, ``subject_not_covered``, ``account_not_covered``, ``group_not_covered``,
+    ``name_prefix_not_covered``, ``no_rule``. ``misses`` are the rules of the question's kind that were looked at and did not
+    decide. While duration or ticket is ``None`` (a form being filled in) it is not judged.
     """
     if question.subject_groups is None:
         return _unreadable(f"The groups of {question.subject} could not be read, so nothing can be decided.", "groups_unreadable")
@@ -117,7 +118,7 @@ def _refused(allows: Sequence[_Judged], judged: Sequence[_Judged], question: Que
         if one.parts - _LIMITS == {Part.UNREADABLE}:
             return _tags_unreadable(one.rule, judged, question)
     offer, target = _INPUTS[question.kind]
-    elsewhere = "in other groups" if question.kind == GROUP else "on other accounts"
+    elsewhere = _ELSEWHERE[question.kind]
     ways: tuple[tuple[Part, str, str, str], ...] = (
         (Part.OFFER, f"{offer}_not_offered", offer, f"No rule offers {question.subject} {what}."),
         (Part.SUBJECT, "subject_not_covered", "", f"{question.subject} is in none of the groups that may ask for {what}."),
@@ -164,7 +165,10 @@ def _denied(rule: Rule, others: Sequence[_Judged]) -> RuleDecision:
         reason += f" {rule.description}"
     offer, target = _INPUTS[rule.kind]
     is_of_some = bool(rule.permission_sets or rule.roles)
-    remedy = f"Ask for another {offer.replace('_', ' ')} or choose another {target}." if is_of_some else f"Choose another {target}."
+    target_words = target.replace("_", " ")
+    remedy = f"Choose another {target_words}."
+    if is_of_some:
+        remedy = f"Ask for another {offer.replace('_', ' ')} or choose another {target_words}."
     return RuleDecision(
         allowed=False,
         code="denied_by_rule",

@@ -13,10 +13,13 @@ EVERYBODY = "/"
 """As a group in ``subjects``: all people."""
 AWS_ACCOUNT = "aws_account"
 GROUP = "group"
-KINDS = (AWS_ACCOUNT, GROUP)
+SANDBOX = "sandbox"
+KINDS = (AWS_ACCOUNT, GROUP, SANDBOX)
 """The kinds of access that a rule can be about."""
 SMALLEST_DURATION_SECONDS = 60
 LONGEST_TICKET = 200
+WHOLE_POOL = "all"
+"""As ``pool`` in ``targets`` of kind ``sandbox``: any sandbox, whatever its name."""
 
 
 class Effect(enum.StrEnum):
@@ -39,6 +42,7 @@ class People:
 class Targets:
     """Of kind ``aws_account``: ``ous`` (each with all below), ``accounts`` (ids or names), ``tags`` (key to accepted values).
     Of kind ``group``: ``groups`` (exactly these) and ``subtrees`` (each with every group below it in the tree).
+    Of kind ``sandbox``: ``pool`` (``all``, or empty) or ``name_prefixes`` (those whose names begin so).
 
     An account matches when it is in one of the OUs or accounts (either list; both empty means any account) and has an
     accepted value for every tag key. A group matches when it is one of the groups or in one of the subtrees.
@@ -49,11 +53,15 @@ class Targets:
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
     subtrees: tuple[str, ...] = ()
+    name_prefixes: tuple[str, ...] = ()
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Without ``approvers`` in a rule of kind ``group``, the admins of the group that is asked for approve."""
+    """Without ``approvers`` in a rule of kind ``group``, the admins of the group that is asked for approve; in one of kind
+    ``sandbox``, the operators do.
+    """
 
     required: bool
     quorum: int
@@ -74,7 +82,9 @@ class Rule:
 
     Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``permission_sets`` are what
     a rule of kind ``aws_account`` is about, ``roles`` what one of kind ``group`` is about; a deny with neither is about all.
-    ``is_removed`` is true only in a history: this version took the rule away.
+    ``most_per_person`` (how many sandboxes one person holds at a time) and ``extend`` (whether what is held may be extended)
+    are those of kind ``sandbox``; other kinds have no such limit. ``is_removed`` is true only in a history: this version took
+    the rule away.
     """
 
     name: str
@@ -96,6 +106,8 @@ class Rule:
     description: str = ""
     is_removed: bool = False
     roles: tuple[str, ...] = ()
+    most_per_person: int = 0
+    extend: bool = True
 
     @property
     def asks_admins(self) -> bool:
@@ -109,8 +121,8 @@ class Question:
 
     ``subject`` is a folded address or a group's id; ``subject_groups`` are the groups that it is in, every group above
     included, and a group itself too. ``subject_below``: of a group, every group below it.
-    Account, OU, tags and permission set are asked for by kind ``aws_account``, group and role by kind ``group``;
-    ``groups_above`` are the group that is asked for and every group above it.
+    Account, OU, tags and permission set are asked for by kind ``aws_account``, group and role by kind ``group``, a name prefix
+    (empty: any sandbox) by kind ``sandbox``; ``groups_above`` are the group that is asked for and every group above it.
     ``duration_seconds`` and ``ticket_id`` are ``None`` while a form is still empty: then they are not judged.
     """
 
@@ -127,6 +139,7 @@ class Question:
     group_name: str = ""
     groups_above: frozenset[str] = frozenset()
     role: str = ""
+    name_prefix: str = ""
     duration_seconds: int | None = None
     ticket_id: str | None = None
 
@@ -146,7 +159,7 @@ class RuleDecision:
 
     ``rule`` is the rule that decided (the allow, or the deny that refused), or ``None`` when none matched. For a refusal
     whose remedy is one input, ``field`` names it (``duration``, ``ticket_id``, ``account``, ``permission_set``, ``group``,
-    ``role``).
+    ``role``, ``name_prefix``).
     ``max_duration_seconds`` is the most that any matching rule would admit for this subject and target (0: none).
     ``remedies`` are sentences that say what would change the answer.
     """

@@ -22,7 +22,7 @@ from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
-from accessportal.rules.states import GROUP, Approval, Effect, People, Rule, RuleHead, RuleSet, Targets, Ticket
+from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, Approval, Effect, People, Rule, RuleHead, RuleSet, Targets, Ticket
 from accessportal.store.base import unavailable
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
@@ -274,7 +274,7 @@ def _body(rule: Rule) -> dict[str, Any]:
         "description": rule.description or None,
         "subjects": _people_map(rule.subjects),
         "targets": _targets_map(rule),
-        "permission_sets": None if rule.kind == GROUP else list(rule.permission_sets),
+        "permission_sets": list(rule.permission_sets) if rule.kind == AWS_ACCOUNT else None,
         "roles": list(rule.roles) if rule.kind == GROUP else None,
         "duration": {"default": rule.default_duration_seconds, "min": rule.min_duration_seconds, "max": rule.max_duration_seconds},
         "approval": {
@@ -283,6 +283,8 @@ def _body(rule: Rule) -> dict[str, Any]:
             "approvers": _people_map(rule.approval.approvers),
         },
         "ticket": {"required": rule.ticket.required, "pattern": rule.ticket.pattern},
+        "most_per_person": rule.most_per_person if rule.kind == SANDBOX else None,
+        "extend": rule.extend if rule.kind == SANDBOX else None,
         "removed": rule.is_removed or None,
     }
 
@@ -292,6 +294,8 @@ def _targets_map(rule: Rule) -> dict[str, Any]:
     where = rule.targets
     if rule.kind == GROUP:
         return {"groups": list(where.groups), "subtrees": list(where.subtrees)}
+    if rule.kind == SANDBOX:
+        return {"name_prefixes": list(where.name_prefixes), "pool": where.pool}
     return {"ous": list(where.ous), "accounts": list(where.accounts), "tags": {key: list(values) for key, values in where.tags.items()}}
 
 
@@ -316,6 +320,8 @@ def _record(item: RuleItem) -> Rule:
             tags={key: tuple(values) for key, values in targets.get("tags", {}).items()},
             groups=tuple(targets.get("groups", ())),
             subtrees=tuple(targets.get("subtrees", ())),
+            name_prefixes=tuple(targets.get("name_prefixes", ())),
+            pool=str(targets.get("pool", "")),
         ),
         permission_sets=tuple(item.permission_sets or ()),
         roles=tuple(item.roles or ()),
@@ -328,6 +334,8 @@ def _record(item: RuleItem) -> Rule:
         applied_by=item.applied_by,
         description=item.description or "",
         is_removed=bool(item.removed),
+        most_per_person=int(item.most_per_person or 0),
+        extend=item.extend is not False,
     )
 
 

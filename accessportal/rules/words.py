@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import EVERYBODY, GROUP, People, Question, Rule, Targets
+from accessportal.rules.states import EVERYBODY, GROUP, SANDBOX, People, Question, Rule, Targets
 
 _SHOWN = 5
 _LITERAL_START = re.compile(r"[A-Za-z0-9 _:#/-]+(?![*+?{])")
@@ -28,7 +28,11 @@ def people(who: People, word: str = "and") -> str:
 
 
 def targets(where: Targets) -> str:
-    """``/Workloads/Prod``, ``accounts a and b``, ``any account``, each with its tags; ``/engineering and below``."""
+    """``/Workloads/Prod``, ``accounts a and b``, ``any account``, each with its tags; ``/engineering and below``; ``the whole pool``."""
+    if where.pool:
+        return "the whole pool"
+    if where.name_prefixes:
+        return f"those named {listed([f'{prefix}…' for prefix in where.name_prefixes], 'and')}"
     if where.groups or where.subtrees:
         below = [] if EVERYBODY in where.subtrees else [f"{top} and below" for top in where.subtrees]
         return "every group" if EVERYBODY in where.subtrees else listed([*below, *where.groups], "and")
@@ -43,7 +47,9 @@ def targets(where: Targets) -> str:
 
 
 def offers(rule: Rule) -> str:
-    """The permission sets or the roles that a rule is about."""
+    """The permission sets or the roles that a rule is about, or a sandbox."""
+    if rule.kind == SANDBOX:
+        return "a sandbox"
     if rule.kind == GROUP:
         return listed(rule.roles, "and") or "every role"
     return listed(rule.permission_sets, "and") or "every permission set"
@@ -51,16 +57,18 @@ def offers(rule: Rule) -> str:
 
 def at(kind: str) -> str:
     """The word between what is offered and where."""
-    return "in" if kind == GROUP else "on"
+    return {GROUP: "in", SANDBOX: "from"}.get(kind, "on")
 
 
 def offered(rule: Rule) -> str:
-    """``ReadOnlyAccess on /Workloads/Prod``, ``reader in /engineering and below``."""
+    """``ReadOnlyAccess on /Workloads/Prod``, ``reader in /engineering and below``, ``a sandbox from those named lab-…``."""
     return f"{offers(rule)} {at(rule.kind)} {targets(rule.targets)}"
 
 
 def asked_for(question: Question) -> str:
-    """``ReadOnlyAccess on payments-prod``, ``reader in Payments``."""
+    """``ReadOnlyAccess on payments-prod``, ``reader in Payments``, ``a sandbox named lab-…``."""
+    if question.kind == SANDBOX:
+        return f"a sandbox named {question.name_prefix}…" if question.name_prefix else "a sandbox"
     if question.kind == GROUP:
         return f"{question.role} in {question.group_name or question.group_id}"
     return f"{question.permission_set} on {question.account_name or question.account_id}"
@@ -75,6 +83,8 @@ def approval(rule: Rule) -> str:
 
 
 def approvers(rule: Rule) -> str:
+    if rule.kind == SANDBOX and rule.approval.approvers == People():
+        return "an operator"
     return "the group's admins" if rule.asks_admins else people(rule.approval.approvers, "or")
 
 
@@ -92,4 +102,7 @@ def limits(rule: Rule) -> str:
     parts = [f"up to {format_duration(rule.max_duration_seconds)}", approval(rule)]
     if rule.ticket.required:
         parts.append(ticket_like(rule.ticket.pattern))
+    if rule.kind == SANDBOX:
+        parts.append(f"{rule.most_per_person} at a time")
+        parts += [] if rule.extend else ["not to be extended"]
     return ", ".join(parts)

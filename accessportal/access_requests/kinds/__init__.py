@@ -5,9 +5,10 @@ from __future__ import annotations
 from accessportal.access_requests.kinds.aws_account import AwsAccount
 from accessportal.access_requests.kinds.base import Kind
 from accessportal.access_requests.kinds.group import GroupMembership
+from accessportal.access_requests.kinds.sandbox import PoolSandbox
 from accessportal.kernel.errors import InvalidRequest
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (AwsAccount(), GroupMembership())}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (AwsAccount(), GroupMembership(), PoolSandbox())}
 
 
 def kind_named(name: str) -> Kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.kinds.base import Resolved, text_of
@@ -15,7 +16,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.rules.states import Question
+from accessportal.rules.states import Question, Rule
 from accessportal.store.transactions import Guard
 
 
@@ -31,6 +32,7 @@ class AwsAccount:
         subject: Subject,
         duration_seconds: int | None,
         ticket_id: str | None,
+        now: datetime,
     ) -> Resolved:
         account = _account(target.get("account", ""))
         permission_set = _permission_set(target.get("permission_set", ""))
@@ -75,8 +77,11 @@ class AwsAccount:
             ),
         )
 
-    def asked(self, stored: Mapping[str, Any]) -> dict[str, str]:
-        return {"account": stored["account_id"], "permission_set": stored["permission_set"]}
+    def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
+        """Whoever a rule admits may hold as many as there are."""
+
+    def asked(self, request: AccessRequest) -> dict[str, str]:
+        return {"account": request.target["account_id"], "permission_set": request.target["permission_set"]}
 
     def describe(self, request: AccessRequest) -> Described:
         evidence = request.evidence

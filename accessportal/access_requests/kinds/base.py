@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.rules.states import Question
+from accessportal.rules.states import Question, Rule
 from accessportal.store.transactions import Guard
 
 
@@ -19,7 +20,8 @@ class Resolved:
     """A target with its facts, read now. ``stored`` is what the request keeps; ``evidence`` are the facts it stood on.
 
     ``scope`` names in the audit log what the access touches. ``session_seconds``: how long an open session may outlive it.
-    ``facts`` are for the preview, by name. ``account_id`` and ``permission_set`` are the seed's own attributes.
+    ``longest_seconds``: more than this is not to be had, whatever the rules say. ``facts`` are for the preview, by name.
+    ``account_id`` and ``permission_set`` are the seed's own attributes.
     """
 
     stored: Mapping[str, Any]
@@ -30,6 +32,7 @@ class Resolved:
     account_id: str = ""
     permission_set: str = ""
     session_seconds: int = 0
+    longest_seconds: int | None = None
 
 
 class Kind(Protocol):
@@ -44,6 +47,7 @@ class Kind(Protocol):
         subject: Subject,
         duration_seconds: int | None,
         ticket_id: str | None,
+        now: datetime,
     ) -> Resolved:
         """Validate ``target`` against what exists and gather the facts that a rule may ask for.
 
@@ -51,8 +55,15 @@ class Kind(Protocol):
         """
         ...
 
-    def asked(self, stored: Mapping[str, Any]) -> dict[str, str]:
-        """What :meth:`resolve` takes as ``target`` to ask for the same thing again."""
+    def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
+        """What ``rule``, which admits the request, leaves to counts of now: how many somebody has, and whether others wait.
+
+        :raises NotAllowed: saying what would have to change.
+        """
+        ...
+
+    def asked(self, request: AccessRequest) -> dict[str, str]:
+        """What :meth:`resolve` takes as ``target`` to ask for the same thing as ``request`` again, or to go on with it."""
         ...
 
     def describe(self, request: AccessRequest) -> Described:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.kinds.base import Resolved, text_of
+from accessportal.access_requests.kinds.persons import LATER, made_anew
 from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
@@ -15,10 +16,8 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.rules.states import Question
+from accessportal.rules.states import Question, Rule
 from accessportal.store.transactions import Guard
-
-_LATER = timedelta(minutes=5)
 
 
 class GroupMembership:
@@ -26,7 +25,9 @@ class GroupMembership:
 
     name = "group"
 
-    def resolve(self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None) -> Resolved:
+    def resolve(
+        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+    ) -> Resolved:
         if subject.subject_id.startswith("/"):
             text = "Membership is for a person: ask for yourself. Whoever else needs it asks for themselves."
             raise InvalidRequest(text, code="subject_is_group", field="subject")
@@ -51,8 +52,11 @@ class GroupMembership:
             ),
         )
 
-    def asked(self, stored: Mapping[str, Any]) -> dict[str, str]:
-        return {"group": stored["group_id"], "role": stored["role"]}
+    def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
+        """Whoever a rule admits may be in as many groups as there are."""
+
+    def asked(self, request: AccessRequest) -> dict[str, str]:
+        return {"group": request.target["group_id"], "role": request.target["role"]}
 
     def describe(self, request: AccessRequest) -> Described:
         target, evidence = request.target, request.evidence
@@ -68,16 +72,14 @@ class GroupMembership:
         return str(stored["group_id"])
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        person = directory.find_person(email=request.subject_id)
-        if person is not None and to_epoch(person.created_at) > to_epoch(request.requested_at):
-            # What somebody was granted who was deleted since is not for whoever has the address now.
-            text = f"{person.email} was deleted and made anew after this was asked for. End it; they can ask themselves."
-            return Waiting("person_made_anew", text, clock.now() + _LATER, is_error=True)
+        waiting = made_anew(request, now=clock.now())
+        if waiting is not None:
+            return waiting
         group = directory.find_group(group_id=request.target["group_id"])
         if group is not None and group.created_at is not None and to_epoch(group.created_at) > to_epoch(request.requested_at):
             # Another group took its path: nobody approved that one.
             text = f"{group.group_id} was deleted and made anew after this was asked for. End it, and ask again."
-            return Waiting("group_made_anew", text, clock.now() + _LATER, is_error=True)
+            return Waiting("group_made_anew", text, clock.now() + LATER, is_error=True)
         return directory_operations.hold_membership(
             email=request.subject_id,
             group_id=request.target["group_id"],

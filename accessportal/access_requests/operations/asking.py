@@ -54,9 +54,16 @@ def submit(
         subject=subject,
         duration_seconds=duration_seconds,
         ticket_id=ticket_id.strip(),
+        now=now,
     )
     decision = rules.decide(question=resolved.question)
     rule = _allowing_rule(decision)
+    try:
+        kind_named(kind).require_free(resolved=resolved, subject=subject, rule=rule, now=now)
+    except NotAllowed:
+        # What was sent before is answered as it was then: it may be itself what fills the limit.
+        if store.get(request_id_for(requested_by=actor.name, submission_id=submission_id)) is None:
+            raise
     request = _new_request(
         kind=kind,
         subject=subject,
@@ -103,7 +110,7 @@ def extend(
     return submit(
         kind=first.kind,
         subject_id=first.subject_id if first.subject_id.startswith("/") else None,
-        target=kind_named(first.kind).asked(first.target),
+        target=kind_named(first.kind).asked(first),
         duration_seconds=duration_seconds,
         reason=reason or first.reason,
         ticket_id=ticket_id or first.ticket_id,
@@ -168,6 +175,8 @@ def _new_request(
         "rule_version": rule.version,
         "max_duration_seconds": rule.max_duration_seconds,
     }
+    if rule.most_per_person:
+        evidence["most_per_person"] = rule.most_per_person
     return AccessRequest(
         request_id=request_id_for(requested_by=actor.name, submission_id=submission_id),
         kind=kind,

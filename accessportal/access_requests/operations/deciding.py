@@ -129,10 +129,11 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
         raise Conflict(text, code="subject_disabled", present=request) from error
     try:
         resolved = kind.resolve(
-            target=kind.asked(request.target),
+            target=kind.asked(request),
             subject=subject,
             duration_seconds=request.duration_seconds,
             ticket_id=request.ticket_id,
+            now=now,
         )
     except InvalidRequest as error:
         raise Conflict(f"It is no longer possible: {error.message}", code="no_longer_possible", present=request) from error

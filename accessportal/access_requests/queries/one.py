@@ -59,7 +59,7 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
 
 def asked(*, request: AccessRequest) -> dict[str, str]:
     """The target of the request as it was given, to ask for the same thing again."""
-    return kind_named(request.kind).asked(request.target)
+    return kind_named(request.kind).asked(request)
 
 
 def describe(*, request: AccessRequest) -> Described:

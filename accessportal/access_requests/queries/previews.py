@@ -38,7 +38,7 @@ def preview(
     """
     try:
         subject = subject_facts(subject_id, actor, now=now)
-        resolved = _resolve(kind, target, subject, duration_seconds, ticket_id)
+        resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, now)
     except InvalidRequest as error:
         return _impossible(error.message, field=error.field)
     except NotAllowed as error:
@@ -46,6 +46,11 @@ def preview(
     if extends is not None and duration_seconds is not None and policy.ends_no_later(extends, duration_seconds, now):
         return _impossible(policy.EXTENSION_TOO_SHORT, field="duration")
     decision = rules.decide(question=resolved.question)
+    try:
+        if decision.allowed and decision.rule is not None:
+            kind_named(kind).require_free(resolved=resolved, subject=subject, rule=decision.rule, now=now)
+    except NotAllowed as error:
+        return _impossible(error.message)
     return _with_held(_preview_of(decision, resolved, actor, subject, now), kind, resolved, subject, now)
 
 
@@ -58,17 +63,20 @@ def explain(
     :raises NotAllowed: when the person is unknown or disabled.
     """
     subject = facts_of(subject_id, now=now)
-    resolved = _resolve(kind, target, subject, duration_seconds, ticket_id)
+    resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, now)
     decision = rules.decide(question=resolved.question)
     return decision, _preview_of(decision, resolved, Actor(name=subject.subject_id), subject, now)
 
 
-def _resolve(kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None) -> Resolved:
+def _resolve(
+    kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+) -> Resolved:
     return kind_named(kind).resolve(
         target=target,
         subject=subject,
         duration_seconds=duration_seconds,
         ticket_id=None if ticket_id is None else policy.clean_ticket(ticket_id),
+        now=now,
     )
 
 
@@ -83,12 +91,16 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
                 demand_of(rule, group_id=resolved.question.group_id), requested_by=actor.name, subject_id=subject.subject_id
             )
     is_allow = decision.allowed and rule is not None
+    longest = rule.max_duration_seconds if is_allow and rule is not None else decision.max_duration_seconds
+    usual = rule.default_duration_seconds if is_allow and rule is not None else 0
+    if resolved.longest_seconds is not None:
+        longest, usual = min(longest, resolved.longest_seconds), min(usual, resolved.longest_seconds)
     return Preview(
         outcome=outcome,
         reason=decision.reason,
         rule_name=rule.name if rule is not None else "",
-        max_duration_seconds=rule.max_duration_seconds if is_allow and rule is not None else decision.max_duration_seconds,
-        default_duration_seconds=rule.default_duration_seconds if is_allow and rule is not None else 0,
+        max_duration_seconds=longest,
+        default_duration_seconds=usual,
         duration_seconds=resolved.question.duration_seconds,
         approvers=approvers,
         quorum=rule.approval.quorum if approvers is not None and rule is not None else 0,

@@ -1,0 +1,21 @@
+"""What kinds share whose access is a person's."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from accessportal.access_requests.states import AccessRequest
+from accessportal.directory import queries as directory
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.proofs import Waiting
+
+LATER = timedelta(minutes=5)
+
+
+def made_anew(request: AccessRequest, *, now: datetime) -> Waiting | None:
+    """What was granted to somebody who was deleted since is not for whoever has the address now."""
+    person = directory.find_person(email=request.subject_id)
+    if person is None or to_epoch(person.created_at) <= to_epoch(request.requested_at):
+        return None
+    text = f"{person.email} was deleted and made anew after this was asked for. End it; they can ask themselves."
+    return Waiting("person_made_anew", text, now + LATER, is_error=True)
