@@ -15,6 +15,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
+from accessportal.clients import operations as clients
+from accessportal.clients.states import Scope
 from accessportal.console.keys import KeyConverter
 from tests.fixtures_story import Story
 
@@ -242,6 +244,59 @@ ROUTES["console_people_operate"] += [post("/admin/people/sam@example.com/do/dele
 ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 200, 200, key="sam@example.com", confirmed="yes")]
 ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineering")]
 ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/disable/", 302, 403, 403, 403, 400, 400, key="/security")]
+TOKEN = {"name": "Lab runner", "scope": "track", "rate_per_minute": "600", "days": "", "submission_id": ABSENT}
+ROUTES |= {
+    "console_tokens": [
+        overseers("/admin/tokens/"),
+        overseers("/admin/tokens/?pattern=all"),
+        overseers("/admin/tokens/?cursor=forged", 400),
+    ],
+    "console_tokens_new": [
+        get("/admin/tokens/new/", 302, 403, 403, 403, 403, 200),
+        post("/admin/tokens/new/", 302, 403, 403, 403, 403, 200, **TOKEN),
+        post("/admin/tokens/new/", 302, 403, 403, 403, 403, 400, scope="root"),
+    ],
+    "console_tokens_detail": [overseers("/admin/tokens/{token}/"), overseers("/admin/tokens/nothing/", 404)],
+    "console_tokens_history": [overseers("/admin/tokens/{token}/history/"), overseers("/admin/tokens/{token}/history/?check=1")],
+    "console_tokens_operate": [
+        readers("/admin/tokens/{token}/do/revoke/", 405),
+        post("/admin/tokens/{token}/do/revoke/", 302, 403, 403, 403, 403, 200),
+        post("/admin/tokens/{token}/do/revoke/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
+        post("/admin/tokens/{token}/do/nothing/", 302, 403, 403, 403, 404, 404),
+    ],
+    "console_tokens_bulk": [post("/admin/tokens/bulk/revoke/", 302, 403, 403, 403, 400, 400, key="{token}", confirmed="yes")],
+}
+ROUTES |= {
+    "console_sandboxes": [
+        overseers("/admin/sandboxes/"),
+        overseers("/admin/sandboxes/?pattern=quarantined"),
+        overseers("/admin/sandboxes/?pattern=track&q=track-1"),
+        overseers("/admin/sandboxes/?cursor=forged", 400),
+    ],
+    "console_sandboxes_detail": [overseers("/admin/sandboxes/{sandbox}/"), overseers("/admin/sandboxes/nothing/", 404)],
+    "console_sandboxes_history": [overseers("/admin/sandboxes/{sandbox}/history/?check=1")],
+    "console_sandboxes_operate": [
+        readers("/admin/sandboxes/{sandbox}/do/restore/", 405),
+        post("/admin/sandboxes/{sandbox}/do/restore/", 302, 403, 403, 403, 409, 409),
+        post("/admin/sandboxes/{sandbox}/do/quarantine/", 302, 403, 403, 403, 403, 302, confirmed="yes", reason="Smoke."),
+        post("/admin/sandboxes/{sandbox}/do/nothing/", 302, 403, 403, 403, 404, 404),
+    ],
+    "console_sandboxes_bulk": [post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 400, 400, key="{sandbox}")],
+    "console_order_run": [
+        get("/admin/sandbox-runs/order/sync/", 302, 403, 403, 403, 403, 200),
+        get("/admin/sandbox-runs/order/nothing/", 302, 403, 403, 403, 403, 404),
+        post("/admin/sandbox-runs/order/cleanup/", 302, 403, 403, 403, 403, 302),
+    ],
+    "console_sandbox-runs": [
+        overseers("/admin/sandbox-runs/"),
+        overseers("/admin/sandbox-runs/?pattern=open"),
+        overseers("/admin/sandbox-runs/?cursor=forged", 400),
+    ],
+    "console_sandbox-runs_detail": [overseers("/admin/sandbox-runs/nothing/", 404)],
+    "console_sandbox-runs_history": [overseers("/admin/sandbox-runs/nothing/history/", 404)],
+    "console_sandbox-runs_operate": [post("/admin/sandbox-runs/nothing/do/nothing/", 302, 403, 403, 403, 404, 404)],
+    "console_sandbox-runs_bulk": [post("/admin/sandbox-runs/bulk/nothing/", 302, 403, 403, 403, 404, 404)],
+}
 # Lists without pages of their own for a row.
 for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permission-sets", "{permission_set}")):
     ROUTES[f"console_{resource}_detail"] = [readers(f"/admin/{resource}/{key}/", 404)]
@@ -250,6 +305,22 @@ for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permiss
 for resource in ("assignments", "rules", "audit", "accounts", "permission-sets"):
     ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/")]
     ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]
+# The API knows tokens alone, so people are nobody there, signed in or not; with tokens: tests/test_routes_api.py.
+ROUTES |= {
+    "api:openapi": [everybody("/v1/openapi.json"), post("/v1/openapi.json", *(405,) * 6)],
+    "api:docs": [everybody("/v1/docs"), post("/v1/docs", *(405,) * 6)],
+    "api:unknown": [everybody("/v1/", 404), everybody("/v1/nothing/at/all", 404), post("/v1/nothing", *(404,) * 6)],
+    "api:allocate": [post("/v1/allocate", *(401,) * 6), everybody("/v1/allocate", 405)],
+    "api:mark_for_deletion": [post("/v1/sandboxes/some/mark-for-deletion", *(401,) * 6)],
+    "api:get_sandbox": [everybody("/v1/sandboxes/some", 401)],
+    "api:list_sandboxes": [everybody("/v1/admin/sandboxes?status=available", 401)],
+    "api:get_stats": [everybody("/v1/admin/stats", 401)],
+    "api:order_sync": [post("/v1/admin/sync", *(401,) * 6)],
+    "api:order_cleanup": [post("/v1/admin/cleanup", *(401,) * 6)],
+    "api:get_job": [everybody("/v1/admin/jobs/some", 401)],
+    "api:restore_sandbox": [post("/v1/admin/sandboxes/some/restore", *(401,) * 6)],
+    "api:quarantine_sandbox": [post("/v1/admin/sandboxes/some/quarantine", *(401,) * 6, reason="Broken")],
+}
 # The framework's own pages inside the admin site.
 ROUTES |= {
     "admin:index": [readers("/admin/")],
@@ -300,6 +371,7 @@ class Scene:
     story: Story
     pending: AccessRequest
     active: AccessRequest
+    token_id: str
 
     def keys(self) -> dict[str, str]:
         (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
@@ -314,12 +386,15 @@ class Scene:
             "account": self.story.twin.accounts["payments-dev"],
             "permission_set": KeyConverter().to_url(self.story.twin.permission_sets["PowerUserAccess"]),
             "user": str(user.pk),
+            "token": self.token_id,
+            "sandbox": self.sandbox_id,
         }
 
 
 def prepare(story: Story) -> Scene:
     story.start_over()
-    return Scene(story, story.ask_for_prod(), story.carry_out(story.ask(seconds=3600)))
+    made = clients.create_token(name="Lab runner", scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
+    return Scene(story, story.ask_for_prod(), story.carry_out(story.ask(seconds=3600)), made.token.token_id)
 
 
 def sign_in(name: str) -> Client:

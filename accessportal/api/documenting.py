@@ -53,11 +53,14 @@ def errors(*statuses: int) -> dict[int, type[ErrorBody]]:
 def document(api: NinjaAPI) -> dict[str, Any]:
     """The whole document, with the headers, reasons and optional parts that code alone does not tell."""
     found: dict[str, Any] = api.get_openapi_schema(path_prefix=PREFIX)
+    # None named: the server that the document came from.
+    del found["servers"]
     for operation in _operations(found):
         operation.setdefault("parameters", []).append(_OWN_NUMBER)
         for parameter in operation["parameters"]:
-            # Stands for "not given" in the code alone.
-            parameter["schema"].pop("default", None) if parameter["in"] == "header" else None
+            if not parameter["required"] and parameter["name"] != "limit":
+                # An empty text or zero stands for "not given", in the code alone.
+                parameter["schema"].pop("default", None)
         for status, answer in operation["responses"].items():
             answer["description"] = _REASONS[status]
             answer["headers"] = {"X-Request-ID": _NUMBER} | _HEADERS.get(status, {})

@@ -21,7 +21,6 @@ api = NinjaAPI(
     description=_DESCRIPTION,
     openapi_url=None,
     docs_url=None,
-    servers=[{"url": "/"}],
     urls_namespace="api",
 )
 api.add_router("", lending)
