@@ -18,6 +18,7 @@ from accessportal.assignments.states import AssignmentState
 from accessportal.clients import operations as clients
 from accessportal.clients.states import Scope
 from accessportal.console.keys import KeyConverter
+from accessportal.sandboxes import operations as sandboxes
 from tests.fixtures_story import Story
 
 PEOPLE = ("anonymous", "mallory", "alice", "bob", "ana", "olga")
@@ -372,6 +373,7 @@ class Scene:
     pending: AccessRequest
     active: AccessRequest
     token_id: str
+    sandbox_id: str
 
     def keys(self) -> dict[str, str]:
         (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
@@ -394,7 +396,9 @@ class Scene:
 def prepare(story: Story) -> Scene:
     story.start_over()
     made = clients.create_token(name="Lab runner", scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
-    return Scene(story, story.ask_for_prod(), story.carry_out(story.ask(seconds=3600)), made.token.token_id)
+    sandbox = sandboxes.add(external_id="ext-1", name="lab-1", lab_duration_hours=4, actor=story.olga, now=story.clock.now())
+    active = story.carry_out(story.ask(seconds=3600))
+    return Scene(story, story.ask_for_prod(), active, made.token.token_id, sandbox.sandbox_id)
 
 
 def sign_in(name: str) -> Client:

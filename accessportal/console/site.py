@@ -20,7 +20,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, register_converter, reverse
 
 from accessportal.access_requests import queries as access_requests
-from accessportal.console import chain, explain, new_token, views
+from accessportal.console import chain, explain, new_token, ordering, views
 from accessportal.console.framework import ReadOnly
 from accessportal.console.keys import KeyConverter
 from accessportal.console.resource import Ask, Resource
@@ -89,6 +89,7 @@ class PortalAdminSite(admin.AdminSite):
         ours: list[URLPattern | URLResolver] = [
             path("rules/explain/", self.admin_view(explain.explain), name="console_explain"),
             path("audit/chain/", self.admin_view(chain.check), name="console_chain"),
+            path("sandbox-runs/order/<slug:kind>/", self.admin_view(ordering.order), name="console_order_run"),
             path("tokens/new/", self.admin_view(new_token.create), name="console_tokens_new"),
         ]
         for resource in RESOURCES.values():

@@ -33,6 +33,11 @@ _TONES = {
     "group.deleted": "stop",
     "token.created": "live",
     "token.revoked": "stop",
+    "sandbox.taken": "live",
+    "sandbox.clean_failed": "wait",
+    "sandbox.stale": "wait",
+    "sandbox.quarantined": "stop",
+    "sandbox.sync_stopped": "stop",
 }
 
 # What of an event's data is worth a line in a list; the rest unfolds.
@@ -65,6 +70,13 @@ _BRIEF = {
     "group.moved": ("old_parent_id", "parent_id", "groups_moved"),
     "token.created": ("token_scope", "rate_per_minute", "expires_at"),
     "token.revoked": ("reason",),
+    "sandbox.taken": ("track", "fence", "expires_at"),
+    "sandbox.adopted": ("track", "fence", "expires_at"),
+    "sandbox.released": ("track", "reason"),
+    "sandbox.expired": ("track",),
+    "sandbox.clean_failed": ("error", "attempts"),
+    "sandbox.quarantined": ("track", "reason"),
+    "sandbox.sync_stopped": ("reason",),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,15 @@ from accessportal.sandboxes.operations import runs
 from accessportal.sandboxes.states import Run, RunKind, RunState, Status
 from accessportal.upstream.provider import Provider
 from tests.sandboxes.conftest import MALLORY, OLGA, Pool, Upstream
+
+
+@pytest.fixture(autouse=True)
+def asked_of_the_queue() -> Iterator[list[tuple[str, dict[str, str]]]]:
+    """What was asked of the queue, which isn't there."""
+    asked: list[tuple[str, dict[str, str]]] = []
+    replaced = set_after_commit(lambda name, /, **payload: asked.append((name, payload)))
+    yield asked
+    set_after_commit(replaced)
 
 
 def order(pool: Pool, kind: RunKind = RunKind.CLEANUP) -> Run:
@@ -41,15 +51,10 @@ def test_operators_order_and_nobody_else(pool: Pool) -> None:
         queries.get_run(run_id="no-such-run")
 
 
-def test_an_order_asks_for_the_task(pool: Pool) -> None:
-    asked: list[tuple[str, dict[str, str]]] = []
-    replaced = set_after_commit(lambda name, /, **payload: asked.append((name, payload)))
-    try:
-        run = order(pool)
-    finally:
-        set_after_commit(replaced)
+def test_an_order_asks_for_the_task(pool: Pool, asked_of_the_queue: list[tuple[str, dict[str, str]]]) -> None:
+    run = order(pool)
 
-    assert asked == [("run_sandbox_work", {"run_id": run.run_id})]
+    assert asked_of_the_queue == [("run_sandbox_work", {"run_id": run.run_id})]
 
 
 def test_one_that_waits_is_the_answer_to_the_next_order(upstream: Upstream) -> None:
@@ -248,7 +253,8 @@ def test_one_that_was_thought_dead_does_not_end_the_run_of_another(upstream: Ups
     pool = upstream.pool
     upstream.fill(1)
     upstream.given_back()
-    run, others = order(pool), []
+    run = order(pool)
+    others: list[Run] = []
 
     def meanwhile(call: str) -> None:
         if call.startswith("DELETE"):

@@ -10,9 +10,22 @@ from accessportal.console.resources.groups import Groups
 from accessportal.console.resources.people import People
 from accessportal.console.resources.requests import Requests
 from accessportal.console.resources.rules import Rules
+from accessportal.console.resources.sandboxes import Sandboxes, SandboxRuns
 from accessportal.console.resources.tokens import Tokens
 
 RESOURCES: dict[str, Resource] = {
     resource.name: resource
-    for resource in (Requests(), Assignments(), People(), Groups(), Rules(), Events(), Accounts(), PermissionSets(), Tokens())
+    for resource in (
+        Requests(),
+        Assignments(),
+        People(),
+        Groups(),
+        Rules(),
+        Events(),
+        Accounts(),
+        PermissionSets(),
+        Sandboxes(),
+        SandboxRuns(),
+        Tokens(),
+    )
 }

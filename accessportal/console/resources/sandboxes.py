@@ -1,0 +1,318 @@
+"""The pool of sandboxes: each one with its whole history of holders, what may be done with it by hand, and the runs on order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from accessportal.audit import queries as audit
+from accessportal.audit.states import AuditEvent
+from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, refuse
+from accessportal.kernel.errors import NotFound
+from accessportal.kernel.pages import Page
+from accessportal.sandboxes import operations, policy, queries
+from accessportal.sandboxes.states import Run, Sandbox, Status, Unreadable
+from accessportal.upstream import client as upstream
+
+_EVENTS = 20
+_WRONG_STATUS = "sandbox_moved_on"
+WORDS = {
+    Status.AVAILABLE: ("Free", "live"),
+    Status.ALLOCATED: ("Lent", "live"),
+    Status.PENDING_DELETION: ("Being cleaned", "wait"),
+    Status.STALE: ("Stale", "wait"),
+    Status.QUARANTINED: ("In quarantine", "stop"),
+}
+_ENDS = {
+    "sandbox.released": "given back",
+    "sandbox.expired": "taken back, its time was over",
+    "sandbox.quarantined": "put in quarantine",
+}
+_EMPTY = {
+    Status.AVAILABLE: ("No sandbox is free", "Those being cleaned come next; new ones come in with the next sync."),
+    Status.ALLOCATED: ("No sandbox is lent", "Whoever takes one stands here, longest lent first."),
+    Status.PENDING_DELETION: ("Nothing is being cleaned", "What is given back is cleaned before anybody else gets it."),
+    Status.STALE: ("No sandbox is stale", "Those that the provider no longer lists, or lists as not ready, stand here."),
+    Status.QUARANTINED: ("Nothing is in quarantine", "What cleaning can’t cure, or an operator keeps out of use, stands here."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One hand-over: who had it, by which fence, from when, and how it ended (``ended_at`` ``None``: it has not)."""
+
+    fence: int
+    track: str
+    began_at: datetime
+    ended_at: datetime | None = None
+    how: str = ""
+    by: str = ""
+    reason: str = ""
+    is_foreign: bool = False
+
+
+def holdings_of(events: Iterable[AuditEvent]) -> list[Holding]:
+    """Every hand-over that the events tell of, newest first; ``events`` are oldest first."""
+    found: list[Holding] = []
+    for event in events:
+        if event.action in {"sandbox.taken", "sandbox.adopted"} and event.data.get("track"):
+            found.append(Holding(event.data["fence"], event.data["track"], event.at, is_foreign=event.action == "sandbox.adopted"))
+        elif event.action in _ENDS and event.data.get("track"):
+            last = found[-1] if found else None
+            if last is not None and last.ended_at is None:
+                found[-1] = _ended(last, event)
+            elif last is None or last.fence != event.data["fence"]:
+                # Another program lent it and took it back between two looks: only the end was seen.
+                found.append(_ended(Holding(event.data["fence"], event.data["track"], event.at), event))
+    return found[::-1]
+
+
+def _ended(began: Holding, event: AuditEvent) -> Holding:
+    return Holding(
+        fence=began.fence,
+        track=began.track,
+        began_at=began.began_at,
+        ended_at=event.at,
+        how=_ENDS[event.action],
+        by=event.actor,
+        reason=str(event.data.get("reason", "")),
+        is_foreign=began.is_foreign or bool(event.data.get("is_outside")),
+    )
+
+
+def _by_status(status: Status, ask: Ask) -> Page[Sandbox | Unreadable]:
+    return queries.list_by_status(status=status, cursor=ask.cursor, limit=ask.limit)
+
+
+def _of_track(ask: Ask) -> Page[Sandbox]:
+    return queries.list_of_track(track=ask.parameter, cursor=ask.cursor, limit=ask.limit)
+
+
+def _unreadable(ask: Ask) -> Page[Unreadable]:
+    return Page(items=queries.unreadable())
+
+
+def _status_pattern(status: Status) -> Pattern:
+    title, hint = _EMPTY[status]
+    return Pattern(name=status.value, label=WORDS[status][0], fetch=partial(_by_status, status), empty_title=title, empty_hint=hint)
+
+
+def _offered(statuses: frozenset[Status], sandbox: Sandbox, actor: Actor, now: datetime) -> Decision:
+    if sandbox.status not in statuses:
+        return refuse(f"{sandbox.name} is not in a state for this any more: it is {WORDS[sandbox.status][0].lower()}.", code=_WRONG_STATUS)
+    return queries.may_operate(actor=actor)
+
+
+def _is_operator(actor: Actor, now: datetime) -> bool:
+    return queries.may_operate(actor=actor).allowed
+
+
+def _restore(sandbox: Sandbox, _reason: str, actor: Actor, now: datetime) -> str:
+    operations.restore(sandbox_id=sandbox.sandbox_id, actor=actor, now=now)
+    return f"{sandbox.name} is to be cleaned, and free after that."
+
+
+def _quarantine(sandbox: Sandbox, reason: str, actor: Actor, now: datetime) -> str:
+    operations.quarantine(sandbox_id=sandbox.sandbox_id, reason=reason, actor=actor, now=now)
+    return f"{sandbox.name} is in quarantine: nobody gets it."
+
+
+def _release(sandbox: Sandbox, reason: str, actor: Actor, now: datetime) -> str:
+    released = operations.release_by_operator(sandbox_id=sandbox.sandbox_id, reason=reason, actor=actor, now=now)
+    return f"{sandbox.name} was taken from {released.track}, and is being cleaned."
+
+
+def _quarantine_words(sandbox: Sandbox) -> str:
+    holder = f" {sandbox.track} loses it at once, with all that is in it." if sandbox.status is Status.ALLOCATED else ""
+    return f"Nobody gets {sandbox.name} until it is restored.{holder}"
+
+
+def _row(one: Sandbox | Unreadable) -> Row:
+    return Row(one.sandbox_id, one, WORDS[one.status]) if isinstance(one, Sandbox) else Row("", one, ("Unreadable", "stop"))
+
+
+class Sandboxes(Resource):
+    name = "sandboxes"
+    singular = "sandbox"
+    plural = "Sandboxes"
+    icon = "box"
+    about = "The pool: what is free, lent, being cleaned or out of use, who had each sandbox when, and why it is as it is."
+    right = Right.READERS
+    notice_template = "console/sandboxes/pool.html"
+    headline_template = "console/sandboxes/headline.html"
+    columns = (
+        Column("Sandbox", "console/cells/sandbox_name.html", "col-who"),
+        Column("Holder", "console/cells/sandbox_holder.html", "col-what"),
+        Column("State", "console/cells/sandbox_state.html", "col-state"),
+        Column("To know", "console/cells/sandbox_trouble.html", "col-context"),
+    )
+    patterns = (
+        _status_pattern(Status.ALLOCATED),
+        _status_pattern(Status.AVAILABLE),
+        _status_pattern(Status.PENDING_DELETION),
+        _status_pattern(Status.STALE),
+        _status_pattern(Status.QUARANTINED),
+        Pattern(
+            name="unreadable",
+            label="Unreadable",
+            fetch=_unreadable,
+            empty_title="Every row can be read",
+            empty_hint="Rows into which another program wrote what makes no sense stand here, as the last count found them.",
+            columns=(
+                Column("Sandbox", "console/cells/sandbox_name.html", "col-who"),
+                Column("What to do", "console/cells/sandbox_unreadable.html", "col-context"),
+            ),
+        ),
+        Pattern(
+            name="track",
+            label="Of a track",
+            fetch=_of_track,
+            parameter=Parameter("The track", "track-123 or person:alice@example.com"),
+            empty_title="This track holds nothing",
+            empty_hint="What a track held once, and others got since, is told by each sandbox’s own history.",
+        ),
+    )
+    sections = (
+        Section("Why it is so", "console/sandboxes/words.html"),
+        Section("Allocation", "console/sandboxes/allocation.html"),
+        Section("Holders", "console/sandboxes/holders.html"),
+        Section("What happened", "console/people/story.html"),
+        Section("Cleaning", "console/sandboxes/cleaning.html", is_aside=True),
+        Section("At the provider", "console/sandboxes/upstream.html", is_aside=True),
+        Section("Facts", "console/sandboxes/facts.html", is_aside=True),
+    )
+    operations = (
+        Operation(
+            name="release",
+            label="Take back",
+            offered=partial(_offered, frozenset({Status.ALLOCATED})),
+            is_for=_is_operator,
+            stale_codes=frozenset({_WRONG_STATUS}),
+            run=_release,
+            will=lambda sandbox: f"{sandbox.track} loses {sandbox.name} at once; it is cleaned, and then others get it.",
+            reason=ReasonRule.REQUIRED,
+            reason_label="Reason (kept in the history)",
+            is_danger=True,
+        ),
+        Operation(
+            name="quarantine",
+            label="Quarantine",
+            offered=partial(_offered, frozenset(Status) - {Status.QUARANTINED}),
+            is_for=_is_operator,
+            stale_codes=frozenset({_WRONG_STATUS}),
+            run=_quarantine,
+            will=_quarantine_words,
+            reason=ReasonRule.REQUIRED,
+            reason_label="Reason (kept in the history, shown on its page)",
+            is_danger=True,
+        ),
+        Operation(
+            name="restore",
+            label="Restore",
+            offered=partial(_offered, frozenset({Status.STALE, Status.QUARANTINED})),
+            is_for=_is_operator,
+            stale_codes=frozenset({_WRONG_STATUS}),
+            run=_restore,
+            will=lambda sandbox: (
+                f"{sandbox.name} is cleaned once more; then it is free, or leaves the pool if the provider has it no longer."
+            ),
+        ),
+    )
+
+    def load(self, key: str, actor: Actor, now: datetime) -> Sandbox:
+        self.right.require(actor)
+        return queries.get(sandbox_id=key)
+
+    def title(self, record: Sandbox) -> str:
+        return record.name
+
+    def entity(self, record: Sandbox) -> str:
+        return record.entity
+
+    def head(self, record: Sandbox) -> tuple[int, str] | None:
+        # A row that no program of ours has written has no chain yet.
+        return (record.version, record.audit_head) if record.version else None
+
+    def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+        stats = queries.stats()
+        return {
+            "stats": stats,
+            "tiles": [(words, tone, stats.counts.get(status, 0), status.value) for status, (words, tone) in WORDS.items()] if stats else [],
+            "sync": queries.last_sync(),
+            "next_return_at": queries.next_return_at(now=ask.now) if stats and not stats.counts.get(Status.AVAILABLE, 0) else None,
+            "has_provider": upstream.is_set(),
+            "runs": queries.open_runs().items,
+            "may_operate": queries.may_operate(actor=ask.actor).allowed,
+            "now": ask.now,
+        }
+
+    def rows(self, items: Sequence[Sandbox | Unreadable], ask: Ask) -> list[Row]:
+        return [
+            Row(one.sandbox_id, one, WORDS[one.status]) if isinstance(one, Sandbox) else Row("", one, ("Unreadable", "stop"))
+            for one in items
+        ]
+
+    def details(self, record: Sandbox, ask: Ask) -> dict[str, Any]:
+        events = queries.history(sandbox_id=record.sandbox_id)
+        return {
+            "word": WORDS[record.status],
+            "words": queries.explain(sandbox_id=record.sandbox_id, now=ask.now),
+            "holdings": holdings_of(events),
+            "events": events[::-1][:_EVENTS],
+            "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head) if record.version else [],
+            "most_failures": policy.MOST_FAILURES,
+        }
+
+
+def _open_runs(ask: Ask) -> Page[Run]:
+    return queries.open_runs(cursor=ask.cursor, limit=ask.limit)
+
+
+def _ended_runs(ask: Ask) -> Page[Run]:
+    return queries.ended_runs(cursor=ask.cursor, limit=ask.limit)
+
+
+class SandboxRuns(Resource):
+    name = "sandbox-runs"
+    singular = "pool run"
+    plural = "Pool runs"
+    icon = "refresh-cw"
+    about = "Syncs and cleanups of the pool that somebody ordered: who, when, and what came of each."
+    right = Right.READERS
+    notice_template = "console/sandboxes/order.html"
+    columns = (
+        Column("Run", "console/cells/run_name.html", "col-who"),
+        Column("State", "console/cells/run_state.html", "col-state"),
+        Column("What it did", "console/cells/run_report.html", "col-what"),
+    )
+    patterns = (
+        Pattern(
+            name="ended",
+            label="Ended",
+            fetch=_ended_runs,
+            empty_title="No run has ended in the last week",
+            empty_hint="Runs that operators or programs order stand here for a week. The jobs run by themselves besides.",
+        ),
+        Pattern(
+            name="open",
+            label="Under way",
+            fetch=_open_runs,
+            empty_title="No run is under way",
+            empty_hint="A run that was ordered stands here until it has ended.",
+        ),
+    )
+
+    def load(self, key: str, actor: Actor, now: datetime) -> Any:
+        self.right.require(actor)
+        raise NotFound("Runs have no page of their own; the list says all.", code="no_detail")
+
+    def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+        return {"may_operate": queries.may_operate(actor=ask.actor).allowed}
+
+    def rows(self, items: Sequence[Run], ask: Ask) -> list[Row]:
+        return [Row("", run) for run in items]

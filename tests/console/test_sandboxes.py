@@ -1,0 +1,172 @@
+"""The pool in the console: what is where, one sandbox with everybody who held it, and what may be done by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from accessportal.sandboxes import operations, queries
+from accessportal.sandboxes.states import Run, RunKind, RunState, Sandbox, Status
+from tests.fixtures_pool import Labs
+from tests.sandboxes import seed_examples as seed
+
+SignIn = Callable[[str], Client]
+BASE = "/admin/sandboxes/"
+RUNS = "/admin/sandbox-runs/"
+
+
+def page_of(sandbox: Sandbox) -> str:
+    return f"{BASE}{sandbox.sandbox_id}/"
+
+
+def shown(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.status_code
+    return answer.content.decode()
+
+
+def do(client: Client, sandbox: Sandbox, verb: str, **data: str) -> int:
+    return client.post(f"{page_of(sandbox)}do/{verb}/", {"confirmed": "yes", **data}).status_code
+
+
+def release(labs: Labs, sandbox: Sandbox, track: str) -> None:
+    operations.release(sandbox_id=sandbox.sandbox_id, track=track, actor=labs.story.alice, now=labs.story.clock.now())
+
+
+def test_lists_by_status_and_by_track_with_the_pool_on_top(labs: Labs, as_person: SignIn) -> None:
+    labs.fill("lab-one", "lab-two", "lab-three")
+    labs.take_elsewhere("track-7")
+    labs.count()
+    ana = as_person("ana")
+
+    first = shown(ana, BASE)
+    assert "track-7" in first
+    assert "<strong>2</strong>" in first
+    assert first.count("/history/") == 0
+    assert shown(ana, f"{BASE}?pattern=available").count('class="what"') == 2
+    assert "track-7" in shown(ana, f"{BASE}?pattern=track&q=track-7")
+    for pattern in ("pending_deletion", "stale", "quarantined", "unreadable", "track&q=nobody"):
+        assert 'class="nothing"' in shown(ana, f"{BASE}?pattern={pattern}")
+    assert "Sync now" not in first
+    assert "Sync now" in shown(as_person("olga"), BASE)
+
+
+def test_a_pool_that_was_never_counted_and_has_no_provider_says_so(story: object, as_person: SignIn) -> None:
+    page = shown(as_person("olga"), BASE)
+
+    assert "never counted" in page
+    assert "PORTAL_SANDBOX_PROVIDER_URL" in page
+    assert "No sandbox is lent" in page
+
+
+def test_a_sandbox_tells_everybody_who_held_it(labs: Labs, as_person: SignIn) -> None:
+    (lab,) = labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+    release(labs, lab, "track-1")
+    operations.quarantine(sandbox_id=lab.sandbox_id, reason="Smoke.", actor=labs.story.olga, now=labs.story.clock.now())
+
+    page = as_person("ana").get(page_of(lab))
+
+    (held,) = page.context["holdings"]
+    assert (held.fence, held.track, held.how) == (1, "track-1", "given back")
+    words = page.content.decode()
+    assert "Smoke." in words
+    assert "chain whole" in words
+    assert "In quarantine" in words
+    assert not page.context["operations"]
+    assert {one.name for one in as_person("olga").get(page_of(lab)).context["operations"]} == {"restore"}
+
+
+def test_a_holder_that_never_gave_it_back_holds_it_now(labs: Labs, as_person: SignIn) -> None:
+    (lab,) = labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+
+    words = shown(as_person("ana"), page_of(lab))
+
+    assert "Holds it now" in words
+    assert "hand-over 1" in words
+
+
+def test_operators_take_back_quarantine_and_restore_and_nobody_else(labs: Labs, as_person: SignIn) -> None:
+    (lab,) = labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+    olga = as_person("olga")
+    for name, verb in (("ana", "release"), ("ana", "quarantine"), ("bob", "release"), ("mallory", "quarantine")):
+        assert do(as_person(name), lab, verb, reason="Mine.") in {403, 404}, (name, verb)
+    assert queries.get(sandbox_id=lab.sandbox_id).status is Status.ALLOCATED
+
+    assert do(olga, lab, "release") == 400
+    assert do(olga, lab, "release", reason="The student left.") == 302
+    assert queries.get(sandbox_id=lab.sandbox_id).status is Status.PENDING_DELETION
+    assert do(olga, lab, "release", reason="Again.") == 409
+    assert do(olga, lab, "quarantine", reason="Smoke.") == 302
+    assert queries.get(sandbox_id=lab.sandbox_id).status is Status.QUARANTINED
+    assert do(olga, lab, "restore") == 302
+    assert queries.get(sandbox_id=lab.sandbox_id).status is Status.PENDING_DELETION
+    assert do(olga, lab, "restore") == 409
+    assert olga.get(f"{BASE}no-such-sandbox/").status_code == 404
+
+
+def test_the_page_before_says_whom_it_hits(labs: Labs, as_person: SignIn) -> None:
+    (lab,) = labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+
+    asked = as_person("olga").post(f"{page_of(lab)}do/quarantine/").content.decode()
+
+    assert "track-1 loses it at once" in asked
+    assert queries.get(sandbox_id=lab.sandbox_id).status is Status.ALLOCATED
+
+
+def test_runs_are_ordered_listed_and_told_how_they_ended(labs: Labs, as_person: SignIn) -> None:
+    olga, ana = as_person("olga"), as_person("ana")
+    assert "Order the run" in shown(olga, f"{RUNS}order/sync/")
+    assert ana.get(f"{RUNS}order/sync/").status_code == 403
+    assert ana.post(f"{RUNS}order/sync/").status_code == 403
+    assert olga.post(f"{RUNS}order/brew/").status_code == 404
+    assert queries.open_runs().items == ()
+
+    assert olga.post(f"{RUNS}order/cleanup/").status_code == 302
+
+    (run,) = queries.open_runs().items
+    assert (run.kind, run.ordered_by) == (RunKind.CLEANUP, labs.story.olga.name)
+    assert "Queued" in shown(ana, f"{RUNS}?pattern=open")
+    assert "a cleanup is queued" in shown(ana, BASE)
+    ended = _performed(labs, run)
+    assert ended.state is RunState.FAILED
+    assert "No sandbox provider is set" in shown(ana, RUNS)
+
+
+def _performed(labs: Labs, run: Run) -> Run:
+    return operations.perform_run(run_id=run.run_id, provider=None, clock=labs.story.clock)
+
+
+@pytest.mark.parametrize("attribute", ["status", "lab_duration_hours"])
+def test_a_row_that_makes_no_sense_is_named_and_hides_no_other(labs: Labs, as_person: SignIn, attribute: str) -> None:
+    odd, _ = labs.fill("lab-odd", "lab-fine")
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{odd.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #n = :v",
+        ExpressionAttributeNames={"#n": attribute},
+        ExpressionAttributeValues={":v": "on fire"},
+    )
+    labs.count()
+    ana = as_person("ana")
+
+    assert "lab-fine" in shown(ana, f"{BASE}?pattern=available")
+    assert ana.get(page_of(odd)).status_code == 503
+    if attribute == "lab_duration_hours":
+        assert odd.sandbox_id in shown(ana, f"{BASE}?pattern=unreadable")
+        assert odd.sandbox_id in shown(ana, f"{BASE}?pattern=available")
+
+
+def test_long_names_and_strange_tracks_are_shown_as_they_are(labs: Labs, as_person: SignIn) -> None:
+    (lab,) = labs.fill("lab-" + "x" * 200)
+    track = '<b>"track & co"</b>' + "y" * 200
+    labs.take_elsewhere(track)
+
+    words = shown(as_person("ana"), page_of(lab))
+
+    assert "&lt;b&gt;" in words
+    assert "<b>" not in words
