@@ -19,7 +19,13 @@ from accessportal.jobs import queue, tasks
 from accessportal.jobs.queue import TASKS, enqueue
 from accessportal.jobs.schedules import SCHEDULES, apply_schedules
 from accessportal.kernel import ports
+from accessportal.kernel.errors import NotFound
 from accessportal.observe import heartbeats
+from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes import queries as pool
+from accessportal.sandboxes.operations.runs import HOLD
+from accessportal.sandboxes.states import Run, RunKind, RunState, Sandbox
+from accessportal.sandboxes.states import Status as PoolStatus
 from tests.fixtures_story import Story
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -180,3 +186,53 @@ def test_work_that_has_to_be_tried_again_soon_is_watched(story: Story, monkeypat
     story.twin.settings.change({"fail_job": 0.0})
     tasks.watch_ends(**watched[1])
     assert story.now_of(asked).is_granted
+
+
+@pytest.fixture
+def lab(on_story_clock: Story) -> Sandbox:
+    """Lent to track-1, for a minute."""
+    now = on_story_clock.clock.now()
+    sandboxes.add(external_id="ext-1", name="lab-1", lab_duration_hours=4, actor=on_story_clock.olga, now=now)
+    return sandboxes.take(key="t", track="track-1", duration_seconds=60, actor=on_story_clock.olga, now=now).sandbox
+
+
+def ordered(story: Story) -> Run:
+    return sandboxes.order_run(kind=RunKind.CLEANUP, actor=story.olga, now=story.clock.now())
+
+
+def test_what_is_over_is_taken_back_without_a_provider(on_story_clock: Story, lab: Sandbox) -> None:
+    on_story_clock.clock.advance(60 + 300)
+
+    assert tasks.expire_sandboxes() == "expired 1, mended 0, failed 0"
+    assert pool.get(sandbox_id=lab.sandbox_id).status is PoolStatus.PENDING_DELETION
+
+
+def test_an_ordered_run_is_performed_once_and_told(on_story_clock: Story, lab: Sandbox) -> None:
+    run = ordered(on_story_clock)
+    assert ("run_sandbox_work", {"run_id": run.run_id}) in on_story_clock.asked
+
+    assert tasks.run_sandbox_work(run_id=run.run_id) == "done 0, failed 1, forgotten 0"
+    ended = pool.get_run(run_id=run.run_id)
+    assert (ended.state, ended.error[:23]) == (RunState.FAILED, "No sandbox provider is ")
+    # Delivered twice, and long after.
+    tasks.run_sandbox_work(run_id=run.run_id)
+    assert pool.get_run(run_id=run.run_id) == ended
+    assert "no such run" in tasks.run_sandbox_work(run_id="gone")
+    beat = heartbeats.last_beat("run_sandbox_work")
+    assert beat is not None
+    assert beat.is_ok
+
+
+def test_the_sweep_performs_what_waits_and_forgets_what_is_old(on_story_clock: Story) -> None:
+    run = ordered(on_story_clock)
+    assert tasks.run_sandbox_work() == "done 0, failed 1, forgotten 0"
+    assert tasks.run_sandbox_work() == "done 0, failed 0, forgotten 0"
+    on_story_clock.clock.advance(8 * 24 * 3600)
+
+    assert tasks.run_sandbox_work() == "done 0, failed 0, forgotten 1"
+    with pytest.raises(NotFound):
+        pool.get_run(run_id=run.run_id)
+
+
+def test_a_run_is_held_for_longer_than_its_task_may_live() -> None:
+    assert TASKS["run_sandbox_work"].timeout_seconds < HOLD.total_seconds()

@@ -20,6 +20,8 @@ from accessportal.sandboxes.states import Run, Sandbox, Status, Unreadable
 from accessportal.upstream import client as upstream
 
 _EVENTS = 20
+# Some hundred hand-overs; older ones are on the page of its history.
+_HOLDERS_FROM = 500
 _WRONG_STATUS = "sandbox_moved_on"
 WORDS = {
     Status.AVAILABLE: ("Free", "live"),
@@ -57,7 +59,7 @@ class Holding:
 
 
 def holdings_of(events: Iterable[AuditEvent]) -> list[Holding]:
-    """Every hand-over that the events tell of, newest first; ``events`` are oldest first."""
+    """Every hand-over that the events tell of, newest first; ``events`` are oldest first, and may begin in the middle."""
     found: list[Holding] = []
     for event in events:
         if event.action in {"sandbox.taken", "sandbox.adopted"} and event.data.get("track"):
@@ -258,12 +260,13 @@ class Sandboxes(Resource):
         ]
 
     def details(self, record: Sandbox, ask: Ask) -> dict[str, Any]:
-        events = queries.history(sandbox_id=record.sandbox_id)
+        newest = audit.history(record.entity, limit=_HOLDERS_FROM)
         return {
             "word": WORDS[record.status],
             "words": queries.explain(sandbox_id=record.sandbox_id, now=ask.now),
-            "holdings": holdings_of(events),
-            "events": events[::-1][:_EVENTS],
+            "holdings": holdings_of(newest.items[::-1]),
+            "has_older": newest.next_cursor is not None,
+            "events": newest.items[:_EVENTS],
             "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head) if record.version else [],
             "most_failures": policy.MOST_FAILURES,
         }
