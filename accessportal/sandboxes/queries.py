@@ -59,7 +59,8 @@ def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> 
 
 
 def find_by_key(*, key: str) -> Sandbox | None:
-    """The sandbox that ``key`` stands for, strongly read; ``None`` when there is none, or that allocation is over."""
+    """The sandbox that ``key`` stands for, strongly read; ``None`` when there is none, or that allocation has been
+    ended (``is_over`` tells of one whose time is up and that no job has come by yet)."""
     record = store.get_key(key)
     sandbox = store.get(record.sandbox_id) if record is not None and record.is_open else None
     return sandbox if record is not None and policy.stands_for(record, sandbox) else None

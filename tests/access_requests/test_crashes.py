@@ -20,8 +20,14 @@ from accessportal.directory import operations
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict
+from accessportal.rules import operations as rules
+from accessportal.sandboxes import ledger
+from accessportal.sandboxes import queries as pool
+from accessportal.sandboxes.states import Sandbox
+from accessportal.sandboxes.states import Status as Lent
 from tests.crashing import Killed, Process, living
-from tests.fixtures_story import Story
+from tests.fixtures_pool import POOL_RULES, Labs
+from tests.fixtures_story import RULES, Story
 
 _READS = frozenset({"GetItem", "Query", "BatchGetItem", "TransactGetItems", "DescribeTable"})
 _SHARES = 6
@@ -61,6 +67,7 @@ class Life:
     approve: Callable[[Story, AccessRequest], AccessRequest]
     check: Callable[[Story, str], None]
     steps: int
+    prepare: Callable[[Story], None] = lambda _: None
 
 
 def live_through(story: Story, process: Process, life: Life) -> tuple[AccessRequest, AccessRequest]:
@@ -90,6 +97,21 @@ def check_group(story: Story, where: str) -> None:
     assert told == ["user.granted", "user.revoked"], where
 
 
+def make_pool(story: Story) -> None:
+    rules.apply_rules(text=RULES + POOL_RULES, actor=system("setup"), now=story.clock.now())
+    Labs(story).fill("gpu-1", "gpu-2")
+
+
+def check_sandbox(story: Story, where: str) -> None:
+    """Lent once, given back once; it waits for its cleaning."""
+    (row,) = pool.list_by_status(status=Lent.PENDING_DELETION).items
+    assert isinstance(row, Sandbox), where
+    told = [event.action for event in pool.history(sandbox_id=row.sandbox_id)]
+    assert told == ["sandbox.added", "sandbox.taken", "sandbox.released"], where
+    assert list(ledger.problems_of_events(pool.history(sandbox_id=row.sandbox_id), row)) == [], where
+    assert audit.check_head(row.entity, version=row.version, audit_head=row.audit_head) == [], where
+
+
 LIVES = {
     "aws_account": Life(
         ask=lambda story: story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", submission_id="form"),
@@ -102,6 +124,13 @@ LIVES = {
         approve=lambda story, asked: story.approve(asked, actor=story.gina),
         check=check_group,
         steps=8,
+    ),
+    "sandbox": Life(
+        ask=lambda story: Labs(story).ask(prefix="", seconds=4 * 3600, submission_id="form"),
+        approve=lambda story, asked: story.approve(asked),
+        check=check_sandbox,
+        steps=8,
+        prepare=make_pool,
     ),
 }
 
@@ -136,6 +165,7 @@ def die_everywhere(story: Story, monkeypatch: pytest.MonkeyPatch, life: Life, *,
     fatal = share
     while True:
         story.start_over()
+        life.prepare(story)
         process = Process(fatal=fatal, after=after)
         with living(process, monkeypatch, reads=_READS):
             granted, ended = live_through(story, process, life)

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock, to_epoch
 from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.kernel.pages import every
+from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.sandboxes import ledger, operations, queries, store
 from accessportal.sandboxes.ledger import Receipt
 from accessportal.sandboxes.states import CleanReport, Due, NoneFree, Sandbox, Status, Taken
@@ -277,3 +279,60 @@ def check_whole() -> None:
 
 def _by_status(status: Status, cursor: str | None) -> Any:
     return queries.list_by_status(status=status, cursor=cursor)
+
+
+# Claims of requests
+
+
+def hold(claim: str, *, key: str = "", track: str = "person:alice@example.com", most_held: int = 1) -> Proof | Waiting:
+    return operations.hold(
+        claim=claim,
+        key=f"request:{key or claim}",
+        track=track,
+        name_prefix="",
+        ends_at=CLOCK.now().replace(microsecond=0) + timedelta(hours=1),
+        most_held=most_held,
+        is_first=not key,
+        guards=(),
+        actor=CLIENT,
+        clock=CLOCK,
+    )
+
+
+def let_go(claim: str, *, key: str = "") -> Proof | Waiting:
+    return operations.let_go(claim=claim, key=f"request:{key or claim}", track="person:alice@example.com", actor=CLIENT, clock=CLOCK)
+
+
+def test_many_requests_of_one_person_get_as_many_as_the_limit_says() -> None:
+    fill(10)
+    answers = at_once([partial(hold, f"r-{number}", most_held=2) for number in range(16)])
+    proofs = [one for one in won(answers) if isinstance(one, Proof)]
+    assert len(proofs) == 2
+    assert {one.code for one in won(answers) if isinstance(one, Waiting)} == {"too_many_held"}
+    assert lost(answers) == []
+    check_whole()
+
+
+def test_many_workers_with_one_request_get_one_sandbox() -> None:
+    fill(10)
+    answers = at_once([partial(hold, "r-1") for _ in range(16)])
+    assert {one.job_id for one in won(answers) if isinstance(one, Proof)} == {store.get_key("request:r-1").sandbox_id}  # type: ignore[union-attr]
+    assert lost(answers) == []
+    check_whole()
+
+
+def test_extensions_against_the_end_leave_all_of_them_or_none() -> None:
+    fill(ROUNDS)
+    for round_ in range(ROUNDS):
+        first = f"first-{round_}"
+        hold(first)
+        extensions = [partial(hold, f"{first}-{number}", key=first) for number in range(4)]
+        answers = at_once([partial(let_go, first), *extensions])
+        assert lost(answers) == []
+        held = queries.find_by_key(key=f"request:{first}")
+        kept = {one.name for one in held.claims} if held is not None else set()
+        assert first not in kept
+        for number in range(4):
+            let_go(f"{first}-{number}", key=first)
+        assert queries.find_by_key(key=f"request:{first}") is None
+    check_whole()

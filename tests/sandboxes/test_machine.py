@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,11 +15,12 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, Unavailable
+from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.sandboxes import ledger, operations, policy, queries
 from accessportal.sandboxes.states import NoneFree, Sandbox, Status, SyncStopped
 from tests.fixtures_twin import REGION
 from tests.sandboxes import seed_examples as seed
-from tests.sandboxes.conftest import OLGA, Upstream
+from tests.sandboxes.conftest import CLIENT, OLGA, Upstream
 
 TRACKS = ("track-1", "track-2", "track-3")
 SIZE = 4
@@ -42,7 +44,10 @@ class Machine(RuleBasedStateMachine):
             self.upstream.twin.lose(external_id)
         self.upstream.set(fail_list=0, fail_get=0, fail_delete=0, lose_answer=0, list_share=1, list_twice=0, recycle=1, reset_seconds=0)
         self.held: dict[str, Sandbox] = {}
+        # By request: the first of its chain, and the sandbox as it was told when the claim was taken.
+        self.claimed: dict[str, tuple[str, Sandbox]] = {}
         self.made = 0
+        self.made_claims = 0
 
     @initialize()
     def fill(self) -> None:
@@ -72,6 +77,63 @@ class Machine(RuleBasedStateMachine):
             # Taken away by its deadline or by quarantine; the invariant watches that it was not before.
             return
         assert self.upstream.pool.release(lent, track, fence=lent.fence) == released
+
+    @rule(track=_tracks, seconds=st.sampled_from([60, 3600, 5 * 3600]))
+    def hold(self, track: str, seconds: int) -> None:
+        """A new request of a person, who may hold one at a time."""
+        self.made_claims += 1
+        request = f"r-{self.made_claims}"
+        outcome = self._hold(request, request, track, seconds)
+        if isinstance(outcome, Waiting) and outcome.code == "no_sandbox_free":
+            assert not any(row.status is Status.AVAILABLE for row in self.upstream.pool.everything())
+        if isinstance(outcome, Waiting) and outcome.code == "too_many_held":
+            assert any(row.track == f"person:{track}" for row in self.upstream.pool.everything())
+        if isinstance(outcome, Proof):
+            now = self.upstream.pool.clock.now()
+            lent = [one for one in self.upstream.pool.everything() if one.status is Status.ALLOCATED and not one.is_over(now)]
+            assert len([one for one in lent if one.track == f"person:{track}"]) == 1, lent
+
+    @precondition(lambda self: self.claimed)
+    @rule(data=st.data(), seconds=st.sampled_from([60, 3600, 5 * 3600]))
+    def extend(self, data: st.DataObject, seconds: int) -> None:
+        self.made_claims += 1
+        first, lent = self.claimed[data.draw(st.sampled_from(sorted(self.claimed)))]
+        outcome = self._hold(f"r-{self.made_claims}", first, lent.track.removeprefix("person:"), seconds)
+        if isinstance(outcome, Proof):
+            assert (outcome.job_id, outcome.job_status) == (lent.sandbox_id, f"fence {lent.fence}")
+        else:
+            assert outcome.code == "allocation_over"
+
+    @precondition(lambda self: self.claimed)
+    @rule(data=st.data())
+    def let_go(self, data: st.DataObject) -> None:
+        claim = data.draw(st.sampled_from(sorted(self.claimed)))
+        first, lent = self.claimed.pop(claim)
+        clock = self.upstream.pool.clock
+        for _ in range(2):
+            gone = operations.let_go(claim=claim, key=f"request:{first}", track=lent.track, actor=CLIENT, clock=clock)
+            assert isinstance(gone, Proof)
+            assert not gone.is_present
+
+    def _hold(self, claim: str, first: str, track: str, seconds: int) -> Proof | Waiting:
+        clock = self.upstream.pool.clock
+        outcome = operations.hold(
+            claim=claim,
+            key=f"request:{first}",
+            track=f"person:{track}",
+            name_prefix="",
+            ends_at=clock.now().replace(microsecond=0) + timedelta(seconds=seconds),
+            most_held=1,
+            is_first=claim == first,
+            guards=(),
+            actor=CLIENT,
+            clock=clock,
+        )
+        lent = queries.find_by_key(key=f"request:{first}")
+        if isinstance(outcome, Proof):
+            assert lent is not None
+            self.claimed[claim] = (first, lent)
+        return outcome
 
     @rule(seconds=_seconds)
     def wait(self, seconds: int) -> None:
@@ -121,6 +183,7 @@ class Machine(RuleBasedStateMachine):
             if verb == "quarantine":
                 operations.quarantine(sandbox_id=chosen, reason="Smoke.", actor=OLGA, now=now)
                 self.held = {track: one for track, one in self.held.items() if one.sandbox_id != chosen}
+                self.claimed = {claim: told for claim, told in self.claimed.items() if told[1].sandbox_id != chosen}
             else:
                 operations.restore(sandbox_id=chosen, actor=OLGA, now=now)
         except Conflict:
@@ -158,6 +221,20 @@ class Machine(RuleBasedStateMachine):
             if now < lent.grace_ends_at:
                 row = self.upstream.pool.now_of(lent)
                 assert (row.status, row.track, row.fence) == (Status.ALLOCATED, track, lent.fence), (lent, row)
+
+    @invariant()
+    def no_claim_is_cut_short(self) -> None:
+        now = self.upstream.pool.clock.now()
+        for claim, (_, lent) in self.claimed.items():
+            mine = lent.claim(claim)
+            assert mine is not None
+            assert lent.expires_at is not None
+            if now < min(mine.ends_at, lent.expires_at):
+                row = self.upstream.pool.now_of(lent)
+                assert (row.status, row.track, row.fence) == (Status.ALLOCATED, lent.track, lent.fence), (lent, row)
+                assert row.claim(claim) == mine
+                assert row.expires_at is not None
+                assert row.expires_at >= min(mine.ends_at, lent.expires_at)
 
     @invariant()
     def the_ledger_is_whole(self) -> None:

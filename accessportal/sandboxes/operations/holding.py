@@ -106,7 +106,7 @@ def _hold(wanted: _Wanted, clock: Clock) -> Proof | Waiting:
         words = "The sandbox was given back, or taken away, before this was done. End this request; another sandbox can be asked for."
         return Waiting("allocation_over", words, now + _LATER, is_error=True)
     holder = store.get_holder(wanted.track)
-    holds = _standing_holds(holder)
+    holds = _standing_holds(holder, now)
     if len(holds) >= wanted.most_held:
         words = f"{_sandboxes(len(holds))} held already, as many as one person may hold at once. Give one back."
         return Waiting("too_many_held", words, now + _LATER, is_error=True)
@@ -183,9 +183,10 @@ def _standing(record: KeyRecord | None, track: str) -> Sandbox | None:
     return sandbox if sandbox.track == track and sandbox.claims else None
 
 
-def _standing_holds(holder: Holder) -> dict[str, str]:
-    """What the holder still has: whatever ended an allocation, its key tells."""
-    return {key: sandbox_id for key, sandbox_id in holder.holds.items() if _standing(store.get_key(key), holder.track) is not None}
+def _standing_holds(holder: Holder, now: datetime) -> dict[str, str]:
+    """What the holder still has: whatever ended an allocation, its key tells; past its grace it is over, noted or not."""
+    standing = ((key, _standing(store.get_key(key), holder.track)) for key in holder.holds)
+    return {key: sandbox.sandbox_id for key, sandbox in standing if sandbox is not None and not sandbox.is_over(now)}
 
 
 def _with_claims(sandbox: Sandbox, claims: tuple[Claim, ...]) -> Sandbox:

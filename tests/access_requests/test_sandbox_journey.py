@@ -1,0 +1,254 @@
+"""Sandboxes by request: asked, held, extended, given back; what a full pool and the limits do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from accessportal.access_requests import operations
+from accessportal.access_requests import queries as requests
+from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.kernel.actors import system
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
+from accessportal.rules import operations as rules
+from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes import queries as pool
+from accessportal.sandboxes.states import Status as Lent
+from tests.fixtures_pool import POOL_RULES, Labs
+from tests.fixtures_story import RULES
+
+SETUP = system("setup")
+
+
+def give_back(labs: Labs, request: AccessRequest) -> AccessRequest:
+    return labs.story.carry_out(labs.story.end(request))
+
+
+def test_alice_asks_holds_a_lab_and_gives_it_back(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=3600)
+
+    assert held.is_granted
+    (receipt,) = held.receipts
+    sandbox = labs.of(held)
+    assert (receipt.job_id, receipt.job_status) == (sandbox.sandbox_id, "fence 1")
+    assert (sandbox.track, sandbox.expires_at) == ("person:alice@example.com", held.expires_at)
+    assert [claim.name for claim in sandbox.claims] == [held.request_id]
+
+    ended = give_back(labs, held)
+    assert ended.status is Status.REVOKED
+    after = pool.get(sandbox_id=sandbox.sandbox_id)
+    assert (after.status, after.last_released_by, after.claims) == (Lent.PENDING_DELETION, "person:alice@example.com", ())
+    assert pool.find_by_key(key=f"request:{held.request_id}") is None
+
+
+def test_an_extension_is_a_second_claim_and_keeps_the_sandbox_when_the_first_is_over(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=3600)
+    sandbox = labs.of(held)
+    labs.story.clock.advance(3000)
+    further = labs.story.carry_out(labs.story.extend(held, 7200))
+
+    assert dict(further.target) == {"name_prefix": "lab-", "continues": held.request_id}
+    assert further.is_granted
+    assert labs.of(further).expires_at == further.expires_at
+
+    labs.story.clock.advance(700)
+    labs.story.tick()
+    first = labs.story.now_of(held)
+    assert first.status is Status.REVOKED
+    assert first.receipts[-1].kept_by == (further.request_id,)
+    now_lent = labs.of(further)
+    assert (now_lent.sandbox_id, now_lent.fence, now_lent.expires_at) == (sandbox.sandbox_id, 1, further.expires_at)
+
+    assert give_back(labs, further).status is Status.REVOKED
+    assert pool.get(sandbox_id=sandbox.sandbox_id).status is Lent.PENDING_DELETION
+    actions = [event.action for event in pool.history(sandbox_id=sandbox.sandbox_id)]
+    assert actions == ["sandbox.added", "sandbox.taken", "sandbox.prolonged", "sandbox.shortened", "sandbox.released"]
+
+
+def test_giving_the_extension_back_shortens_to_what_the_first_request_has(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=3600)
+    labs.story.clock.advance(60)
+    further = labs.story.carry_out(labs.story.extend(held, 7200))
+
+    give_back(labs, further)
+
+    assert labs.of(held).expires_at == held.expires_at
+
+
+def test_an_extension_of_an_extension_goes_on_with_the_same_sandbox(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=600)
+    labs.story.clock.advance(60)
+    second = labs.story.carry_out(labs.story.extend(held, 1200))
+    labs.story.clock.advance(60)
+    third = labs.story.carry_out(labs.story.extend(second, 1800))
+
+    assert third.target["continues"] == held.request_id
+    assert len(labs.of(third).claims) == 3
+
+
+def test_who_finds_the_pool_empty_waits_and_gets_the_next_one(labs: Labs) -> None:
+    (sandbox,) = labs.fill("lab-1")
+    labs.take_elsewhere()
+    waiting = labs.held()
+
+    assert (waiting.status, waiting.work, waiting.work_attempts) == (Status.ACTIVE, Work.GRANT, 0)
+    assert "No sandbox" in waiting.work_error
+    assert waiting.work_due_at is not None
+    assert waiting.work_due_at - labs.story.clock.now() <= timedelta(minutes=1)
+
+    labs.fill("lab-2")
+    labs.story.clock.advance(61)
+    got = labs.story.carry_out(waiting)
+    assert got.is_granted
+    assert labs.of(got).sandbox_id != sandbox.sandbox_id
+
+
+def test_who_waits_until_the_end_of_the_time_gets_none_and_is_done(labs: Labs) -> None:
+    waiting = labs.held(seconds=600)
+    labs.story.clock.advance(601)
+
+    ended = labs.story.carry_out(waiting)
+
+    assert ended.status is Status.REVOKED
+    assert ended.granted_at is None
+
+
+def test_the_limit_refuses_at_submission_and_in_the_preview_but_not_a_repeated_form(labs: Labs) -> None:
+    labs.fill("lab-1", "lab-2", "lab-3")
+    labs.held()
+    second = labs.ask(submission_id="second")
+    with pytest.raises(NotAllowed, match="at most 2 sandboxes") as caught:
+        labs.ask()
+    assert caught.value.code == "too_many_held"
+    assert labs.ask(submission_id="second").request_id == second.request_id
+
+    story = labs.story
+    foreseen = requests.preview(
+        kind="sandbox",
+        subject_id=None,
+        target={"name_prefix": "lab-"},
+        duration_seconds=3600,
+        ticket_id=None,
+        actor=story.alice,
+        now=story.clock.now(),
+    )
+    assert foreseen.outcome == "impossible"
+    assert "at most 2 sandboxes" in foreseen.reason
+
+
+def test_the_limit_counts_a_sandbox_that_only_its_extension_holds(labs: Labs) -> None:
+    rules.apply_rules(
+        text=(RULES + POOL_RULES).replace("most_per_person: 2", "most_per_person: 1"), actor=SETUP, now=labs.story.clock.now()
+    )
+    labs.fill("lab-1", "lab-2")
+    held = labs.held(seconds=600)
+    labs.story.clock.advance(300)
+    labs.story.carry_out(labs.story.extend(held, 3600))
+    give_back(labs, held)
+
+    with pytest.raises(NotAllowed, match="at most one sandbox"):
+        labs.ask()
+
+
+def test_others_who_wait_stop_an_extension(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=600)
+    story = labs.story
+    waits = story.carry_out(labs.ask(actor=story.gina))
+    assert waits.work_error
+
+    story.clock.advance(60)
+    with pytest.raises(NotAllowed, match="Others wait") as caught:
+        labs.story.extend(held, 1200)
+    assert caught.value.code == "others_wait"
+
+    story.carry_out(story.end(waits, actor=story.gina))
+    assert labs.story.extend(held, 1200).status is Status.ACTIVE
+
+
+def test_a_client_that_found_none_stops_an_extension_for_five_minutes(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=3600)
+    with pytest.raises(Conflict):
+        labs.take_elsewhere()
+
+    labs.story.clock.advance(299)
+    with pytest.raises(NotAllowed, match="Others wait"):
+        labs.story.extend(held, 7200)
+    labs.story.clock.advance(2)
+    assert labs.story.extend(held, 7200).status is Status.ACTIVE
+
+
+def test_a_rule_may_refuse_extensions(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=600)
+    text = RULES + POOL_RULES.replace("    most_per_person: 2\n", "    most_per_person: 2\n    extend: false\n")
+    rules.apply_rules(text=text, actor=SETUP, now=labs.story.clock.now())
+
+    with pytest.raises(NotAllowed, match="not extended") as caught:
+        labs.story.extend(held, 1200)
+    assert caught.value.code == "not_extendable"
+
+
+def test_nobody_extends_beyond_the_time_of_the_lab(labs: Labs) -> None:
+    labs.fill("lab-1", hours=1)
+    held = labs.held(seconds=3000)
+    labs.story.clock.advance(1200)
+
+    with pytest.raises(InvalidRequest, match="40 m") as caught:
+        labs.story.extend(held, 2460)
+    assert (caught.value.field, caught.value.code) == ("duration", "duration_over_lab")
+    further = labs.story.carry_out(labs.story.extend(held, 2400))
+    assert labs.of(further).expires_at == further.expires_at
+
+
+def test_nobody_goes_on_with_a_sandbox_of_somebody_else(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held()
+    story = labs.story
+    with pytest.raises(InvalidRequest, match="not held") as caught:
+        operations.submit(
+            kind="sandbox",
+            subject_id=None,
+            target={"name_prefix": "lab-", "continues": held.request_id},
+            duration_seconds=1200,
+            reason="It is hers",
+            ticket_id="",
+            submission_id="gina-1",
+            actor=story.gina,
+            now=story.clock.now(),
+        )
+    assert caught.value.code == "allocation_over"
+
+
+def test_a_sandbox_given_back_elsewhere_is_not_lent_a_second_time_to_the_request(labs: Labs) -> None:
+    labs.fill("lab-1", "lab-2")
+    held = labs.held()
+    lent = labs.of(held)
+    story = labs.story
+    sandboxes.release(sandbox_id=lent.sandbox_id, track=lent.track, actor=SETUP, now=story.clock.now())
+
+    with pytest.raises(InvalidRequest, match="not held"):
+        labs.story.extend(held, 7200)
+    ended = give_back(labs, held)
+    assert ended.status is Status.REVOKED
+    assert pool.get(sandbox_id=lent.sandbox_id).fence == 1
+
+
+def test_an_operator_decides_where_the_rule_names_nobody(labs: Labs) -> None:
+    labs.fill("gpu-1")
+    story = labs.story
+    nobody = POOL_RULES.replace("approval: {required: true, quorum: 1, approvers: {groups: [/security]}}", "approval: {required: true}")
+    rules.apply_rules(text=RULES + nobody, actor=SETUP, now=story.clock.now())
+    asked = labs.ask(prefix="", seconds=4 * 3600)
+    assert asked.status is Status.PENDING
+
+    approved = story.approve(asked, actor=story.olga)
+
+    got = story.carry_out(approved)
+    assert labs.of(got).name == "gpu-1"
