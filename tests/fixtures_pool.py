@@ -71,9 +71,9 @@ class Labs:
             now=self.story.clock.now(),
         )
 
-    def held(self, **asked: int) -> AccessRequest:
+    def held(self, *, seconds: int = 3600) -> AccessRequest:
         """Alice asked, and has one."""
-        return self.story.carry_out(self.ask(**asked))
+        return self.story.carry_out(self.ask(seconds=seconds))
 
     def open_of_alice(self) -> list[AccessRequest]:
         """Hers that are not over, as they stand."""

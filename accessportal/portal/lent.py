@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from accessportal.access_requests.kinds.sandbox import key_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
@@ -24,7 +25,7 @@ def sandbox_of(request: AccessRequest) -> Sandbox | None:
     """The sandbox that an active request holds; ``None`` for every other kind, before it has one, and when it was taken away."""
     if request.kind != "sandbox" or request.status is not Status.ACTIVE or request.granted_at is None:
         return None
-    return sandboxes.find_by_key(key=f"request:{chain_of(request)}")
+    return sandboxes.find_by_key(key=key_of(chain_of(request)))
 
 
 def mark_with(sandbox: Sandbox | None, request: AccessRequest, now: datetime) -> str:

@@ -147,6 +147,7 @@ def test_alice_asks_holds_it_keeps_it_longer_and_gives_it_back_by_keyboard(labs:
     alice.goto("/sandboxes/")
     tab_to(alice, "Ask for a sandbox")
     press(alice, "Enter")
+    alice.wait_for_url("**/requests/new/sandbox/")
     tab_to(alice, "For how long")
     press(alice, "Control+A")
     write(alice, "30m")
@@ -164,6 +165,7 @@ def test_alice_asks_holds_it_keeps_it_longer_and_gives_it_back_by_keyboard(labs:
 
     tab_to(alice, "Extend")
     press(alice, "Enter")
+    alice.wait_for_url("**/extend/")
     alice.get_by_label(re.compile("^For how long")).fill("2h")
     send(alice)
     for one in labs.open_of_alice():
