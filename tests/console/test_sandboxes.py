@@ -73,7 +73,7 @@ def test_a_sandbox_tells_everybody_who_held_it(labs: Labs, as_person: SignIn) ->
     assert (held.fence, held.track, held.how) == (1, "track-1", "given back")
     words = page.content.decode()
     assert "Smoke." in words
-    assert "chain whole" in words
+    assert "The chain is whole" in words
     assert "In quarantine" in words
     assert not page.context["operations"]
     assert {one.name for one in as_person("olga").get(page_of(lab)).context["operations"]} == {"restore"}
@@ -132,7 +132,7 @@ def test_runs_are_ordered_listed_and_told_how_they_ended(labs: Labs, as_person: 
     (run,) = queries.open_runs().items
     assert (run.kind, run.ordered_by) == (RunKind.CLEANUP, labs.story.olga.name)
     assert "Queued" in shown(ana, f"{RUNS}?pattern=open")
-    assert "a cleanup is queued" in shown(ana, BASE)
+    assert "A cleanup is queued" in shown(ana, BASE)
     ended = _performed(labs, run)
     assert ended.state is RunState.FAILED
     assert "No sandbox provider is set" in shown(ana, RUNS)
