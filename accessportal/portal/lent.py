@@ -28,6 +28,11 @@ def sandbox_of(request: AccessRequest) -> Sandbox | None:
     return sandboxes.find_by_key(key=key_of(chain_of(request)))
 
 
+def offered(verbs: frozenset[str], request: AccessRequest, sandbox: Sandbox | None) -> frozenset[str]:
+    """``verbs`` without those that have no sense: no sandbox is kept longer that isn't there."""
+    return verbs - {"extend"} if request.kind == "sandbox" and sandbox is None else verbs
+
+
 def mark_with(sandbox: Sandbox | None, request: AccessRequest, now: datetime) -> str:
     """``presenting.mark_of``, for a page that also shows the sandbox: it can be taken away without a change of the request."""
     mark = mark_of(request, now)

@@ -47,9 +47,7 @@ _GRANTING = Phase("granting", "Being granted", Tone.WAIT, "It is approved. The a
 _GRANTING_LATE = Phase(
     "granting_late", "Grant delayed", Tone.STOP, "It is approved, but creating the access keeps failing. The portal goes on trying."
 )
-_QUEUED = Phase(
-    "queued", "Waiting for a sandbox", Tone.WAIT, "It is approved, and gets a sandbox as soon as one is free. The time runs already."
-)
+_QUEUED = Phase("queued", "Waiting for a sandbox", Tone.WAIT, "It is approved, and waits for a free sandbox. The time runs already.")
 _ACTIVE = Phase("active", "Active", Tone.LIVE, "The access was proved to be there. It ends by itself.")
 _ENDING = Phase("ending", "Ending", Tone.WAIT, "Time is up. The access is being taken back.")
 _ENDING_LATE = Phase(

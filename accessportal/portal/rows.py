@@ -11,7 +11,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import FORMS
-from accessportal.portal.lent import sandbox_of
+from accessportal.portal.lent import offered, sandbox_of
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
 from accessportal.sandboxes.states import Sandbox
@@ -53,7 +53,7 @@ def open_row(request: AccessRequest, *, actor: Actor, names: Names, book: querie
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
         approvers=queries.approvers_of(request=request, now=now, book=book) if is_pending else None,
-        verbs=queries.verbs_for(request=request, actor=actor, now=now, book=book),
+        verbs=offered(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, sandbox),
         aws_url=aws_url(request, now),
         again_url="",
         held_by=siblings,

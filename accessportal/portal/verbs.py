@@ -131,25 +131,33 @@ def _give_back(*, request_id: str, reason: str, actor: Actor, now: datetime) -> 
     return ended
 
 
-_OF_SANDBOXES = {
-    "end": replace(
-        VERBS["end"],
-        label="Give back",
-        question="Give this sandbox back now?",
-        explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
-        button="Give back",
-        operation=_give_back,
-        done=lambda _after: "It is being given back. It shows as ended when it is proved to be yours no longer.",
-    ),
-}
+_GIVE_BACK = replace(
+    VERBS["end"],
+    label="Give back",
+    question="Give this sandbox back now?",
+    explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
+    button="Give back",
+    operation=_give_back,
+    done=lambda _after: "It is being given back. It shows as ended when it is proved to be yours no longer.",
+)
+_STOP_WAITING = replace(
+    VERBS["end"],
+    label="Stop waiting",
+    question="Stop waiting for a sandbox?",
+    explanation="The request is over, and gets no sandbox. You can ask again at any time.",
+    button="Stop waiting",
+    keep="Go on waiting",
+    done=lambda _after: "It is being ended.",
+)
 
 
-def verb_of(name: str, *, kind: str) -> Verb:
-    """The verb of that name (one of ``VERBS``) in the words for a kind of access."""
-    own = _OF_SANDBOXES if kind == "sandbox" else {}
-    return own.get(name, VERBS[name])
+def verb_of(name: str, *, request: AccessRequest) -> Verb:
+    """The verb of that name (one of ``VERBS``) in the words for this request."""
+    if name == "end" and request.kind == "sandbox":
+        return _GIVE_BACK if request.granted_at else _STOP_WAITING
+    return VERBS[name]
 
 
-def allowed(names: Collection[str], *, kind: str) -> list[Verb]:
+def allowed(names: Collection[str], *, request: AccessRequest) -> list[Verb]:
     """The verbs with these names, in the order in which a page shows them."""
-    return [verb_of(name, kind=kind) for name in VERBS if name in names]
+    return [verb_of(name, request=request) for name in VERBS if name in names]

@@ -116,7 +116,9 @@ def test_while_none_is_free_the_pages_say_when_one_is_expected(labs: Labs, signe
     assert "The time runs already." in text_of(live)
     for address in ("/", "/sandboxes/"):
         assert "Waiting for a sandbox" in text_of(alice.get(address))
-        assert story.now_of(asked).work_error in text_of(alice.get(address))
+        assert "Stop waiting" in text_of(alice.get(address))
+        assert "Extend" not in text_of(alice.get(address))
+    assert "Stop waiting for a sandbox?" in text_of(alice.get(f"/requests/{asked.request_id}/end/", headers=HTMX))
 
     sandboxes.release(sandbox_id=taken.sandbox_id, track="track-1", actor=story.olga, now=story.clock.now())
     labs.fill("lab-eu-08")
@@ -190,7 +192,10 @@ def test_a_sandbox_that_was_taken_away_is_told(labs: Labs, signed_in: SignedIn) 
     sandboxes.release_by_operator(sandbox_id=labs.of(held).sandbox_id, reason="needed", actor=story.olga, now=story.clock.now())
 
     assert "yours no longer" in text_of(alice.get(f"/requests/{held.request_id}/live/", {"mark": mark}, headers=HTMX))
-    assert "Given back or taken away by another way." in text_of(alice.get("/sandboxes/"))
+    mine = text_of(alice.get("/sandboxes/"))
+    assert "Given back or taken away by another way." in mine
+    assert "Gone" in mine
+    assert "Extend" not in mine
 
 
 @pytest.mark.parametrize(

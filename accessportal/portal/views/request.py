@@ -15,7 +15,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.portal.lent import mark_with, sandbox_of
+from accessportal.portal.lent import mark_with, offered, sandbox_of
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import phase_of, seconds_to_next_look
 from accessportal.portal.rows import again_url, aws_url
@@ -46,7 +46,7 @@ def live(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
 def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: datetime) -> dict[str, Any]:
     described = queries.describe(request=found)
     names, book = Names(), queries.ApproverBook(now=now)
-    verbs = queries.verbs_for(request=found, actor=actor, now=now, book=book)
+    verbs = offered(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, sandbox)
     is_pending = found.status is Status.PENDING
     return {
         "access_request": found,
@@ -56,7 +56,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
         "sandbox": sandbox,
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
-        "buttons": allowed(verbs, kind=found.kind),
+        "buttons": allowed(verbs, request=found),
         "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),

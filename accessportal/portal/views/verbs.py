@@ -29,7 +29,7 @@ def confirm(request: HttpRequest, request_id: uuid.UUID, verb: str) -> HttpRespo
         raise Http404(f"Nothing called “{verb}” can be done to a request.")
     actor, now = actor_of(request), SystemClock().now()
     access_request = queries.get(request_id=str(request_id), actor=actor, now=now)
-    chosen = verb_of(verb, kind=access_request.kind)
+    chosen = verb_of(verb, request=access_request)
     if request.method == "POST":
         return _carry_out(request, chosen, access_request, now)
     decision = queries.can(verb=chosen.name, request=access_request, actor=actor, now=now)
