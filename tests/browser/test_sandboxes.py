@@ -173,7 +173,7 @@ def test_alice_asks_holds_it_keeps_it_longer_and_gives_it_back_by_keyboard(labs:
     alice.goto("/sandboxes/")
     expect(alice.get_by_role("link", name="Give back")).to_have_count(1)
 
-    tab_to(alice, "Give back: Sandbox lab-1")
+    tab_to(alice, "Give back ?: Sandbox lab-1")
     press(alice, "Enter")
     expect(alice.get_by_role("dialog")).to_contain_text("Give this sandbox back now?")
     tab_to(alice, "Give back")
