@@ -17,7 +17,8 @@ MANUAL = (Path(__file__).parent.parent.parent / "docs" / "rules.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
 TABLE_START = "| subject | groups | OU |"
 GROUPS_START = "| subject | groups | group asked for |"
-WHOLE, WHOLE_GROUP, RULES, GROUP_RULES = range(4)
+SANDBOXES_START = "| subject | groups | name begins |"
+WHOLE, WHOLE_GROUP, WHOLE_SANDBOX, RULES, GROUP_RULES, SANDBOX_RULES = range(6)
 
 
 def rows(start: str) -> list[list[str]]:
@@ -69,19 +70,41 @@ def test_the_table_of_answers_about_groups_holds(row: list[str]) -> None:
     assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
 
 
+def sandbox_question(subject: str, groups: str, prefix: str, duration: str) -> Question:
+    return Question(
+        kind="sandbox",
+        subject=subject,
+        subject_groups=frozenset(groups.split()) - {"-"},
+        name_prefix="" if prefix == "-" else prefix,
+        duration_seconds=None if duration == "…" else parse_duration(duration),
+        ticket_id="",
+    )
+
+
+@pytest.mark.parametrize("row", rows(SANDBOXES_START), ids=lambda row: " ".join(row[:1] + row[2:4]))
+def test_the_table_of_answers_about_sandboxes_holds(row: list[str]) -> None:
+    *facts, answer, rule = row
+    decision = decide(read_rules(EXAMPLES[SANDBOX_RULES]), sandbox_question(*facts))
+    assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
+
+
 def test_every_answer_that_there_is_has_a_row() -> None:
     assert decide.__doc__ is not None
     told = decide.__doc__.partition("of a refusal:")[2].partition("``misses``")[0]
     codes = set(re.findall(r"``([a-z_]+)``", told))
-    assert len(codes) == 14
-    # Needs another kind of access than the example rules are about.
-    assert codes - {"no_rule"} <= {row[7] for row in rows(TABLE_START)} | {row[5] for row in rows(GROUPS_START)}
+    assert len(codes) == 15
+    # These need other rules than the examples: none of the kind, and none for the whole pool (tests/rules/test_sandboxes.py).
+    of_others = {row[5] for row in rows(GROUPS_START)} | {row[4] for row in rows(SANDBOXES_START)}
+    assert codes - {"no_rule", "name_prefix_not_covered"} <= {row[7] for row in rows(TABLE_START)} | of_others
 
 
 def test_the_whole_example_has_every_key_and_the_table_every_key_of_it() -> None:
     assert keys_of(EXAMPLES[WHOLE]) == {row[0].strip("`") for row in rows("| key |")}
-    of_groups = {row[0].strip("`") for row in rows("| key of kind")}
+    of_groups = {row[0].strip("`") for row in rows("| key of kind `group`")}
     assert of_groups - {"approval.approvers"} <= keys_of(EXAMPLES[WHOLE_GROUP]) <= of_groups | keys_of(EXAMPLES[WHOLE])
+    of_sandboxes = {row[0].strip("`") for row in rows("| key of kind `sandbox`")}
+    found = keys_of(EXAMPLES[WHOLE_SANDBOX])
+    assert of_sandboxes - {"approval.approvers", "targets.pool"} <= found <= of_sandboxes | keys_of(EXAMPLES[WHOLE])
 
 
 def keys_of(text: str) -> set[str]:

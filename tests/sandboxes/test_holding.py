@@ -168,7 +168,7 @@ def test_let_go_after_grace_is_the_expiry_that_no_job_has_done_yet(pool: Pool) -
 
 
 def test_a_full_limit_is_an_error_that_says_what_to_do(pool: Pool) -> None:
-    pool.fill(3)
+    pool.fill(4)
     hold(pool, "one", most_held=2)
     hold(pool, "two", most_held=2)
 
