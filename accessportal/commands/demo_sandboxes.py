@@ -60,7 +60,7 @@ def _counts_at(at: datetime) -> dict[Status, int]:
     hour = at.hour + at.minute / 60
     is_open = at.weekday() < 5 and _OPENS < hour < _CLOSES
     crowd = math.sin(math.pi * (hour - _OPENS) / (_CLOSES - _OPENS)) if is_open else 0
-    lent = round(2 + 13 * crowd + 2 * math.sin(hour * 5))
+    lent = round(4 + 12 * crowd + 2 * crowd * math.sin(hour * 5))
     cleaning = round(1 + 4 * crowd * abs(math.sin(hour * 3)))
     quarantined = 1 if at.day % 3 == 0 else 0
     counts = {Status.ALLOCATED: lent, Status.PENDING_DELETION: cleaning, Status.STALE: 0, Status.QUARANTINED: quarantined}
