@@ -6,5 +6,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from accessportal.store.base import open_connections
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "accessportal.settings")
 application = get_wsgi_application()
+open_connections()

@@ -82,6 +82,16 @@ def connection() -> Connection:
     return _connection
 
 
+def open_connections() -> None:
+    """Every client is made now, one after the other, before the process has threads.
+
+    PynamoDB makes them at first use and without a lock: of sixteen threads that come first each makes all of them, for seconds.
+    """
+    connections = [connection(), *(model._get_connection().connection for model in _models)]
+    for one in connections:
+        _ = one.client
+
+
 def current_settings() -> StoreSettings:
     if _settings is None:
         raise RuntimeError("store.configure() has not been called")

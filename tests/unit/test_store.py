@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from datetime import timedelta
+from typing import Any
 
+import botocore.session
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from hypothesis import given
 from accessportal.access_requests.models import RequestItem
 from accessportal.audit.models import AuditItem
 from accessportal.kernel.errors import InvalidRequest, Unavailable
+from accessportal.store.base import StoreSettings, configure, current_settings, open_connections
 from accessportal.store.coordination import CoordinationItem, claim_watch, leave_seat, reserve_slot, take_seat
 from accessportal.store.cursors import configure_cursors, read_cursor, sign_cursor
 from accessportal.store.keys import join_key, split_key
@@ -134,3 +138,27 @@ def test_one_watches_and_the_others_rely_on_it(clock: FakeClock) -> None:
     assert claim_watch("ends", needed_until=soon, until=later)
     assert not claim_watch("ends", needed_until=soon, until=later)
     assert claim_watch("ends", needed_until=later + timedelta(seconds=1), until=later + timedelta(seconds=60))
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_server_makes_its_clients_before_its_first_request_and_never_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen threads that came first would each make all of them."""
+    former, made = current_settings(), itertools.count()
+    create = botocore.session.Session.create_client
+
+    def counted(self: Any, *args: Any, **rest: Any) -> Any:
+        next(made)
+        return create(self, *args, **rest)
+
+    monkeypatch.setattr(botocore.session.Session, "create_client", counted)
+    configure(StoreSettings(table_prefix="", region=former.region, max_attempts=1))
+    try:
+        importlib.reload(importlib.import_module("accessportal.wsgi"))
+        open_connections()
+        opened = next(made)
+        assert opened > 1
+        assert get_item(RequestItem, "r-1") is None
+        transact([Insert(CoordinationItem("one", until=1))])
+        assert next(made) == opened + 1
+    finally:
+        configure(former)
