@@ -72,7 +72,8 @@ class Server(Part):
 
     def __init__(self, number: int, folder: Path, *, threads: int = 16) -> None:
         self.port = free_port()
-        flags = ["--bind", f"127.0.0.1:{self.port}", "--workers", "1", "--threads", str(threads), "--keep-alive", "75", "--no-control-socket"]
+        flags = ["--bind", f"127.0.0.1:{self.port}", "--workers", "1", "--threads", str(threads)]
+        flags += ["--keep-alive", "75", "--no-control-socket"]
         command = [sys.executable, "-m", "gunicorn", "accessportal.wsgi:application", *flags]
         super().__init__(f"server-{number}", command, folder / f"server-{number}.log")
 
