@@ -14,7 +14,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import Status
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.errors import Unavailable
-from tests.console.test_lists import EVERY_PAGE
+from tests.console.test_lists import EVERY_PAGE, OPERATORS_PAGES
 from tests.fixtures_story import Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -57,7 +57,7 @@ def test_the_strict_policy_blocks_nothing_on_any_page(story: Story, open_as: Ope
     request = story.ask_for_prod()
     olga = open_as("olga")
 
-    for url in (*EVERY_PAGE, f"/admin/requests/{request.request_id}/", "/admin/auth/user/1/change/"):
+    for url in (*EVERY_PAGE, *OPERATORS_PAGES, f"/admin/requests/{request.request_id}/", "/admin/auth/user/1/change/"):
         olga.goto(url)
         expect(olga.locator("h1").first).to_be_visible()
 

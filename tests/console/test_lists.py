@@ -164,7 +164,16 @@ EVERY_PAGE = (
     "/admin/permission-sets/",
     "/admin/tokens/",
     "/admin/tokens/?pattern=all",
-    "/admin/tokens/new/",
+    "/admin/sandboxes/",
+    "/admin/sandboxes/?pattern=available",
+    "/admin/sandboxes/?pattern=pending_deletion",
+    "/admin/sandboxes/?pattern=stale",
+    "/admin/sandboxes/?pattern=quarantined",
+    "/admin/sandboxes/?pattern=unreadable",
+    "/admin/sandboxes/?pattern=track",
+    "/admin/sandboxes/?pattern=track&q=person:alice@example.com",
+    "/admin/sandbox-runs/",
+    "/admin/sandbox-runs/?pattern=open",
     "/admin/rules/explain/",
     "/admin/auth/user/",
     "/admin/sessions/session/",
@@ -173,6 +182,7 @@ EVERY_PAGE = (
     "/admin/django_q/failure/",
     "/admin/django_q/ormq/",
 )
+OPERATORS_PAGES = ("/admin/tokens/new/", "/admin/sandbox-runs/order/sync/", "/admin/sandbox-runs/order/cleanup/")
 
 
 @pytest.mark.parametrize("name", ["olga", "ana"])
@@ -181,6 +191,8 @@ def test_every_page_opens_for_operator_and_auditor(as_person: SignIn, name: str)
 
     for url in EVERY_PAGE:
         page(client, url)
+    for url in OPERATORS_PAGES:
+        page(client, url, status=200 if name == "olga" else 403)
 
 
 def test_the_audit_of_a_day_pages_without_losing_events_of_one_moment(story: Story, as_person: SignIn) -> None:
