@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.sandboxes.states import Claim, Due, KeyRecord, Sandbox, Status, SyncPlan
+from accessportal.sandboxes.states import PEOPLES_KEYS, PEOPLES_TRACKS, Claim, Due, KeyRecord, Sandbox, Status, SyncPlan
 
 # A deletion that failed so often in a row is a case for people.
 MOST_FAILURES = 8
@@ -46,6 +46,18 @@ def check_text(value: str, *, field: str) -> str:
             field=field,
         )
     return value
+
+
+def check_programs_name(value: str, *, field: str) -> str:
+    """A track or key that a program gives: the portal's own, which stand for people and their requests, are none of its business.
+
+    :raises InvalidRequest: naming ``field``, the rule and the remedy.
+    """
+    own = PEOPLES_KEYS if field == "key" else PEOPLES_TRACKS
+    if value.startswith(own):
+        text = f"What begins with “{own}” stands for people's requests in the portal. Choose another {field}."
+        raise InvalidRequest(text, code="text_reserved", field=field)
+    return check_text(value, field=field)
 
 
 def check_duration(seconds: int | None) -> int | None:

@@ -110,6 +110,10 @@ class Sandbox:
         return self.status is Status.ALLOCATED and self.grace_ends_at is not None and now >= self.grace_ends_at
 
 
+# Tracks and keys of people, whose allocations belong to their requests: no program may name them.
+PEOPLES_TRACKS = "person:"
+PEOPLES_KEYS = "request:"
+
 POOL_ENTITY = "sandboxpool#current"
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.proofs import Proof
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Status
 from tests.api.conftest import Lab
@@ -218,3 +221,32 @@ def test_who_took_and_released_is_in_the_history(lab: Lab) -> None:
 
     client = f"client:{lab.tokens[lab.track_token].token_id}"
     assert [(event.action, event.actor) for event in events[1:]] == [("sandbox.taken", client), ("sandbox.released", client)]
+
+
+def test_what_people_hold_by_request_is_out_of_reach(lab: Lab) -> None:
+    """The limit for each person and the keys of requests are the portal's to keep."""
+    lab.pool.fill(2)
+    proof = operations.hold(
+        claim="r-1",
+        key="request:r-1",
+        track="person:alice@example.com",
+        name_prefix="",
+        ends_at=lab.pool.clock.now() + timedelta(hours=1),
+        most_held=1,
+        guards=(),
+        actor=OLGA,
+        clock=lab.pool.clock,
+    )
+    assert isinstance(proof, Proof)
+
+    for told, field in (
+        (lab.allocate("person:alice@example.com"), "X-Track-ID"),
+        (lab.allocate("person:alice@example.com", Idempotency_Key="k"), "X-Track-ID"),
+        (lab.allocate(Idempotency_Key="request:r-2"), "Idempotency-Key"),
+        (lab.give_back(proof.job_id, "person:alice@example.com"), "X-Track-ID"),
+    ):
+        assert (told.error, told.body["error"]["field"]) == ((400, "INVALID_REQUEST"), field)
+    assert lab.look(proof.job_id, "person:alice@example.com").error == (403, "NOT_SANDBOX_OWNER")
+    held = queries.get(sandbox_id=proof.job_id)
+    assert (held.status, held.track) == (Status.ALLOCATED, "person:alice@example.com")
+    assert lab.allocate().status == 201

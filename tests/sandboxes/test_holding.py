@@ -8,7 +8,7 @@ import pytest
 
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.clock import from_epoch, to_epoch
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.sandboxes import ledger, models, operations, queries, store
 from accessportal.sandboxes.states import Sandbox, Status
@@ -114,16 +114,25 @@ def test_somebody_else_with_the_key_neither_joins_nor_ends_it(pool: Pool) -> Non
     assert held(pool).track == ALICE
 
 
-@pytest.mark.parametrize("way", ["track", "operator", "quarantine", "expiry", "outside"])
+def test_no_program_gives_back_or_takes_in_a_persons_name(pool: Pool) -> None:
+    pool.fill(2)
+    hold(pool)
+    with pytest.raises(InvalidRequest, match="people's requests"):
+        pool.release(held(pool), ALICE)
+    for key, track in (("key", ALICE), ("request:two", "track-1")):
+        with pytest.raises(InvalidRequest, match="people's requests"):
+            operations.take(key=key, track=track, actor=CLIENT, now=pool.clock.now())
+    assert held(pool).track == ALICE
+
+
+@pytest.mark.parametrize("way", ["operator", "quarantine", "expiry", "outside"])
 def test_every_other_end_takes_all_claims_and_lends_nothing_for_them_again(pool: Pool, way: str) -> None:
     pool.fill(2)
     hold(pool, seconds=600)
     hold(pool, "two", key="one", seconds=900, is_first=False)
     lent = held(pool)
     now = pool.clock.now()
-    if way == "track":
-        pool.release(lent, ALICE)
-    elif way == "operator":
+    if way == "operator":
         operations.release_by_operator(sandbox_id=lent.sandbox_id, reason="Needed elsewhere.", actor=OLGA, now=now)
     elif way == "quarantine":
         operations.quarantine(sandbox_id=lent.sandbox_id, reason="Smoke.", actor=OLGA, now=now)

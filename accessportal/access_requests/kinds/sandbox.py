@@ -23,7 +23,7 @@ from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import SANDBOX, Question, Rule
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
-from accessportal.sandboxes.states import Sandbox
+from accessportal.sandboxes.states import PEOPLES_KEYS, PEOPLES_TRACKS, Sandbox
 from accessportal.store.transactions import Guard
 
 _LONGEST_PREFIX = 64
@@ -129,11 +129,11 @@ def _key(request: AccessRequest) -> str:
 
 def key_of(first_request_id: str) -> str:
     """What the pool knows the sandbox of a request by."""
-    return f"request:{first_request_id}"
+    return f"{PEOPLES_KEYS}{first_request_id}"
 
 
 def _track(subject_id: str) -> str:
-    return f"person:{subject_id}"
+    return f"{PEOPLES_TRACKS}{subject_id}"
 
 
 def _prefix(text: str) -> str:
