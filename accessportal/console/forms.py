@@ -24,7 +24,7 @@ class OperationForm(forms.Form):
         reason = self.fields["reason"]
         reason.label = operation.reason_label
         reason.required = operation.reason is ReasonRule.REQUIRED
-        reason.error_messages["required"] = f"A reason is needed to {operation.label.lower()}: the person reads it."
+        reason.error_messages["required"] = f"A reason is needed to {operation.label.lower()}: it is kept in the history."
 
     @property
     def given_reason(self) -> str:

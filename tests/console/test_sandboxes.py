@@ -99,6 +99,8 @@ def test_operators_take_back_quarantine_and_restore_and_nobody_else(labs: Labs, 
 
     assert do(olga, lab, "release") == 400
     assert do(olga, lab, "release", reason="The student left.") == 302
+    (held,) = olga.get(page_of(lab)).context["holdings"]
+    assert (held.how, held.by, held.reason) == ("taken back", "olga@example.com", "The student left.")
     assert queries.get(sandbox_id=lab.sandbox_id).status is Status.PENDING_DELETION
     assert do(olga, lab, "release", reason="Again.") == 409
     assert do(olga, lab, "quarantine", reason="Smoke.") == 302

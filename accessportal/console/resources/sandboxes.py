@@ -75,14 +75,17 @@ def holdings_of(events: Iterable[AuditEvent]) -> list[Holding]:
 
 
 def _ended(began: Holding, event: AuditEvent) -> Holding:
+    reason = str(event.data.get("reason", ""))
+    # Who gives back needs no reason; an operator who takes back does.
+    is_taken = event.action == "sandbox.released" and reason
     return Holding(
         fence=began.fence,
         track=began.track,
         began_at=began.began_at,
         ended_at=event.at,
-        how=_ENDS[event.action],
+        how="taken back" if is_taken else _ENDS[event.action],
         by=event.actor,
-        reason=str(event.data.get("reason", "")),
+        reason=reason,
         is_foreign=began.is_foreign or bool(event.data.get("is_outside")),
     )
 
