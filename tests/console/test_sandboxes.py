@@ -9,6 +9,7 @@ from django.test import Client
 
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Run, RunKind, RunState, Sandbox, Status
+from accessportal.upstream.client import HttpProvider
 from tests.fixtures_pool import Labs
 from tests.sandboxes import seed_examples as seed
 
@@ -138,6 +139,24 @@ def test_runs_are_ordered_listed_and_told_how_they_ended(labs: Labs, as_person: 
     ended = _performed(labs, run)
     assert ended.state is RunState.FAILED
     assert "No sandbox provider is set" in shown(ana, RUNS)
+
+
+def test_a_run_names_what_it_did_and_nothing_else(labs: Labs, as_person: SignIn, provider: HttpProvider) -> None:
+    labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+    olga, ana = as_person("olga"), as_person("ana")
+    assert olga.post(f"{RUNS}order/cleanup/").status_code == 302
+    assert "nothing yet" in shown(ana, f"{RUNS}?pattern=open")
+    (run,) = queries.open_runs().items
+    operations.perform_run(run_id=run.run_id, provider=provider, clock=labs.story.clock)
+    assert "there was nothing to do" in shown(ana, RUNS)
+
+    labs.story.clock.advance(13 * 3600)
+    olga.post(f"{RUNS}order/cleanup/")
+    (run,) = queries.open_runs().items
+    _performed(labs, run)
+    (row, _) = ana.get(RUNS).context["rows"]
+    assert row.context == {"expired": 1}
 
 
 def _performed(labs: Labs, run: Run) -> Run:

@@ -321,4 +321,4 @@ class SandboxRuns(Resource):
         return {"may_operate": queries.may_operate(actor=ask.actor).allowed}
 
     def rows(self, items: Sequence[Run], ask: Ask) -> list[Row]:
-        return [Row("", run) for run in items]
+        return [Row("", run, {name: value for name, value in run.report.items() if value}) for run in items]
