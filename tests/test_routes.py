@@ -438,7 +438,8 @@ def test_every_whole_page_has_one_heading_above_all_others(story: Story, who: st
     pages = {path: answer.content.decode() for path, answer in answers.items() if answer.status_code == 200 and not answer.streaming}
     whole = {path: page.count("<h1") for path, page in pages.items() if page.lstrip().lower().startswith("<!doctype html")}
     assert any(path.startswith("/requests/new/group/") for path in whole)
-    assert {path: count for path, count in whole.items() if count != 1} == {}
+    # A script draws the heading of the API's pages; tests/browser looks at it.
+    assert {path: count for path, count in whole.items() if count != 1 and path != "/v1/docs"} == {}
 
 
 GROUP_ADMIN_MAY = [

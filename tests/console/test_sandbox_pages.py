@@ -69,11 +69,22 @@ def odd_pool(labs: Labs, provider_twin: SandboxProviderTwin, provider: HttpProvi
     lent = often_lent(labs)
     spoil(unreadable)
     labs.count()
-    pool = OddPool(*(queries.get(sandbox_id=one.sandbox_id) for one in (lent, over, cleaning, stale, quarantined)), unreadable.sandbox_id)
+    pool = OddPool(
+        lent=now_of(lent),
+        over=now_of(over),
+        cleaning=now_of(cleaning),
+        stale=now_of(stale),
+        quarantined=now_of(quarantined),
+        unreadable_id=unreadable.sandbox_id,
+    )
     assert (pool.lent.status, pool.over.status, pool.cleaning.status) == (Status.ALLOCATED, Status.ALLOCATED, Status.PENDING_DELETION)
     assert (pool.stale.status, pool.quarantined.status) == (Status.STALE, Status.QUARANTINED)
     assert pool.cleaning.clean_error
     return pool
+
+
+def now_of(sandbox: Sandbox) -> Sandbox:
+    return queries.get(sandbox_id=sandbox.sandbox_id)
 
 
 def lend(labs: Labs, track: str, prefix: str) -> Sandbox:
@@ -98,7 +109,7 @@ def often_lent(labs: Labs) -> Sandbox:
             operations.release_by_operator(sandbox_id=lab.sandbox_id, reason=_LONG_REASON, actor=labs.story.olga, now=now)
         else:
             give_back(labs, lab, track)
-        free_again(queries.get(sandbox_id=lab.sandbox_id), now=labs.story.clock.now())
+        free_again(now_of(lab), now=labs.story.clock.now())
         labs.story.clock.advance(_MINUTE)
     lend(labs, f"{_TEAM}/2", "lab-machine")
     labs.story.clock.advance(_MINUTE)
