@@ -220,7 +220,7 @@ def explain(*, sandbox_id: str, now: datetime) -> str:
             words = "The provider's list lacked it at two looks." if sandbox.missing_since else "The provider shows it as not ready."
             words += " It comes back by itself when it is listed as ready again; restoring cleans it first."
         case Status.QUARANTINED:
-            words = f"It is kept out of use: {sandbox.quarantine_reason} Restoring it has it cleaned once more."
+            words = f"It is kept out of use: {sandbox.quarantine_reason.rstrip('. ')}. Restoring it has it cleaned once more."
     if sandbox.missing_since is not None:
         words += f" The provider's list has not had it since {_shown(sandbox.missing_since)}."
     if policy.mending_of(sandbox) is not policy.Mending.NOTHING:
