@@ -1,0 +1,334 @@
+"""The table of every route of the portal with its rights; ``test_routes`` tries it as everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from accessportal.console.keys import KeyConverter
+
+PEOPLE = ("anonymous", "mallory", "alice", "bob", "ana", "olga")
+"""Nobody, a stranger, the holder, an approver, an auditor, an operator."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """``answers`` are the statuses for PEOPLE, in that order. Names in braces become the keys of things in the story."""
+
+    path: str
+    answers: tuple[int, ...]
+    data: tuple[tuple[str, str], ...] | None = None
+    """What is posted; ``None``: a GET."""
+
+
+def get(path: str, *answers: int) -> Route:
+    return Route(path, answers)
+
+
+def post(path: str, *answers: int, **data: str) -> Route:
+    return Route(path, answers, tuple(data.items()))
+
+
+def everybody(path: str, status: int = 200) -> Route:
+    return get(path, *(status,) * 6)
+
+
+def signed_in(path: str, status: int = 200) -> Route:
+    return get(path, 302, *(status,) * 5)
+
+
+def readers(path: str, status: int = 200) -> Route:
+    """Approvers, auditors and operators, in the admin pages."""
+    return get(path, 302, 403, 403, status, status, status)
+
+
+def overseers(path: str, status: int = 200) -> Route:
+    """Auditors and operators alone."""
+    return get(path, 302, 403, 403, 403, status, status)
+
+
+def root_admin_get(path: str) -> Route:
+    """For admins of the group and of those above; Olga is admin of the root, Bob of another group."""
+    return get(path, 302, 403, 403, 403, 403, 200)
+
+
+def root_admin_post(path: str, status: int, **data: str) -> Route:
+    return post(path, 302, 403, 403, 403, 403, status, **data)
+
+
+REQUEST = {
+    "account": "payments-dev",
+    "permission_set": "PowerUserAccess",
+    "duration": "1h",
+    "reason": "Incident",
+    "ticket_id": "",
+    "submission_id": "form",
+}
+JOIN = {
+    "group": "/engineering",
+    "role": "reader",
+    "duration": "1h",
+    "reason": "Helping out",
+    "ticket_id": "",
+    "submission_id": "form",
+}
+SANDBOX = {
+    "name_prefix": "",
+    "duration": "1h",
+    "reason": "Trying out",
+    "ticket_id": "",
+    "submission_id": "form",
+}
+ABSENT = "00000000-0000-4000-8000-000000000000"
+
+ROUTES: dict[str, list[Route]] = {
+    # health
+    "healthz": [everybody("/healthz")],
+    "readyz": [everybody("/readyz", 503)],
+    "metrics": [get("/metrics", 403, 403, 403, 403, 200, 200)],
+    # identity
+    "sign_in": [get("/sign-in/", 200, 302, 302, 302, 302, 302)],
+    # Without an issuer in the settings; with one, tests/identity follows them.
+    "sign_in_start": [everybody("/sign-in/start/", 404), post("/sign-in/start/", *(405,) * 6)],
+    "sign_in_callback": [everybody("/sign-in/callback/", 404), post("/sign-in/callback/", *(405,) * 6)],
+    "sign_out": [everybody("/sign-out/", 405), post("/sign-out/", *(302,) * 6)],
+    "signed_out": [everybody("/signed-out/")],
+    # portal
+    "home": [signed_in("/")],
+    "new": [signed_in("/requests/new/")],
+    "new_aws_account": [
+        signed_in("/requests/new/aws_account/?account=payments-dev"),
+        post("/requests/new/aws_account/", 302, 403, 302, 403, 403, 403, **REQUEST),
+        post("/requests/new/aws_account/", 302, 403, 302, 403, 403, 403, **REQUEST, status="ACTIVE", requested_by="bob@example.com"),
+        post("/requests/new/aws_account/", 302, *(422,) * 5, reason=""),
+    ],
+    "preview_aws_account": [
+        signed_in("/requests/new/aws_account/preview/?account=payments-dev&permission_set=PowerUserAccess&duration=1h"),
+        post("/requests/new/aws_account/preview/", 302, *(405,) * 5),
+    ],
+    "search_accounts": [signed_in("/requests/new/aws_account/accounts/?account=pay")],
+    "search_permission_sets": [signed_in("/requests/new/aws_account/permission-sets/?permission_set=po")],
+    "request": [
+        get("/requests/{pending}/", 302, 404, 200, 200, 200, 200),
+        get("/requests/{active}/", 302, 404, 200, 404, 200, 200),
+        signed_in(f"/requests/{ABSENT}/", 404),
+    ],
+    "request_live": [get("/requests/{active}/live/", 302, 404, 200, 404, 200, 200)],
+    "extend": [
+        get("/requests/{active}/extend/", 302, 404, 200, 404, 302, 302),
+        post("/requests/{active}/extend/", 302, 404, 302, 404, 403, 403, duration="2h", submission_id="longer"),
+    ],
+    "verb": [
+        get("/requests/{pending}/approve/", 302, 404, 302, 200, 302, 302),
+        post("/requests/{pending}/approve/", 302, 404, 403, 302, 403, 403),
+        post("/requests/{pending}/approve/", 302, 404, 403, 302, 403, 403, actor="sam@example.com", status="ACTIVE"),
+        post("/requests/{pending}/deny/", 302, 404, 403, 302, 403, 403, reason="no"),
+        post("/requests/{pending}/cancel/", 302, 404, 302, 403, 403, 403),
+        post("/requests/{active}/end/", 302, 404, 302, 404, 403, 302),
+        post("/requests/{pending}/retry/", 302, 404, 409, 409, 409, 409),
+        signed_in("/requests/{mine}/nothing/", 404),
+    ],
+    "approvals_tally": [signed_in("/fragments/approvals/")],
+    "new_group": [
+        signed_in("/requests/new/group/?group=/engineering&role=reader"),
+        post("/requests/new/group/", 302, 403, 302, 403, 403, 403, **JOIN),
+        post("/requests/new/group/", 302, 403, 302, 403, 403, 403, **JOIN, subject="bob@example.com", status="ACTIVE", claim="permanent"),
+        post("/requests/new/group/", 302, *(422,) * 5, group=""),
+    ],
+    "preview_group": [
+        signed_in("/requests/new/group/preview/?group=/engineering&role=reader&duration=1h"),
+        post("/requests/new/group/preview/", 302, *(405,) * 5),
+    ],
+    "new_sandbox": [
+        signed_in("/requests/new/sandbox/?name_prefix=lab-"),
+        # No rule of the story's own is about sandboxes.
+        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX),
+        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX, subject="bob@example.com", status="ACTIVE", continues="{active}"),
+        post("/requests/new/sandbox/", 302, *(422,) * 5, duration=""),
+    ],
+    "preview_sandbox": [
+        signed_in("/requests/new/sandbox/preview/?name_prefix=&duration=1h"),
+        post("/requests/new/sandbox/preview/", 302, *(405,) * 5),
+    ],
+    "sandboxes": [signed_in("/sandboxes/"), signed_in("/sandboxes/?range=7d"), post("/sandboxes/", 302, *(405,) * 5)],
+    "groups": [signed_in("/groups/"), signed_in("/groups/?open=/engineering"), signed_in("/groups/?q=pay")],
+    "group_branch": [signed_in("/groups/branch/at/engineering/"), signed_in("/groups/branch/at/nothing/", 404)],
+    "search_groups": [signed_in("/groups/search/?group=pay")],
+    "group": [signed_in("/groups/at/"), signed_in("/groups/at/engineering/payments/"), signed_in("/groups/at/nothing/", 404)],
+    "group_live": [signed_in("/groups/live/at/engineering/payments/"), signed_in("/groups/live/at/nothing/", 404)],
+    "group_deed": [
+        *(root_admin_get(f"/groups/{deed}/at/engineering/payments/") for deed in ("add", "create", "rename", "move", "disable", "delete")),
+        root_admin_get("/groups/role/at/engineering/payments/?email=alice@example.com"),
+        root_admin_post("/groups/add/at/engineering/payments/", 302, email="sam@example.com", role="reader"),
+        root_admin_post("/groups/add/at/engineering/payments/", 302, email="sam@example.com", role="reader", actor="olga@example.com"),
+        root_admin_post("/groups/role/at/engineering/payments/", 302, email="alice@example.com", role="admin"),
+        root_admin_post("/groups/remove/at/engineering/payments/", 302, email="alice@example.com"),
+        root_admin_post("/groups/create/at/engineering/payments/", 302, name="Ledger", part="ledger"),
+        root_admin_post("/groups/rename/at/engineering/payments/", 302, name="Pay"),
+        root_admin_post("/groups/move/at/engineering/payments/", 302, parent_id="/security"),
+        root_admin_post("/groups/disable/at/engineering/payments/", 302),
+        root_admin_post("/groups/enable/at/engineering/payments/", 409),
+        root_admin_post("/groups/delete/at/engineering/payments/", 409),
+        signed_in("/groups/dance/at/engineering/payments/", 404),
+        signed_in("/groups/add/at/nothing/", 404),
+    ],
+    "person": [get("/people/alice@example.com/", 302, 404, 200, 404, 200, 200), signed_in("/people/nobody@example.com/", 404)],
+    "person_live": [get("/people/alice@example.com/live/", 302, 404, 200, 404, 200, 200)],
+    "person_deed": [
+        get("/people/alice@example.com/delete/", 302, 404, 403, 404, 403, 200),
+        post("/people/alice@example.com/rename/", 302, 404, 403, 404, 403, 302, name="Alice"),
+        post("/people/alice@example.com/disable/", 302, 404, 403, 404, 403, 302),
+        post("/people/alice@example.com/enable/", 302, 404, 403, 404, 403, 409),
+        post("/people/alice@example.com/delete/", 302, 404, 403, 404, 403, 302),
+        signed_in("/people/alice@example.com/dance/", 404),
+    ],
+    # console
+    "console_explain": [readers("/admin/rules/explain/")],
+    "console_chain": [overseers("/admin/audit/chain/?entity=request%23{active}")],
+    "console_requests": [
+        readers("/admin/requests/"),
+        readers("/admin/requests/?cursor=forged", 400),
+        overseers("/admin/requests/?pattern=active"),
+        overseers("/admin/requests/?pattern=stuck"),
+    ],
+    "console_requests_detail": [
+        readers("/admin/requests/{pending}/"),
+        get("/admin/requests/{active}/", 302, 403, 403, 404, 200, 200),
+        readers("/admin/requests/nothing/", 404),
+    ],
+    "console_requests_history": [readers("/admin/requests/{pending}/history/")],
+    "console_requests_operate": [
+        readers("/admin/requests/{pending}/do/approve/", 405),
+        post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 200, 403, 403),
+        post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 302, 403, 403, confirmed="yes"),
+        post("/admin/requests/{pending}/do/deny/", 302, 403, 403, 302, 403, 403, confirmed="yes", reason="no"),
+        post("/admin/requests/{active}/do/end/", 302, 403, 403, 404, 403, 302, confirmed="yes"),
+        post("/admin/requests/{active}/do/retry/", 302, 403, 403, 404, 409, 409, confirmed="yes"),
+    ],
+    "console_requests_bulk": [
+        post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}"),
+        post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}", confirmed="yes"),
+    ],
+}
+for resource, key in (("assignments", "{assignment}"), ("rules", "{rule}")):
+    ROUTES[f"console_{resource}_detail"] = [overseers(f"/admin/{resource}/{key}/")]
+    ROUTES[f"console_{resource}_history"] = [overseers(f"/admin/{resource}/{key}/history/")]
+    ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 403, 404, 404)]
+for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().to_url("/engineering/payments"))):
+    page = f"/admin/{resource}/{key}/"
+    ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/"), overseers(f"/admin/{resource}/?cursor=forged", 400)]
+    ROUTES[f"console_{resource}_detail"] = [overseers(page), overseers(f"/admin/{resource}/nothing/", 404)]
+    ROUTES[f"console_{resource}_history"] = [overseers(f"{page}history/"), overseers(f"{page}history/?check=1")]
+    ROUTES[f"console_{resource}_operate"] = [
+        readers(f"{page}do/disable/", 405),
+        post(f"{page}do/disable/", 302, 403, 403, 403, 403, 200),
+        post(f"{page}do/disable/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
+        post(f"{page}do/enable/", 302, 403, 403, 403, 409, 409, confirmed="yes"),
+        post(f"{page}do/nothing/", 302, 403, 403, 403, 404, 404),
+    ]
+ROUTES["console_people"] += [overseers("/admin/people/?q=al"), overseers("/admin/people/?pattern=behind")]
+ROUTES["console_people_operate"] += [post("/admin/people/sam@example.com/do/delete/", 302, 403, 403, 403, 403, 302, confirmed="yes")]
+ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 200, 200, key="sam@example.com", confirmed="yes")]
+ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineering")]
+ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/disable/", 302, 403, 403, 403, 400, 400, key="/security")]
+TOKEN = {"name": "Lab runner", "scope": "track", "rate_per_minute": "600", "days": "", "submission_id": ABSENT}
+ROUTES |= {
+    "console_tokens": [
+        overseers("/admin/tokens/"),
+        overseers("/admin/tokens/?pattern=all"),
+        overseers("/admin/tokens/?cursor=forged", 400),
+    ],
+    "console_tokens_new": [
+        get("/admin/tokens/new/", 302, 403, 403, 403, 403, 200),
+        post("/admin/tokens/new/", 302, 403, 403, 403, 403, 200, **TOKEN),
+        post("/admin/tokens/new/", 302, 403, 403, 403, 403, 400, scope="root"),
+    ],
+    "console_tokens_detail": [overseers("/admin/tokens/{token}/"), overseers("/admin/tokens/nothing/", 404)],
+    "console_tokens_history": [overseers("/admin/tokens/{token}/history/"), overseers("/admin/tokens/{token}/history/?check=1")],
+    "console_tokens_operate": [
+        readers("/admin/tokens/{token}/do/revoke/", 405),
+        post("/admin/tokens/{token}/do/revoke/", 302, 403, 403, 403, 403, 200),
+        post("/admin/tokens/{token}/do/revoke/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
+        post("/admin/tokens/{token}/do/nothing/", 302, 403, 403, 403, 404, 404),
+    ],
+    "console_tokens_bulk": [post("/admin/tokens/bulk/revoke/", 302, 403, 403, 403, 400, 400, key="{token}", confirmed="yes")],
+}
+ROUTES |= {
+    "console_sandboxes": [
+        overseers("/admin/sandboxes/"),
+        overseers("/admin/sandboxes/?pattern=quarantined"),
+        overseers("/admin/sandboxes/?pattern=track&q=track-1"),
+        overseers("/admin/sandboxes/?cursor=forged", 400),
+    ],
+    "console_sandboxes_detail": [overseers("/admin/sandboxes/{sandbox}/"), overseers("/admin/sandboxes/nothing/", 404)],
+    "console_sandboxes_history": [overseers("/admin/sandboxes/{sandbox}/history/?check=1")],
+    "console_sandboxes_operate": [
+        readers("/admin/sandboxes/{sandbox}/do/restore/", 405),
+        post("/admin/sandboxes/{sandbox}/do/restore/", 302, 403, 403, 403, 409, 409),
+        post("/admin/sandboxes/{sandbox}/do/quarantine/", 302, 403, 403, 403, 403, 302, confirmed="yes", reason="Smoke."),
+        post("/admin/sandboxes/{sandbox}/do/nothing/", 302, 403, 403, 403, 404, 404),
+    ],
+    "console_sandboxes_bulk": [post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 400, 400, key="{sandbox}")],
+    "console_order_run": [
+        get("/admin/sandbox-runs/order/sync/", 302, 403, 403, 403, 403, 200),
+        get("/admin/sandbox-runs/order/nothing/", 302, 403, 403, 403, 403, 404),
+        post("/admin/sandbox-runs/order/cleanup/", 302, 403, 403, 403, 403, 302),
+    ],
+    "console_sandbox-runs": [
+        overseers("/admin/sandbox-runs/"),
+        overseers("/admin/sandbox-runs/?pattern=open"),
+        overseers("/admin/sandbox-runs/?cursor=forged", 400),
+    ],
+    "console_sandbox-runs_detail": [overseers("/admin/sandbox-runs/nothing/", 404)],
+    "console_sandbox-runs_history": [overseers("/admin/sandbox-runs/nothing/history/", 404)],
+    "console_sandbox-runs_operate": [post("/admin/sandbox-runs/nothing/do/nothing/", 302, 403, 403, 403, 404, 404)],
+    "console_sandbox-runs_bulk": [post("/admin/sandbox-runs/bulk/nothing/", 302, 403, 403, 403, 404, 404)],
+}
+# Lists without pages of their own for a row.
+for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permission-sets", "{permission_set}")):
+    ROUTES[f"console_{resource}_detail"] = [readers(f"/admin/{resource}/{key}/", 404)]
+    ROUTES[f"console_{resource}_history"] = [readers(f"/admin/{resource}/{key}/history/", 404)]
+    ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 404, 404, 404)]
+for resource in ("assignments", "rules", "audit", "accounts", "permission-sets"):
+    ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/")]
+    ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]
+# The API knows tokens alone, so people are nobody there, signed in or not; with tokens: tests/test_routes_api.py.
+ROUTES |= {
+    "api:openapi": [everybody("/v1/openapi.json"), post("/v1/openapi.json", *(405,) * 6)],
+    "api:docs": [everybody("/v1/docs"), post("/v1/docs", *(405,) * 6)],
+    "api:unknown": [everybody("/v1/", 404), everybody("/v1/nothing/at/all", 404), post("/v1/nothing", *(404,) * 6)],
+    "api:allocate": [post("/v1/allocate", *(401,) * 6), everybody("/v1/allocate", 405)],
+    "api:mark_for_deletion": [post("/v1/sandboxes/some/mark-for-deletion", *(401,) * 6)],
+    "api:get_sandbox": [everybody("/v1/sandboxes/some", 401)],
+    "api:list_sandboxes": [everybody("/v1/admin/sandboxes?status=available", 401)],
+    "api:get_stats": [everybody("/v1/admin/stats", 401)],
+    "api:order_sync": [post("/v1/admin/sync", *(401,) * 6)],
+    "api:order_cleanup": [post("/v1/admin/cleanup", *(401,) * 6)],
+    "api:get_job": [everybody("/v1/admin/jobs/some", 401)],
+    "api:restore_sandbox": [post("/v1/admin/sandboxes/some/restore", *(401,) * 6)],
+    "api:quarantine_sandbox": [post("/v1/admin/sandboxes/some/quarantine", *(401,) * 6, reason="Broken")],
+}
+# The framework's own pages inside the admin site.
+ROUTES |= {
+    "admin:index": [readers("/admin/")],
+    "admin:login": [everybody("/admin/login/", 302)],
+    "admin:logout": [post("/admin/logout/", 302, 403, 403, 302, 302, 302)],
+    "admin:password_change": [readers("/admin/password_change/")],
+    "admin:password_change_done": [readers("/admin/password_change/done/")],
+    "admin:autocomplete": [readers("/admin/autocomplete/", 403)],
+    "admin:jsi18n": [readers("/admin/jsi18n/")],
+    "admin:view_on_site": [readers("/admin/r/1/1/", 404)],
+    "admin:app_list": [get("/admin/auth/", 302, 403, 403, 404, 200, 200)],
+    "admin:": [readers("/admin/nothing/", 404)],
+}
+for model in ("auth/user", "sessions/session", "django_q/schedule", "django_q/success", "django_q/failure", "django_q/ormq"):
+    name = f"admin:{model.replace('/', '_')}"
+    found = 200 if model == "auth/user" else 302
+    ROUTES[f"{name}_changelist"] = [overseers(f"/admin/{model}/")]
+    ROUTES[f"{name}_add"] = [readers(f"/admin/{model}/add/", 403)]
+    ROUTES[f"{name}_delete"] = [readers(f"/admin/{model}/{{user}}/delete/", 403)]
+    ROUTES[f"{name}_change"] = [overseers(f"/admin/{model}/{{user}}/change/", found)]
+    # Without a record of that key the framework leads back to the index.
+    ROUTES[f"{name}_history"] = [
+        overseers(f"/admin/{model}/{{user}}/history/") if found == 200 else readers(f"/admin/{model}/1/history/", 302)
+    ]
+    ROUTES[f"admin:{model}/"] = [readers(f"/admin/{model}/{{user}}/", 302)]
