@@ -85,10 +85,10 @@ class Labs:
         assert found is not None
         return found
 
-    def take_elsewhere(self, track: str = "track-1") -> Sandbox:
+    def take_elsewhere(self, track: str = "track-1", *, name_prefix: str = "") -> Sandbox:
         """As a client of the API does."""
-        taken = sandboxes.take(key=track, track=track, name_prefix="", duration_seconds=None, actor=_SETUP, now=self.story.clock.now())
-        return taken.sandbox
+        now = self.story.clock.now()
+        return sandboxes.take(key=track, track=track, name_prefix=name_prefix, duration_seconds=None, actor=_SETUP, now=now).sandbox
 
 
 @pytest.fixture

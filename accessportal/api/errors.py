@@ -161,5 +161,7 @@ def _invalid(fault: Mapping[str, Any]) -> Answer:
         return Answer(404, "SANDBOX_NOT_FOUND", "No sandbox can have this id.") if name == "sandbox_id" else of_status(404)
     if source == "header" and fault["type"] == "missing":
         return Answer(400, "MISSING_HEADER", f"The header {name} is missing.", field=name)
+    if way == ["body"] or not way:
+        return Answer(400, "INVALID_REQUEST", "The body is missing or no JSON object. Send one JSON object.", field="body")
     where = {"header": f"The header {name}", "query": f"The parameter {name}"}.get(source, f"{name} in the body")
     return Answer(400, "INVALID_REQUEST", f"{where} can't be used: {fault['msg']}.", field=name)

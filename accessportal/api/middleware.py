@@ -58,5 +58,7 @@ def _tell_in_our_shape(request: HttpRequest, response: HttpResponse) -> None:
     answer = of_status(response.status_code)
     response.content = json.dumps(answer.body(request)).encode()
     response.headers["Content-Type"] = "application/json"
+    # Django's was counted for the text that has given way, and servers cut the answer to it.
+    response.headers["Content-Length"] = str(len(response.content))
     if answer.retry_after is not None:
         response.headers["Retry-After"] = str(answer.retry_after)

@@ -14,6 +14,8 @@ from accessportal.sandboxes.states import Released, RunKind, RunState, Sandbox, 
 
 # Visible ASCII, blanks inside: what travels in a header unchanged through every proxy.
 _TEXT = r"^[!-~]([ -~]{0,198}[!-~])?$"
+_UNSEEN = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069"
+_REASON = rf"^[^{_UNSEEN}]*[^\s{_UNSEEN}][^{_UNSEEN}]*$"
 _ID = r"^[!-~]{1,128}$"
 
 SandboxId = Annotated[str, Path(description="The id that the allocation told.", pattern=_ID)]
@@ -216,4 +218,4 @@ class Quarantine(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str = Field(min_length=1, max_length=500, pattern=r"\S", examples=["The lab's disk is corrupt."])
+    reason: str = Field(min_length=1, max_length=500, pattern=_REASON, examples=["The lab's disk is corrupt."])

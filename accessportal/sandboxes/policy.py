@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import hashlib
 import json
+import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
@@ -28,6 +29,9 @@ LOOK_AGAIN_SECONDS = 20.0
 _FIRST_GAP_SECONDS = 5.0
 _LONGEST_GAP_SECONDS = 600.0
 _LONGEST_TEXT = 256
+_LONGEST_REASON = 500
+# Control characters but line breaks and tabs, and those that turn the direction of what is shown. Said again in api.schemas.
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # So few may go stale in one look whatever share of the pool they are.
 STALE_ALWAYS_ALLOWED = 5
 
@@ -54,10 +58,21 @@ def check_programs_name(value: str, *, field: str) -> str:
     :raises InvalidRequest: naming ``field``, the rule and the remedy.
     """
     own = PEOPLES_KEYS if field == "key" else PEOPLES_TRACKS
+    if value != value.strip():
+        raise InvalidRequest(f"{field} has blanks at its ends: leave them out.", code="text_unusable", field=field)
     if value.startswith(own):
         text = f"What begins with “{own}” stands for people's requests in the portal. Choose another {field}."
         raise InvalidRequest(text, code="text_reserved", field=field)
     return check_text(value, field=field)
+
+
+def check_reason(reason: str) -> None:
+    """:raises InvalidRequest: unless it says something, in few enough characters to be kept for good."""
+    if not reason.strip():
+        raise InvalidRequest("Say why: the reason is kept in the sandbox's history.", code="reason_missing", field="reason")
+    if len(reason) > _LONGEST_REASON or _UNSEEN.search(reason):
+        text = f"The reason is too long or holds control characters: give at most {_LONGEST_REASON} characters that can be seen."
+        raise InvalidRequest(text, code="reason_unusable", field="reason")
 
 
 def check_duration(seconds: int | None) -> int | None:

@@ -20,6 +20,8 @@ CONNECT_SECONDS = 3.05
 READ_SECONDS = 10.0
 _GET_GAPS_SECONDS = (0.2, 0.8)
 _PAGE = 200
+# A minute: less is a mistake of units, and nobody could use it.
+_SHORTEST_LAB_HOURS = 1 / 60
 _MOST_PAGES = 10_000
 
 
@@ -179,7 +181,10 @@ def _sandbox(row: Any) -> UpstreamSandbox:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Refused(ODD_ENTRY, f"an entry is no sandbox ({error!r})") from error
-    if not 0 < found.lab_duration_hours <= 24 * 365:
+    # As an address they would mean another place.
+    if found.external_id in {".", ".."}:
+        raise Refused(ODD_ENTRY, f"“{found.external_id}” is no id that an address can hold")
+    if not _SHORTEST_LAB_HOURS <= found.lab_duration_hours <= 24 * 365:
         raise Refused(ODD_ENTRY, f"{found.external_id} has a lab duration of {found.lab_duration_hours} hours")
     return found
 

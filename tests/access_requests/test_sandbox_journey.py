@@ -184,6 +184,18 @@ def test_a_client_that_found_none_stops_an_extension_for_five_minutes(labs: Labs
     assert labs.story.extend(held, 7200).status is Status.ACTIVE
 
 
+def test_who_waits_for_another_name_stops_no_extension(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=600)
+    story = labs.story
+    waits = story.carry_out(labs.ask(actor=story.gina, prefix="lab-python-"))
+    assert waits.work_error
+    with pytest.raises(Conflict):
+        labs.take_elsewhere(name_prefix="lab-pyhton")
+
+    assert labs.story.extend(held, 1200).status is Status.ACTIVE
+
+
 def test_a_rule_may_refuse_extensions(labs: Labs) -> None:
     labs.fill("lab-1")
     held = labs.held(seconds=600)
@@ -231,7 +243,7 @@ def test_a_sandbox_given_back_elsewhere_is_not_lent_a_second_time_to_the_request
     held = labs.held()
     lent = labs.of(held)
     story = labs.story
-    sandboxes.release(sandbox_id=lent.sandbox_id, track=lent.track, actor=SETUP, now=story.clock.now())
+    sandboxes.release_by_operator(sandbox_id=lent.sandbox_id, reason="Needed.", actor=story.olga, now=story.clock.now())
 
     with pytest.raises(InvalidRequest, match="not held"):
         labs.story.extend(held, 7200)

@@ -25,6 +25,7 @@ class Answer:
     status: int
     headers: dict[str, str]
     body: Any
+    length: int
 
     @property
     def code(self) -> str:
@@ -57,7 +58,7 @@ class Lab:
         assert response.headers["Cache-Control"] == "no-store"
         assert not response.cookies
         assert "Vary" not in response.headers
-        told = Answer(response.status_code, dict(response.headers), json.loads(response.content))
+        told = Answer(response.status_code, dict(response.headers), json.loads(response.content), len(response.content))
         if told.status >= 400:
             check_error(told)
         return told

@@ -52,6 +52,7 @@ def _about(case: Any, sandbox_id: str) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.django_db
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda value: value)
 def test_whatever_is_sent_is_answered_as_documented(lab: Lab, path: str, method: str) -> None:
     sandbox_ids = [one.sandbox_id for one in lab.pool.fill(6)]

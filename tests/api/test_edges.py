@@ -96,15 +96,39 @@ def test_an_unknown_method_is_told_what_is_known(lab: Lab, method: str, path: st
 
     assert refused.error == (405, "METHOD_NOT_ALLOWED")
     assert refused.headers["Allow"] == allowed
+    # Else a server cuts what it sends; Django's test client does not.
+    assert refused.headers["Content-Length"] == str(refused.length)
 
 
 @pytest.mark.parametrize(
-    "body", [b"{", b"\xff\xfe", b"[]", b'"x"', b"null", b"{}", b'{"reason": ""}', b'{"reason": 5}', b'{"reason": "x", "more": 1}']
+    "body",
+    [
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b'"x"',
+        b"null",
+        b"{}",
+        b'{"reason": ""}',
+        b'{"reason": 5}',
+        b'{"reason": "x", "more": 1}',
+        b'{"reason": "a\\u0000"}',
+        b'{"reason": "\\u202ea"}',
+        b'{"reason": " \\n"}',
+    ],
 )
 def test_a_body_that_breaks_a_rule_is_refused(lab: Lab, body: bytes) -> None:
     (sandbox,) = lab.pool.fill(1)
 
     assert lab.admin("POST", f"sandboxes/{sandbox.sandbox_id}/quarantine", body=body).error == (400, "INVALID_REQUEST")
+
+
+def test_a_body_that_is_missing_is_named(lab: Lab) -> None:
+    (sandbox,) = lab.pool.fill(1)
+
+    refused = lab.admin("POST", f"sandboxes/{sandbox.sandbox_id}/quarantine")
+
+    assert (refused.error, refused.body["error"]["field"]) == ((400, "INVALID_REQUEST"), "body")
 
 
 def test_a_body_of_endless_depth_or_size_is_refused(lab: Lab) -> None:

@@ -11,6 +11,7 @@ from accessportal.kernel.proofs import Proof
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Status
 from tests.api.conftest import Lab
+from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import OLGA
 
 HOUR = 3600
@@ -84,6 +85,7 @@ def test_a_prefix_chooses_by_name(lab: Lab) -> None:
     refused = lab.allocate("track-2", X_Sandbox_Name_Prefix="windows-")
     assert refused.error == (409, "NO_SANDBOXES_AVAILABLE")
     assert "windows-" in refused.body["error"]["message"]
+    assert refused.body["error"]["retry_after"] == 60, "when another one comes back says nothing"
 
 
 def test_an_empty_pool_says_when_to_come_again(lab: Lab) -> None:
@@ -143,6 +145,9 @@ def test_release_works_to_the_end_of_grace(lab: Lab) -> None:
     assert lab.give_back(late["sandbox_id"], "track-2").error == (403, "ALLOCATION_EXPIRED")
     lab.pool.expire()
     assert lab.give_back(late["sandbox_id"], "track-2").error == (403, "ALLOCATION_EXPIRED")
+    free_again(queries.get(sandbox_id=late["sandbox_id"]), now=lab.pool.clock.now())
+    assert lab.give_back(late["sandbox_id"], "track-2", X_Fence="1").error == (403, "ALLOCATION_EXPIRED")
+    assert lab.give_back(late["sandbox_id"], "track-3").error == (403, "NOT_SANDBOX_OWNER")
 
 
 def test_the_holder_sees_its_sandbox_whole(lab: Lab) -> None:

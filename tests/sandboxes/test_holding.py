@@ -125,6 +125,17 @@ def test_no_program_gives_back_or_takes_in_a_persons_name(pool: Pool) -> None:
     assert held(pool).track == ALICE
 
 
+@pytest.mark.parametrize("reason", ["", " \n", "x" * 501, "a\x00", "\u202etxt.exe"])
+def test_a_reason_is_short_and_can_be_seen(pool: Pool, reason: str) -> None:
+    pool.fill(1)
+    hold(pool)
+    for change in (operations.release_by_operator, operations.quarantine):
+        with pytest.raises(InvalidRequest) as caught:
+            change(sandbox_id=held(pool).sandbox_id, reason=reason, actor=OLGA, now=pool.clock.now())
+        assert caught.value.field == "reason"
+    assert held(pool).track == ALICE
+
+
 @pytest.mark.parametrize("way", ["operator", "quarantine", "expiry", "outside"])
 def test_every_other_end_takes_all_claims_and_lends_nothing_for_them_again(pool: Pool, way: str) -> None:
     pool.fill(2)

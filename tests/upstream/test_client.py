@@ -102,6 +102,9 @@ def test_a_deletion_is_sent_once_with_its_generation_and_reads_are_tried_again(c
         '{"sandboxes": [' + ROW.replace("ext-1", "") + "]}",
         '{"sandboxes": [' + ROW.replace("4", "0") + "]}",
         '{"sandboxes": [' + ROW.replace("4", '"four"') + "]}",
+        '{"sandboxes": [' + ROW.replace("4", "0.0001") + "]}",
+        '{"sandboxes": [' + ROW.replace("ext-1", ".") + "]}",
+        '{"sandboxes": [' + ROW.replace("ext-1", "..") + "]}",
         '{"sandboxes": [], "next_cursor": 7}',
     ],
 )

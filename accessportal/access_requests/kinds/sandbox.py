@@ -70,7 +70,7 @@ class PoolSandbox:
 
     def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
         if resolved.stored["continues"]:
-            _require_extendable(subject, rule, now)
+            _require_extendable(str(resolved.facts.get("sandbox_name", "")), subject, rule, now)
             return
         # Requests that go on with one sandbox count once, whether or not the first of them is over.
         if len({_key(one) for one in _open_of(subject)}) >= rule.most_per_person:
@@ -181,12 +181,12 @@ def _open_page(subject_id: str, cursor: str | None) -> Any:
     return store.page_open(subject_id, cursor=cursor, limit=_PAGE)
 
 
-def _require_extendable(subject: Subject, rule: Rule, now: datetime) -> None:
+def _require_extendable(held_name: str, subject: Subject, rule: Rule, now: datetime) -> None:
     if not rule.extend:
         raise NotAllowed(f"By rule {rule.name} a sandbox is not extended. Give it back, and ask for a new one.", code="not_extendable")
     told_at = pool.none_told_at()
     is_wanted = told_at is not None and now - told_at < _DEMAND_LASTS
-    if is_wanted or any(_waits(one, subject, now) for one in every(_granting_page)):
+    if is_wanted or any(_waits_for(held_name, one, subject, now) for one in every(_granting_page)):
         raise NotAllowed("Others wait for a sandbox, so this one is not extended. Try again when the pool has some.", code="others_wait")
 
 
@@ -194,7 +194,8 @@ def _granting_page(cursor: str | None) -> Any:
     return store.page_work(Work.GRANT, cursor=cursor, limit=_PAGE)
 
 
-def _waits(one: AccessRequest, subject: Subject, now: datetime) -> bool:
-    """Somebody else's that was tried, and found none free; one that failed otherwise is not helped by a sandbox."""
-    waits = one.work_error and not one.work_attempts
-    return bool(waits and one.kind == SANDBOX and one.subject_id != subject.subject_id and not one.is_over(now))
+def _waits_for(held_name: str, one: AccessRequest, subject: Subject, now: datetime) -> bool:
+    """Somebody else's that was tried, found none free, and would take this one; what failed otherwise is not helped by a sandbox."""
+    if one.kind != SANDBOX or not one.work_error or one.work_attempts or one.is_over(now):
+        return False
+    return one.subject_id != subject.subject_id and held_name.startswith(str(one.target["name_prefix"]))

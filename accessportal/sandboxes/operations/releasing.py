@@ -7,7 +7,7 @@ from functools import partial
 
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, to_epoch
-from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
+from accessportal.kernel.errors import Conflict, NotAllowed, PortalError
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
@@ -36,7 +36,7 @@ def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Act
 def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: datetime) -> Released:
     found = store.get(sandbox_id)
     if found is None:
-        earlier = _released_earlier(sandbox_id, track, fence)
+        earlier = _ended_earlier(sandbox_id, track, fence)
         if earlier is None:
             raise NoSuchSandbox
         return earlier
@@ -47,11 +47,11 @@ def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: 
         return Released(sandbox_id, track, sandbox.last_released_fence, sandbox.last_released_at)
     # The row knows its last release alone; with other holders since then, the events are asked.
     if not is_present and (fence is not None or sandbox.track != track):
-        earlier = _released_earlier(sandbox_id, track, fence)
+        earlier = _ended_earlier(sandbox_id, track, fence)
         if earlier is not None:
             return earlier
     if sandbox.status is Status.PENDING_DELETION and sandbox.track == track:
-        raise NotAllowed("The time of this allocation is over: the sandbox has been taken back.", code="ALLOCATION_EXPIRED")
+        raise _expired()
     if fence not in {None, sandbox.fence}:
         raise NotAllowed("This sandbox has been lent anew since then.", code="NOT_SANDBOX_OWNER")
     policy.may_release(sandbox, track, now).require()
@@ -70,22 +70,33 @@ def end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: date
     return Released(sandbox.sandbox_id, sandbox.track, written.fence, written.last_released_at)
 
 
-def _released_earlier(sandbox_id: str, track: str, fence: int | None) -> Released | None:
-    """The release as the sandbox's newest events tell it; they are kept when its row is gone, too."""
+def _ended_earlier(sandbox_id: str, track: str, fence: int | None) -> Released | None:
+    """The release as the sandbox's newest events tell it; they are kept when its row is gone, too.
+
+    :raises NotAllowed: ``ALLOCATION_EXPIRED``, when they tell that the time was over first.
+    """
     for event in queries.recent_history(sandbox_id=sandbox_id):
-        if event.action == "sandbox.released" and event.data["track"] == track and fence in {None, event.data["fence"]}:
+        if event.action in {"sandbox.released", "sandbox.expired"}:
+            if event.data["track"] != track or fence not in {None, event.data["fence"]}:
+                continue
+            if event.action == "sandbox.expired":
+                raise _expired()
             return Released(sandbox_id, track, event.data["fence"], event.at.replace(microsecond=0))
     return None
+
+
+def _expired() -> NotAllowed:
+    return NotAllowed("The time of this allocation is over: the sandbox has been taken back.", code="ALLOCATION_EXPIRED")
 
 
 def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> Released:
     """An operator ends the allocation for its owner, who is told the same as after an own release.
 
     :raises Conflict: when it is not lent.
-    :raises InvalidRequest: without a reason.
+    :raises InvalidRequest: without a reason, or for one that is too long.
     """
     policy.may_operate(actor).require()
-    need_reason(reason)
+    policy.check_reason(reason)
 
     def attempt() -> Released:
         sandbox = mended(load(sandbox_id), actor=actor, now=now)
@@ -94,11 +105,6 @@ def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: date
         return end(sandbox, draft_data={"reason": reason}, actor=actor, now=now)
 
     return until_written(attempt)
-
-
-def need_reason(reason: str) -> None:
-    if not reason.strip():
-        raise InvalidRequest("Say why: the reason is kept in the sandbox's history.", code="reason_missing", field="reason")
 
 
 def expire_loaded(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:

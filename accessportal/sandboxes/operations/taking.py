@@ -72,7 +72,9 @@ def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int |
     try:
         return until_written(partial(_attempt, asked))
     except NoneFree:
-        store.note_none(now)
+        # Who wants a certain name may want what no sandbox has: that is no reason to refuse others their extension.
+        if not name_prefix:
+            store.note_none(now)
         raise
 
 
@@ -177,8 +179,10 @@ def _last_chance(asked: Asked, record: KeyRecord | None) -> Sandbox:
             sandbox = _try_row(seen.sandbox_id, asked, record)
             if sandbox is not None:
                 return sandbox
-    wanted = f" whose name begins with “{asked.name_prefix}”" if asked.name_prefix else ""
-    raise NoneFree(f"No sandbox{wanted} is free at the moment.", next_return_at=queries.next_return_at(now=asked.now))
+    if asked.name_prefix:
+        # The next to return may have any name, and the due index tells none.
+        raise NoneFree(f"No sandbox whose name begins with “{asked.name_prefix}” is free at the moment.", next_return_at=None)
+    raise NoneFree("No sandbox is free at the moment.", next_return_at=queries.next_return_at(now=asked.now))
 
 
 def _free_page(shard: int, cursor: str | None) -> Page[store.FreeEntry]:

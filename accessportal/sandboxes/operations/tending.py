@@ -9,7 +9,6 @@ from datetime import datetime
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.sandboxes import policy, store
-from accessportal.sandboxes.operations.releasing import need_reason
 from accessportal.sandboxes.operations.shared import closing_key, leaving_free_list, load, mended, told, unheld, until_written, whole
 from accessportal.sandboxes.states import Due, Sandbox, Status
 
@@ -65,10 +64,10 @@ def quarantine(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> 
     """The sandbox is out of use until somebody restores it. A holder loses it at once, and the key of the allocation is closed.
 
     :raises Conflict: when it is in quarantine already.
-    :raises InvalidRequest: without a reason.
+    :raises InvalidRequest: without a reason, or for one that is too long.
     """
     policy.may_operate(actor).require()
-    need_reason(reason)
+    policy.check_reason(reason)
 
     def attempt() -> Sandbox:
         sandbox = mended(load(sandbox_id), actor=actor, now=now)

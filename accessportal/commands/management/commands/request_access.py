@@ -14,7 +14,7 @@ from accessportal.kernel.ids import new_submission_id
 
 
 class Command(PortalCommand):
-    help = "Ask for a permission set in an AWS account, or for membership in a group. Prints the request, its id first."
+    help = "Ask for a permission set in an AWS account, for membership in a group, or for a sandbox. Prints the request, its id first."
     example = (
         "request_access --as alice@example.com --account payments-dev --permission-set PowerUserAccess "
         '--duration 30m --reason "Look into the failed payout"'
