@@ -1,4 +1,5 @@
 // What every page does. Each module looks for its own parts; a page without them costs nothing.
+import "./places.js";
 import "./theme-button.js";
 import "./times.js";
 import "./forms.js";

@@ -101,6 +101,16 @@ def test_a_preview_is_readable_while_the_next_is_under_way(busy_day: BusyDay, op
     expect(alice.locator("#preview.htmx-request")).to_have_count(0)
 
 
+@pytest.mark.parametrize("address", ["/admin/audit/", "/admin/tokens/"])
+def test_the_place_where_one_is_shows_on_a_phone(busy_day: BusyDay, open_as: OpenAs, address: str) -> None:
+    olga = open_as("olga")
+    olga.set_viewport_size({"width": 390, "height": 844})
+    olga.goto(address)
+    for here in olga.locator(".places [aria-current]").all():
+        expect(here).to_be_in_viewport(ratio=0.95)
+    assert olga.evaluate("scrollY") == 0
+
+
 def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
     bob = open_as("bob")
     visit(bob, page_of(busy_day.half_approved), "decide")
