@@ -100,6 +100,8 @@ def test_a_replayed_code_is_refused_in_words(story: Story, open_as: OpenAs, issu
     # Coming back twice takes nothing from whoever is signed in already, and gives a stranger nothing.
     page.locator("main").get_by_role("link", name="My access").click()
     expect(page.locator(".who")).to_have_text(ALICE)
+    # What this page still asks for would else lead to the sign-in page meanwhile.
+    page.wait_for_load_state("networkidle")
     page.context.clear_cookies()
     page.goto(used[0])
     expect_refusal(page, "begun in another browser")
