@@ -184,7 +184,12 @@ def sync_sandboxes() -> str:
         _beat("sync_sandboxes", {}, is_ok=False)
         log.error("jobs.sync_stopped", error=error.message)
         raise
-    counts = {"new": len(plan.new), "missing": len(plan.missing), "stale": len(plan.going_stale), "seen_again": len(plan.seen_again)}
+    counts = {
+        "new": len(plan.new),
+        "missing": len(plan.missing),
+        "stale": len(plan.going_stale) + len(plan.not_ready),
+        "seen_again": len(plan.seen_again),
+    }
     return _told_of_sandboxes("sync_sandboxes", counts, plan.failures)
 
 

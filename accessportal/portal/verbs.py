@@ -122,13 +122,21 @@ VERBS = {
 
 
 def _give_back(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Ends every request that holds the same sandbox: an extension would keep it lent."""
-    ended = operations.end(request_id=request_id, reason=reason, actor=actor, now=now)
-    for other in queries.list_open(subject_id=ended.subject_id):
-        is_same = other.kind == ended.kind and chain_of(other) == chain_of(ended)
-        if is_same and queries.can(verb="end", request=other, actor=actor, now=now).allowed:
-            operations.end(request_id=other.request_id, reason=reason, actor=actor, now=now)
-    return ended
+    """Ends every request that holds the same sandbox: an extension would keep it lent.
+
+    The one that was asked for ends last: dying on the way leaves it active, for everybody to see and to give back again.
+    """
+    asked = queries.get(request_id=request_id, actor=actor, now=now)
+    if _can_end(asked, actor, now):
+        for other in queries.list_open(subject_id=asked.subject_id):
+            is_same = other.kind == asked.kind and chain_of(other) == chain_of(asked) and other.request_id != request_id
+            if is_same and _can_end(other, actor, now):
+                operations.end(request_id=other.request_id, reason=reason, actor=actor, now=now)
+    return operations.end(request_id=request_id, reason=reason, actor=actor, now=now)
+
+
+def _can_end(request: AccessRequest, actor: Actor, now: datetime) -> bool:
+    return queries.can(verb="end", request=request, actor=actor, now=now).allowed
 
 
 _GIVE_BACK = replace(

@@ -18,6 +18,7 @@ from accessportal.sandboxes.ledger import Problem, Receipt
 from accessportal.sandboxes.states import (
     POOL_ENTITY,
     Due,
+    KeyRecord,
     LastSync,
     NoSuchRun,
     NoSuchSandbox,
@@ -61,9 +62,15 @@ def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> 
 def find_by_key(*, key: str) -> Sandbox | None:
     """The sandbox that ``key`` stands for, strongly read; ``None`` when there is none, or that allocation has been
     ended (``is_over`` tells of one whose time is up and that no job has come by yet)."""
-    record = store.get_key(key)
-    sandbox = store.get(record.sandbox_id) if record is not None and record.is_open else None
-    return sandbox if record is not None and policy.stands_for(record, sandbox) else None
+    return standing(store.get_key(key))
+
+
+def standing(record: KeyRecord | None) -> Sandbox | None:
+    """The sandbox that a key stands for as its item says, strongly read; as :func:`find_by_key`."""
+    if record is None or not record.is_open:
+        return None
+    sandbox = store.get(record.sandbox_id)
+    return sandbox if policy.stands_for(record, sandbox) else None
 
 
 def shortest_lab_seconds() -> int:

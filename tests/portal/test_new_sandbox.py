@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accessportal.access_requests import queries
+from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.rules import operations as rules
 from accessportal.sandboxes import operations as sandboxes
@@ -158,6 +158,35 @@ def test_it_is_kept_longer_and_one_button_gives_all_of_it_back(labs: Labs, signe
         story.carry_out(story.now_of(request))
 
     assert story.now_of(first).status is story.now_of(further).status is Status.REVOKED
+    assert pool.get(sandbox_id=lab.sandbox_id).status is PoolStatus.PENDING_DELETION
+
+
+def test_a_give_back_that_died_half_way_can_be_pressed_again(labs: Labs, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    story, (lab,) = labs.story, labs.fill("lab-eu-07")
+    alice = signed_in("alice")
+    first = labs.held(seconds=1800)
+    story.clock.advance(60)
+    further = story.carry_out(story.extend(first, 7200))
+    end = operations.end
+    left = [1]
+
+    def end_once(**given: Any) -> AccessRequest:
+        if not left:
+            raise RuntimeError("killed here")
+        left.pop()
+        return end(**given)
+
+    monkeypatch.setattr(operations, "end", end_once)
+    with pytest.raises(RuntimeError):
+        alice.post(f"/requests/{further.request_id}/end/", {"reason": ""})
+    monkeypatch.undo()
+
+    # What she pressed is still hers to press: nothing holds the sandbox behind an ended page.
+    assert story.now_of(further).is_granted
+    assert f"/requests/{further.request_id}/end/" in alice.get("/sandboxes/").content.decode()
+    alice.post(f"/requests/{further.request_id}/end/", {"reason": ""})
+    for request in (first, further):
+        story.carry_out(story.now_of(request))
     assert pool.get(sandbox_id=lab.sandbox_id).status is PoolStatus.PENDING_DELETION
 
 

@@ -13,7 +13,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.sandboxes import policy, store
+from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import end, expire_loaded
 from accessportal.sandboxes.operations.shared import told, until_written
@@ -177,10 +177,8 @@ def _let_go(claim: str, key: str, track: str, actor: Actor, clock: Clock) -> Pro
 
 def _standing(record: KeyRecord | None, track: str) -> Sandbox | None:
     """The sandbox that the key stands for, while ``track`` has it for its claims."""
-    sandbox = store.get(record.sandbox_id) if record is not None and record.is_open else None
-    if record is None or sandbox is None or not policy.stands_for(record, sandbox):
-        return None
-    return sandbox if sandbox.track == track and sandbox.claims else None
+    sandbox = queries.standing(record)
+    return sandbox if sandbox is not None and sandbox.track == track and sandbox.claims else None
 
 
 def _standing_holds(holder: Holder, now: datetime) -> dict[str, str]:

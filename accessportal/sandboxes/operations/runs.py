@@ -117,6 +117,7 @@ def _numbers_of(plan: SyncPlan) -> Report:
         "seen_again": len(plan.seen_again),
         "missing": len(plan.missing),
         "going_stale": len(plan.going_stale),
+        "not_ready": len(plan.not_ready),
         "lent_but_missing": len(plan.lent_but_missing),
         "mended": len(plan.to_mend),
         "failed": len(plan.failures),

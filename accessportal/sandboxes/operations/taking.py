@@ -103,10 +103,8 @@ def lend_any(asked: Asked, record: KeyRecord | None) -> Sandbox:
 
 def _standing_for(record: KeyRecord, asked: Asked) -> Sandbox | None:
     """The sandbox that the key stands for; ``None`` when that allocation is over, whether or not anybody has noted it."""
-    sandbox = store.get(record.sandbox_id)
-    if sandbox is None or not policy.stands_for(record, sandbox):
-        return None
-    if sandbox.is_over(asked.now):
+    sandbox = queries.standing(record)
+    if sandbox is not None and sandbox.is_over(asked.now):
         expire_loaded(sandbox, actor=asked.actor, now=asked.now)
         return None
     return sandbox
