@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from accessportal.access_requests.kinds.sandbox import key_of
@@ -37,6 +39,17 @@ def mark_with(sandbox: Sandbox | None, request: AccessRequest, now: datetime) ->
     """``presenting.mark_of``, for a page that also shows the sandbox: it can be taken away without a change of the request."""
     mark = mark_of(request, now)
     return f"{mark}.{sandbox.fence}.{sandbox.version}" if sandbox is not None else mark
+
+
+def held_by(requests: Iterable[AccessRequest]) -> dict[str, Sandbox | None]:
+    """What each of the requests holds, by its id: read once, for the mark of a page and for its rows."""
+    return {one.request_id: sandbox_of(one) for one in requests}
+
+
+def mark_of_all(requests: Iterable[AccessRequest], held: Mapping[str, Sandbox | None], now: datetime) -> str:
+    """Changes when anything changes that a list of the requests shows."""
+    told = "|".join(f"{one.request_id}={mark_with(held[one.request_id], one, now)}" for one in requests)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def offered_prefixes(actor: Actor, now: datetime) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import FORMS
-from accessportal.portal.lent import offered, sandbox_of
+from accessportal.portal.lent import offered
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
 from accessportal.sandboxes.states import Sandbox
@@ -42,10 +42,19 @@ class Row:
         return self.request.kind == "sandbox" and self.phase.code == "active" and self.sandbox is None
 
 
-def open_row(request: AccessRequest, *, actor: Actor, names: Names, book: queries.ApproverBook, siblings: int, now: datetime) -> Row:
-    """A request that is waiting or active. ``siblings``: how many active requests hold the same thing, itself included."""
+def open_row(
+    request: AccessRequest,
+    *,
+    sandbox: Sandbox | None,
+    actor: Actor,
+    names: Names,
+    book: queries.ApproverBook,
+    siblings: int,
+    now: datetime,
+) -> Row:
+    """A request that is waiting or active, and the ``sandbox`` that it holds. ``siblings``: how many active requests hold the
+    same thing, itself included."""
     is_pending = request.status is Status.PENDING
-    sandbox = sandbox_of(request)
     return Row(
         request=request,
         phase=phase_of(request, now),

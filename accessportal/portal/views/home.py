@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
@@ -18,10 +17,11 @@ from accessportal.directory import queries as directory
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.portal.lent import chain_of, mark_with, sandbox_of
+from accessportal.portal.lent import chain_of, held_by, mark_of_all
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import seconds_to_next_look
 from accessportal.portal.rows import ended_row, open_row
+from accessportal.sandboxes.states import Sandbox
 
 _ENDED_PAGE = 15
 _CALM_SECONDS = 30
@@ -35,10 +35,11 @@ def show(request: HttpRequest) -> HttpResponse:
     if asked == "ended":
         return render(request, "portal/home_ended.html", _ended(request, actor, now))
     current = _current(actor, now)
-    mark = _mark(current, now)
+    held = held_by(current)
+    mark = mark_of_all(current, held, now)
     if asked == "open" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    context = _open(current, mark, actor, now)
+    context = _open(current, held, mark, actor, now)
     if asked == "open":
         return render(request, "portal/home_open.html", context)
     return render(request, "portal/home.html", context | _ended(request, actor, now))
@@ -51,10 +52,13 @@ def _current(actor: Actor, now: datetime) -> tuple[AccessRequest, ...]:
     return tuple(sorted(found, key=lambda one: one.expires_at))
 
 
-def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
+def _open(current: tuple[AccessRequest, ...], held: Mapping[str, Sandbox | None], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
     names, book = Names(), queries.ApproverBook(now=now)
     holders = Counter(map(_target, (one for one in current if one.status is Status.ACTIVE)))
-    rows = [open_row(one, actor=actor, names=names, book=book, siblings=holders[_target(one)], now=now) for one in current]
+    rows = [
+        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_target(one)], now=now)
+        for one in current
+    ]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
         "active": [row for row in rows if row.request.status is Status.ACTIVE],
@@ -68,11 +72,6 @@ def _open(current: tuple[AccessRequest, ...], mark: str, actor: Actor, now: date
 def _target(request: AccessRequest) -> tuple[str, str, str]:
     """What two requests have in common when they hold the same thing: an account and a permission set, a group, or a sandbox."""
     return request.kind, chain_of(request) if request.kind == "sandbox" else request.scope, request.permission_set
-
-
-def _mark(current: Iterable[AccessRequest], now: datetime) -> str:
-    told = "|".join(f"{one.request_id}={mark_with(sandbox_of(one), one, now)}" for one in current)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def _ended(request: HttpRequest, actor: Actor, now: datetime) -> dict[str, Any]:

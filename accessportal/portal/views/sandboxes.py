@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -17,13 +17,13 @@ from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock, from_epoch, to_epoch
 from accessportal.portal import live
-from accessportal.portal.lent import chain_of, mark_with, sandbox_of
+from accessportal.portal.lent import chain_of, held_by, mark_of_all
 from accessportal.portal.people import Names
 from accessportal.portal.pool_chart import RANGES, WORDS, Range, draw
 from accessportal.portal.presenting import seconds_to_next_look
 from accessportal.portal.rows import Row, open_row
 from accessportal.sandboxes import queries as sandboxes
-from accessportal.sandboxes.states import Stats
+from accessportal.sandboxes.states import Sandbox, Stats
 from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.upstream import client as upstream
 
@@ -58,23 +58,19 @@ def index(request: HttpRequest) -> HttpResponse:
     if part == "pool":
         return live.answer(request, "portal/sandboxes_pool_live.html", _pool(request, now))
     current = [one for one in queries.list_open(subject_id=actor.name) if one.kind == "sandbox"]
-    mark = _mark(current, now)
+    held = held_by(current)
+    mark = mark_of_all(current, held, now)
     if part == "mine" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    mine = {"mine_mark": mark, **_mine(current, actor, now)}
+    mine = {"mine_mark": mark, **_mine(current, held, actor, now)}
     if part == "mine":
         return render(request, "portal/sandboxes_mine.html", mine)
     return render(request, "portal/sandboxes.html", mine | _pool(request, now))
 
 
-def _mark(current: list[AccessRequest], now: datetime) -> str:
-    told = "|".join(f"{one.request_id}={mark_with(sandbox_of(one), one, now)}" for one in current)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-
-def _mine(current: list[AccessRequest], actor: Actor, now: datetime) -> dict[str, Any]:
+def _mine(current: list[AccessRequest], held: Mapping[str, Sandbox | None], actor: Actor, now: datetime) -> dict[str, Any]:
     names, book = Names(), queries.ApproverBook(now=now)
-    rows = [open_row(one, actor=actor, names=names, book=book, siblings=1, now=now) for one in current]
+    rows = [open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=1, now=now) for one in current]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
         "lent": _one_a_sandbox([row for row in rows if row.request.status is Status.ACTIVE]),
