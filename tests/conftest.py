@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
+from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 pytest_plugins = [
     "tests.fixtures_twin",
@@ -17,6 +19,27 @@ pytest_plugins = [
     "tests.oidc.fixtures",
     "tests.scheduling",
 ]
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file, as in service. In a database in memory all threads of a server for browsers share one connection and its locks."""
+    settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "portal.sqlite3")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _connection_of_the_test() -> Iterator[None]:
+    """Jobs give old connections back when they end. A test's transaction, which is rolled back, lives in that connection."""
+    close = BaseDatabaseWrapper.close_if_unusable_or_obsolete
+
+    def close_outside(connection: BaseDatabaseWrapper) -> None:
+        if not connection.in_atomic_block:
+            close(connection)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseDatabaseWrapper, close.__name__, close_outside)
+        yield
+
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,8 +84,13 @@ class Desk:
         return context
 
     def leave(self) -> None:
+        """Afterwards no page asks for anything, and what the last ones asked for has been answered."""
         for context in self._contexts:
             context.close()
+        for thread in threading.enumerate():
+            if "(process_request_thread)" in thread.name:
+                thread.join(_MOST_MILLISECONDS / 1000)
+                assert not thread.is_alive(), "the server still answers a page that is closed"
 
     def _listen(self, page: Page) -> None:
         def hear(message: ConsoleMessage) -> None:

@@ -1,4 +1,4 @@
-"""Settings for the tests: the same code as everywhere, with a memory database and fixed secrets."""
+"""Settings for the tests: the same code as everywhere, with a database of its own for each worker and fixed secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ os.environ.update(
     PORTAL_SECRET_KEY="a-secret-for-tests-alone-" * 3,
     PORTAL_DEMO="true",
     PORTAL_SECURE="false",
-    PORTAL_DATABASE_URL="sqlite://:memory:",
+    # Never opened: each worker's database is another file (tests/conftest.py).
+    PORTAL_DATABASE_URL="sqlite:///unused.sqlite3",
     PORTAL_ALLOWED_HOSTS="testserver,localhost,127.0.0.1",
     # Stories jump over hours while people stay at their desks; tests/identity sets the limits that it is about.
     PORTAL_SESSION_IDLE_MINUTES="10080",
@@ -28,3 +29,5 @@ Conf.model_config["env_file"] = None
 from accessportal.settings import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Its file is thrown away in any case: nothing is gained by waiting for the disk.
+DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"  # noqa: F405
