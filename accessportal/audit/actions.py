@@ -105,6 +105,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.seen_again": _spec("Listed by the provider again", "fence", "status"),
     "sandbox.quarantined": _spec("Put in quarantine", "fence", "status", "track", "reason"),
     "sandbox.restored": _spec("Restored, to be cleaned", "fence", "status"),
+    "sandbox.run_ordered": _spec("Run of the pool ordered", "run_kind", "run_id"),
     "sandbox.sync_stopped": _spec("Sync stopped", "reason", "listed", "known", "going_stale"),
     # clients: never anything of a token's secret
     "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at"),

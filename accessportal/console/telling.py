@@ -76,6 +76,7 @@ _BRIEF = {
     "sandbox.expired": ("track",),
     "sandbox.clean_failed": ("error", "attempts"),
     "sandbox.quarantined": ("track", "reason"),
+    "sandbox.run_ordered": ("run_kind",),
     "sandbox.sync_stopped": ("reason",),
 }
 

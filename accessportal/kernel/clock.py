@@ -30,6 +30,11 @@ class SystemClock:
             time.sleep(seconds)
 
 
+def whole_second(moment: datetime) -> datetime:
+    """Rounded down to what :func:`to_epoch` keeps of it."""
+    return moment.replace(microsecond=0)
+
+
 def to_epoch(moment: datetime) -> int:
     """Whole epoch seconds (the seed's type for times), rounded down."""
     return int(moment.timestamp())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from accessportal.audit import queries as audit
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.pages import Page, every
+from accessportal.kernel.ports import set_after_commit
 from accessportal.sandboxes import operations, queries, store
 from accessportal.sandboxes.states import CleanReport, ExpireReport, Released, Sandbox, Status, SyncPlan, Taken, Unreadable
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
@@ -21,6 +23,15 @@ SETUP = system("setup")
 CLIENT = system("client")
 OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 MALLORY = person("mallory@example.com")
+
+
+@pytest.fixture
+def asked_of_the_queue() -> Iterator[list[tuple[str, dict[str, str]]]]:
+    """What was asked of the queue, which isn't there."""
+    asked: list[tuple[str, dict[str, str]]] = []
+    replaced = set_after_commit(lambda name, /, **payload: asked.append((name, payload)))
+    yield asked
+    set_after_commit(replaced)
 
 
 @dataclass

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
+from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, PortalError
-from accessportal.kernel.ports import set_after_commit
 from accessportal.sandboxes import operations, queries, store
 from accessportal.sandboxes.operations import runs
-from accessportal.sandboxes.states import Run, RunKind, RunState, Status
+from accessportal.sandboxes.states import POOL_ENTITY, Run, RunKind, RunState, Status
+from accessportal.sandboxes.store import pool as pool_store
 from accessportal.upstream.provider import Provider
 from tests.sandboxes.conftest import MALLORY, OLGA, Pool, Upstream
 
-
-@pytest.fixture(autouse=True)
-def asked_of_the_queue() -> Iterator[list[tuple[str, dict[str, str]]]]:
-    """What was asked of the queue, which isn't there."""
-    asked: list[tuple[str, dict[str, str]]] = []
-    replaced = set_after_commit(lambda name, /, **payload: asked.append((name, payload)))
-    yield asked
-    set_after_commit(replaced)
+pytestmark = pytest.mark.usefixtures("asked_of_the_queue")
 
 
 def order(pool: Pool, kind: RunKind = RunKind.CLEANUP) -> Run:
@@ -87,6 +80,31 @@ def test_two_orders_at_the_same_moment_are_one_run(pool: Pool, monkeypatch: pyte
 
     assert order(pool) == others[0]
     assert queries.open_runs().items == (others[0],)
+
+
+def test_the_chain_of_the_pool_tells_who_ordered(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when another event of the pool is written right before this order's; an order that is not needed tells nothing."""
+    read, others = store.pool_head, []
+
+    def meanwhile() -> tuple[int, str]:
+        head = read()
+        if not others:
+            others.append(pool)
+            others.append(order(pool, RunKind.SYNC))
+        return head
+
+    monkeypatch.setattr(pool_store, "pool_head", meanwhile)
+    run = order(pool)
+    assert order(pool) == run
+
+    told = audit.history(POOL_ENTITY, newest_first=False).items
+    assert [(one.action, one.actor, one.data["run_kind"]) for one in told] == [
+        ("sandbox.run_ordered", OLGA.name, "sync"),
+        ("sandbox.run_ordered", OLGA.name, "cleanup"),
+    ]
+    assert told[-1].data["run_id"] == run.run_id
+    entity, version, head = queries.pool_head()
+    assert (entity, version, head) == (POOL_ENTITY, 2, told[-1].hash)
 
 
 def test_an_order_during_a_run_is_another_run(upstream: Upstream) -> None:

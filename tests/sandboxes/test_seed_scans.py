@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.ports import set_after_commit
 from accessportal.sandboxes import operations
 from accessportal.sandboxes.states import NoneFree, RunKind
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.conftest import OLGA, Upstream
 
 
+@pytest.mark.usefixtures("asked_of_the_queue")
 def test_scans_find_sandboxes_alone(upstream: Upstream) -> None:
     pool, rows = upstream.pool, seed.table_named("SandboxPool")
     upstream.fill(3)
@@ -19,7 +21,7 @@ def test_scans_find_sandboxes_alone(upstream: Upstream) -> None:
     try:
         pool.take("track-too-late")
     except NoneFree:
-        order_cleanup(upstream)
+        operations.order_run(kind=RunKind.CLEANUP, actor=OLGA, now=pool.clock.now())
     operations.count(clock=pool.clock)
 
     now = to_epoch(pool.clock.now())
@@ -32,11 +34,3 @@ def test_scans_find_sandboxes_alone(upstream: Upstream) -> None:
     assert len(others) > 5
     for item in others:
         assert not item.keys() & {"status", "allocated_to_track", "idempotency_key"}, item["PK"]
-
-
-def order_cleanup(upstream: Upstream) -> None:
-    replaced = set_after_commit(lambda _name, /, **_payload: None)
-    try:
-        operations.order_run(kind=RunKind.CLEANUP, actor=OLGA, now=upstream.pool.clock.now())
-    finally:
-        set_after_commit(replaced)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Unavailable
-from accessportal.sandboxes import queries
-from accessportal.sandboxes.states import NoneFree, Status, SyncStopped
+from accessportal.sandboxes import operations, queries
+from accessportal.sandboxes.states import POOL_ENTITY, NoneFree, RunKind, Status, SyncStopped
+from accessportal.sandboxes.store import pool as pool_store
 from accessportal.twin.sandbox_provider import PREFIX
 from tests.sandboxes import seed_examples as seed
-from tests.sandboxes.conftest import Upstream
+from tests.sandboxes.conftest import OLGA, Upstream
 
 
 def test_new_ones_come_in_once_and_a_plan_changes_nothing(upstream: Upstream) -> None:
@@ -102,6 +104,33 @@ def test_an_empty_list_and_half_a_list_are_stopped(upstream: Upstream, share: fl
     last = queries.last_sync()
     assert last is not None
     assert last.stopped == ""
+
+
+@pytest.mark.usefixtures("asked_of_the_queue")
+def test_a_stop_is_told_although_another_event_of_the_pool_comes_between(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = upstream.pool
+    upstream.fill(20)
+    upstream.later()
+    upstream.set(list_share=0)
+    read, ordered = pool_store.pool_head, []
+
+    def meanwhile() -> tuple[int, str]:
+        head = read()
+        if not ordered:
+            ordered.append("once")
+            operations.order_run(kind=RunKind.CLEANUP, actor=OLGA, now=pool.clock.now())
+        return head
+
+    monkeypatch.setattr(pool_store, "pool_head", meanwhile)
+    with pytest.raises(SyncStopped):
+        upstream.sync()
+
+    last = queries.last_sync()
+    assert last is not None
+    assert last.stopped
+    told = audit.history(POOL_ENTITY, newest_first=False).items
+    assert [one.action for one in told] == ["sandbox.run_ordered", "sandbox.sync_stopped"]
+    assert told[1].prev_hash == told[0].hash
 
 
 def test_an_operator_may_carry_it_out_all_the_same(upstream: Upstream) -> None:

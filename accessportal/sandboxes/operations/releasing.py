@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.clock import Clock, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, NotAllowed, PortalError
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import policy, queries, store
@@ -81,7 +81,7 @@ def _ended_earlier(sandbox_id: str, track: str, fence: int | None) -> Released |
                 continue
             if event.action == "sandbox.expired":
                 raise _expired()
-            return Released(sandbox_id, track, event.data["fence"], event.at.replace(microsecond=0))
+            return Released(sandbox_id, track, event.data["fence"], whole_second(event.at))
     return None
 
 

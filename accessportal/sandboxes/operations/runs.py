@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
+from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import Clock
+from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.pages import every
 from accessportal.kernel.ports import after_commit
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.operations.cleaning import clean
 from accessportal.sandboxes.operations.releasing import expire
-from accessportal.sandboxes.operations.shared import until_written, whole
+from accessportal.sandboxes.operations.shared import SCOPE, until_written
 from accessportal.sandboxes.operations.syncing import sync
-from accessportal.sandboxes.states import NoSuchRun, Run, RunDue, RunKind, RunState, SyncPlan, SyncStopped
+from accessportal.sandboxes.states import POOL_ENTITY, NoSuchRun, Run, RunDue, RunKind, RunState, SyncPlan, SyncStopped
 from accessportal.upstream.provider import Provider
 
 # Longer than the task that performs may live (jobs.schedules): a second performer comes only when the first is surely dead.
@@ -37,8 +38,6 @@ Report = Mapping[str, int | str]
 def order_run(*, kind: RunKind, actor: Actor, now: datetime) -> Run:
     """A run of this kind will be performed soon. While one of the kind waits, that one is the answer: it begins after this order.
 
-    No event tells of it: a run does nothing that the jobs don't do by themselves, and what it changes has its own events.
-
     :raises NotAllowed: for all but operators.
     """
     policy.may_operate(actor).require()
@@ -52,8 +51,9 @@ def _order(kind: RunKind, actor: Actor, now: datetime) -> Run:
     last = store.get_run(last_id) if last_id else None
     if last is not None and last.state is RunState.QUEUED:
         return last
-    run = Run(run_id=str(uuid.uuid4()), kind=kind, state=RunState.QUEUED, ordered_by=actor.name, ordered_at=whole(now))
-    store.insert_run(run, after=number)
+    run = Run(run_id=str(uuid.uuid4()), kind=kind, state=RunState.QUEUED, ordered_by=actor.name, ordered_at=whole_second(now))
+    draft = Draft("sandbox.run_ordered", POOL_ENTITY, {"run_kind": kind.value, "run_id": run.run_id}, scope=SCOPE)
+    store.insert_run(run, after=number, draft=draft, actor=actor, now=now)
     return run
 
 
@@ -95,7 +95,7 @@ def _ended(run: Run, report: Report, error: str, *, clock: Clock) -> Run:
     now = clock.now()
     state = RunState.FAILED if error else RunState.DONE
     return store.end_run(
-        dataclasses.replace(run, state=state, report=report, error=error, ended_at=whole(now)), forget_at=now + _REMEMBERED
+        dataclasses.replace(run, state=state, report=report, error=error, ended_at=whole_second(now)), forget_at=now + _REMEMBERED
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.config import current
@@ -65,7 +65,7 @@ def ended(sandbox: Sandbox, *, now: datetime) -> Sandbox:
     return dataclasses.replace(
         sandbox,
         status=Status.PENDING_DELETION,
-        deletion_requested_at=whole(now),
+        deletion_requested_at=whole_second(now),
         deletion_retry_count=0,
         due=Due.CLEAN,
         due_at=now,
@@ -79,7 +79,7 @@ def ended(sandbox: Sandbox, *, now: datetime) -> Sandbox:
 
 def released_by(sandbox: Sandbox, track: str, *, now: datetime) -> Sandbox:
     """It tells from now on that ``track`` gave it back, so that a repeated release is answered as the first."""
-    return dataclasses.replace(sandbox, last_released_by=track, last_released_at=whole(now), last_released_fence=sandbox.fence)
+    return dataclasses.replace(sandbox, last_released_by=track, last_released_at=whole_second(now), last_released_fence=sandbox.fence)
 
 
 def unheld(sandbox: Sandbox, status: Status) -> Sandbox:
@@ -123,11 +123,6 @@ def leaving_free_list(sandbox: Sandbox) -> Step | None:
 def unreadable_failure(seen: Unreadable) -> Failure:
     """How a run reports a row that it had to pass over."""
     return Failure(seen.sandbox_id, "the row can't be read: another program has changed it")
-
-
-def whole(moment: datetime) -> datetime:
-    """In the resolution of the seed's times."""
-    return moment.replace(microsecond=0)
 
 
 def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:

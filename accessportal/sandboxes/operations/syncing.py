@@ -11,11 +11,11 @@ from functools import partial
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.clock import Clock, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, unreadable_failure, whole
+from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, unreadable_failure, until_written
 from accessportal.sandboxes.operations.tending import add, sandbox_id_for
 from accessportal.sandboxes.states import (
     POOL_ENTITY,
@@ -125,7 +125,7 @@ class _Sorted:
 
     def _stood_still(self, row: Sandbox) -> bool:
         """What changed since the list began may have been listed as it was before."""
-        return row.updated_at < whole(self.began)
+        return row.updated_at < whole_second(self.began)
 
     def _sort_listed(self, row: Sandbox, found: UpstreamSandbox) -> None:
         self.seen += 1
@@ -233,7 +233,7 @@ def _hold_back(row: Sandbox, provider: Provider, actor: Actor, clock: Clock) -> 
 
 
 def _see_again(row: Sandbox, actor: Actor, clock: Clock) -> None:
-    after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole(clock.now()))
+    after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole_second(clock.now()))
     draft = told("sandbox.seen_again", after, status=after.status.value)
     store.change(row, after, draft=draft, actor=actor, now=clock.now())
 
@@ -243,11 +243,7 @@ def _keep(sync: LastSync, plan: SyncPlan, *, actor: Actor, now: datetime) -> Non
     if sync.stopped:
         data = {"reason": sync.stopped, "listed": plan.listed, "known": plan.known, "going_stale": len(plan.going_stale)}
         draft = Draft("sandbox.sync_stopped", POOL_ENTITY, data, scope=SCOPE)
-    try:
-        store.keep_sync(sync, draft=draft, actor=actor, now=now)
-    except store.Overtaken:
-        # Two looks at the same moment: the other one's note stands.
-        return
+    until_written(partial(store.keep_sync, sync, draft=draft, actor=actor, now=now))
 
 
 def _shortest_lab(rows: Iterable[Sandbox]) -> int:

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import expire_loaded
-from accessportal.sandboxes.operations.shared import mended, told, until_written, whole
+from accessportal.sandboxes.operations.shared import mended, told, until_written
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Claim, Due, KeyRecord, NoneFree, Sandbox, Status, Taken
 from accessportal.store.transactions import Step
@@ -216,7 +216,7 @@ def _try_row(sandbox_id: str, asked: Asked, record: KeyRecord | None) -> Sandbox
 
 def _lend(sandbox: Sandbox, asked: Asked, record: KeyRecord | None, *, is_listed: bool) -> Sandbox | None:
     """``None``: somebody else was faster."""
-    allocated_at = whole(asked.now)
+    allocated_at = whole_second(asked.now)
     if asked.claims:
         expires_at = policy.end_of(allocated_at, sandbox.lab_duration_hours, asked.claims)
     else:

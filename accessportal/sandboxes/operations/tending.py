@@ -7,9 +7,10 @@ import uuid
 from datetime import datetime
 
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.sandboxes import policy, store
-from accessportal.sandboxes.operations.shared import closing_key, leaving_free_list, load, mended, told, unheld, until_written, whole
+from accessportal.sandboxes.operations.shared import closing_key, leaving_free_list, load, mended, told, unheld, until_written
 from accessportal.sandboxes.states import Due, Sandbox, Status
 
 _NAMESPACE = uuid.UUID("5b0f9f0e-6d1b-4d0a-9a86-6f3c0a7b7e21")
@@ -33,7 +34,7 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, is_ready: boo
         raise InvalidRequest("The lab's duration must be above zero hours.", code="duration_not_positive", field="lab_duration_hours")
     sandbox_id = sandbox_id_for(external_id)
     last = store.last_event(sandbox_id)
-    at = whole(now)
+    at = whole_second(now)
     fresh = Sandbox(
         sandbox_id=sandbox_id,
         name=name,
@@ -101,7 +102,7 @@ def restore(*, sandbox_id: str, actor: Actor, now: datetime) -> Sandbox:
             raise Conflict(words, code="not_restorable", present=sandbox)
         after = dataclasses.replace(
             unheld(sandbox, Status.PENDING_DELETION),
-            deletion_requested_at=whole(now),
+            deletion_requested_at=whole_second(now),
             due=Due.CLEAN,
             due_at=now,
             quarantine_reason="",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from datetime import datetime
 
 from pynamodb.expressions.update import Action
@@ -100,24 +101,29 @@ def _stats_of(item: SandboxItem) -> Stats:
 def keep_sync(sync: LastSync, *, draft: Draft | None, actor: Actor, now: datetime) -> None:
     """The last look at the provider's list; one that was stopped has an event (``draft``) on the chain of the pool itself.
 
-    :raises Overtaken: when another look was kept at the same moment.
+    :raises Overtaken: when another event of the pool was written at the same moment.
     """
-    pk, sk = models.sync_key()
-    item = get_item(SandboxItem, pk, sk)
-    version, head = (0, "") if item is None else (int(item.version or 0), item.audit_head or "")
     actions: list[Action] = [SandboxItem.last_synced.set(to_epoch(sync.at)), SandboxItem.listed.set(sync.listed)]
     actions.append(SandboxItem.stopped.set(sync.stopped) if sync.stopped else SandboxItem.stopped.remove())
     actions.append(SandboxItem.shortest_lab.set(sync.shortest_lab_seconds))
-    steps: list[Step] = []
-    if draft is not None:
-        event = prepare_event(draft, entity=POOL_ENTITY, sequence=version + 1, prev_hash=head, actor=actor, now=now)
-        actions += [SandboxItem.version.set(version + 1), SandboxItem.audit_head.set(event.head)]
-        steps.append(event.step)
-    unchanged = SandboxItem.version == version if version else SandboxItem.version.does_not_exist()
     try:
-        transact([Upsert(SandboxItem, pk, actions, unchanged, range_key=sk), *steps])
+        transact(pool_steps(actions, draft=draft, actor=actor, now=now))
     except ConditionFailed as error:
         raise Overtaken from error
+
+
+def pool_steps(actions: Sequence[Action], *, draft: Draft | None, actor: Actor, now: datetime) -> list[Step]:
+    """The steps that change the pool's own row, as it is now, and put an event (``draft``) on its chain."""
+    pk, sk = models.sync_key()
+    version, head = pool_head()
+    steps: list[Step] = []
+    told: list[Action] = []
+    if draft is not None:
+        event = prepare_event(draft, entity=POOL_ENTITY, sequence=version + 1, prev_hash=head, actor=actor, now=now)
+        told = [SandboxItem.version.set(version + 1), SandboxItem.audit_head.set(event.head)]
+        steps.append(event.step)
+    unchanged = SandboxItem.version == version if version else SandboxItem.version.does_not_exist()
+    return [Upsert(SandboxItem, pk, [*actions, *told], unchanged, range_key=sk), *steps]
 
 
 def last_sync() -> LastSync | None:

@@ -10,7 +10,9 @@ from datetime import datetime
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import models
@@ -18,6 +20,7 @@ from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Run, RunDue, RunKind, RunState
 from accessportal.sandboxes.store.converting import precise
 from accessportal.sandboxes.store.errors import Overtaken
+from accessportal.sandboxes.store.pool import pool_steps
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Remove, Upsert, transact, update_one
 
@@ -39,10 +42,10 @@ def last_run(kind: RunKind) -> tuple[str, int]:
     return ("", 0) if item is None else (item.run_id or "", int(item.version or 0))
 
 
-def insert_run(run: Run, *, after: int) -> None:
-    """A new run, the next of its kind ``after`` so many.
+def insert_run(run: Run, *, after: int, draft: Draft, actor: Actor, now: datetime) -> None:
+    """A new run, the next of its kind ``after`` so many, and its event on the chain of the pool.
 
-    :raises Overtaken: when another one was ordered meanwhile.
+    :raises Overtaken: when another one was ordered meanwhile, or another event of the pool was written.
     """
     pk, sk = models.last_run_key(run.kind)
     unchanged: Condition = SandboxItem.version == after if after else SandboxItem.pk.does_not_exist()
@@ -59,7 +62,7 @@ def insert_run(run: Run, *, after: int) -> None:
         version=run.version,
     )
     try:
-        transact([Insert(item), pointer])
+        transact([Insert(item), pointer, *pool_steps((), draft=draft, actor=actor, now=now)])
     except ConditionFailed as error:
         raise Overtaken from error
 
@@ -70,7 +73,7 @@ def begin_run(run: Run, *, holder: str, until: datetime, now: datetime) -> Run:
     :raises Overtaken: when it is not as it was read.
     """
     begun = dataclasses.replace(
-        run, state=RunState.RUNNING, started_at=_whole(now), held_by=holder, held_until=until, version=run.version + 1
+        run, state=RunState.RUNNING, started_at=whole_second(now), held_by=holder, held_until=until, version=run.version + 1
     )
     actions = [
         SandboxItem.state.set(begun.state.value),
@@ -152,7 +155,3 @@ def _run_of(item: SandboxItem) -> Run:
         held_until=None if item.held_until is None else from_epoch(item.held_until),
         version=int(item.version or 0),
     )
-
-
-def _whole(moment: datetime) -> datetime:
-    return moment.replace(microsecond=0)
