@@ -84,13 +84,14 @@ def test_two_orders_at_the_same_moment_are_one_run(pool: Pool, monkeypatch: pyte
 
 def test_the_chain_of_the_pool_tells_who_ordered(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when another event of the pool is written right before this order's; an order that is not needed tells nothing."""
-    read, others = store.pool_head, []
+    read = store.pool_head
+    others: list[RunKind] = []
 
     def meanwhile() -> tuple[int, str]:
         head = read()
         if not others:
-            others.append(pool)
-            others.append(order(pool, RunKind.SYNC))
+            others.append(RunKind.SYNC)
+            order(pool, others[0])
         return head
 
     monkeypatch.setattr(pool_store, "pool_head", meanwhile)

@@ -112,13 +112,14 @@ def test_a_stop_is_told_although_another_event_of_the_pool_comes_between(upstrea
     upstream.fill(20)
     upstream.later()
     upstream.set(list_share=0)
-    read, ordered = pool_store.pool_head, []
+    read = pool_store.pool_head
+    ordered: list[RunKind] = []
 
     def meanwhile() -> tuple[int, str]:
         head = read()
         if not ordered:
-            ordered.append("once")
-            operations.order_run(kind=RunKind.CLEANUP, actor=OLGA, now=pool.clock.now())
+            ordered.append(RunKind.CLEANUP)
+            operations.order_run(kind=ordered[0], actor=OLGA, now=pool.clock.now())
         return head
 
     monkeypatch.setattr(pool_store, "pool_head", meanwhile)
