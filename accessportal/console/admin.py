@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, ClassVar
 
 import allauth.account.admin  # these three register what is unregistered below; our app comes first
 import allauth.socialaccount.admin  # noqa: F401
 import django.contrib.auth.admin  # noqa: F401
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, User
@@ -26,27 +27,29 @@ admin.site.unregister(get_user_model())
 admin.site.unregister([EmailAddress, SocialAccount, SocialApp, SocialToken])
 
 
+class SignInForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable at run time
+    """The framework's own words tell people to untick it, which nobody can."""
+
+    class Meta:
+        help_texts: ClassVar = {
+            "is_active": "Can't be changed here. Who must be shut out is disabled in the directory: that lasts, and the audit log tells it."
+        }
+
+
 @admin.register(User)
-class SignInAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
-    """Who has signed in. Only ``is_active`` can be changed.
+class SignInAdmin(ReadOnly):
+    """Who has signed in. Nothing of it can be changed.
 
     The user name is who the person *is* to every policy: whoever may write it, or a password, could approve their own
-    request as somebody else.
+    request as somebody else. ``is_active`` would shut people out without an event, and only until this database is lost.
     """
 
+    form = SignInForm
     list_display = ("username", "first_name", "last_name", "is_active", "last_login")
     list_filter = ("is_active",)
     search_fields = ("username", "first_name", "last_name")
     ordering = ("username",)
     fields = ("username", "first_name", "last_name", "is_active", "last_login", "date_joined")
-    readonly_fields = ("username", "first_name", "last_name", "last_login", "date_joined")
-    actions = None
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(Session)

@@ -46,7 +46,10 @@ def admit(*, proven: Proven, now: datetime) -> User:
         )
     user = ensure_user(email=known.email, name=known.name)
     if not user.is_active:
-        raise NotAllowed(f"{known.email} was shut out by an operator. Ask {settings.HELP_CONTACT}.", code="user_inactive")
+        # Nothing of the portal does that: somebody wrote it into this database by hand.
+        raise NotAllowed(
+            f"The user {known.email} is switched off in the portal's database. Ask {settings.HELP_CONTACT}.", code="user_inactive"
+        )
     directory.record_sign_in(email=known.key, identity=proven.identity, method=BY_ISSUER, actor=person(known.key), now=now)
     return user
 

@@ -101,16 +101,20 @@ def test_a_rule_shows_what_each_version_changed(story: Story, as_person: SignIn)
     assert ana.get("/admin/rules/never-was/").status_code == 404
 
 
-def test_users_can_be_switched_off_and_nothing_else(story: Story, as_person: SignIn) -> None:
+def test_users_are_looked_at_and_not_written(story: Story, as_person: SignIn) -> None:
     olga, bob = as_person("olga"), get_user_model().objects.create(username="bob@example.com", is_active=True)
     address = f"/admin/auth/user/{bob.pk}/change/"
+    wanted = {"username": "olga@example.com", "password": "known", "is_superuser": "on", "is_active": ""}
 
-    olga.post(address, {"username": "olga@example.com", "password": "known", "is_superuser": "on", "is_active": ""})
+    assert [as_person(name).post(address, wanted).status_code for name in ("olga", "ana", "bob")] == [403, 403, 403]
 
     bob.refresh_from_db()
-    assert (bob.username, bob.is_active, bob.is_superuser) == ("bob@example.com", False, False)
+    assert (bob.username, bob.is_active, bob.is_superuser) == ("bob@example.com", True, False)
     assert olga.get("/admin/auth/user/add/").status_code == 403
-    assert as_person("ana").post(address, {"is_active": "on"}).status_code == 403
+    # Who is to be shut out is disabled where that lasts and is told.
+    shown = olga.get(address).content.decode()
+    assert "disabled in the directory" in shown
+    assert "Unselect this" not in shown
 
 
 def test_no_session_key_is_ever_shown(story: Story, as_person: SignIn) -> None:

@@ -184,11 +184,14 @@ def test_a_disabled_person_is_refused_and_somebody_disabled_later_is_signed_out(
     assert traveller.client.get("/").status_code == 302
 
 
-def test_an_operator_can_shut_out_a_user(traveller: Traveller) -> None:
+def test_a_user_who_is_switched_off_in_the_database_stays_out(traveller: Traveller) -> None:
     traveller.sign_in(ALICE)
     get_user_model().objects.update(is_active=False)
 
-    assert Traveller().sign_in(ALICE).status_code == 403
+    answer = Traveller().sign_in(ALICE)
+
+    assert answer.status_code == 403
+    assert "example.com is switched off" in text_of(answer)
     assert traveller.client.get("/").status_code == 302
 
 
