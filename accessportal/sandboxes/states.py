@@ -102,6 +102,11 @@ class Sandbox:
         """Its present allocation was written by another program, and no program of ours has taken note of it yet."""
         return self.allocated_at is not None and self.lent_at != self.allocated_at
 
+    @property
+    def fence_held(self) -> int:
+        """The fence of its present hand-over, or of its last; also when no program of ours has taken note of it yet."""
+        return self.fence + (1 if self.is_foreign else 0)
+
     def claim(self, name: str) -> Claim | None:
         return next((one for one in self.claims if one.name == name), None)
 

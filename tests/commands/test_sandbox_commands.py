@@ -69,6 +69,22 @@ def test_only_operators_lend_and_take_back_by_hand(sandboxes: Upstream, argument
     assert allowed.code == 0 or allowed.json["error"]["code"] == "sandbox_not_found"
 
 
+def test_with_a_fence_only_that_hand_over_is_taken_back(sandboxes: Upstream) -> None:
+    lent = sandboxes.given_back()
+    assert run("clean_sandboxes").code == 0
+    anew = sandboxes.pool.take("track-2", name_prefix=lent.name).sandbox
+    take_back = ("release_sandbox", lent.sandbox_id, *OLGA, "--reason", "Track 1 mines coins.", "--json", "--fence")
+
+    refused = run(*take_back, str(lent.fence))
+
+    assert (refused.code, refused.json["error"]["code"]) == (1, "sandbox_moved_on")
+    assert "hand-over 2 now, lent to track-2" in refused.problem
+    assert sandboxes.pool.now_of(anew) == anew
+    assert run(*take_back, "two").json["error"]["code"] == "number_unreadable"
+    assert run(*take_back, str(anew.fence)).json["track"] == "track-2"
+    assert sandboxes.pool.status_of(anew) is Status.PENDING_DELETION
+
+
 def test_time_runs_out(sandboxes: Upstream) -> None:
     lent = run("allocate_sandbox", *OLGA, "--track", "track-1", "--json").json
     sandboxes.later(4 * 3600 + 300)

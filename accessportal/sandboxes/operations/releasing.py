@@ -11,7 +11,17 @@ from accessportal.kernel.errors import Conflict, NotAllowed, PortalError
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.operations.shared import closing_key, ended, load, mended, released_by, told, unreadable_failure, until_written
+from accessportal.sandboxes.operations.shared import (
+    check_fence,
+    closing_key,
+    ended,
+    load,
+    mended,
+    released_by,
+    told,
+    unreadable_failure,
+    until_written,
+)
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Due, ExpireReport, Failure, NoSuchSandbox, Released, Sandbox, Status, Unreadable
 
@@ -89,10 +99,12 @@ def _expired() -> NotAllowed:
     return NotAllowed("The time of this allocation is over: the sandbox has been taken back.", code="ALLOCATION_EXPIRED")
 
 
-def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> Released:
+def release_by_operator(*, sandbox_id: str, reason: str, fence: int | None = None, actor: Actor, now: datetime) -> Released:
     """An operator ends the allocation for its owner, who is told the same as after an own release.
 
-    :raises Conflict: when it is not lent.
+    ``fence`` says which allocation is meant: with it nobody loses the sandbox who got it since the operator looked.
+
+    :raises Conflict: when it is not lent (``not_allocated``), or lent anew since (``sandbox_moved_on``).
     :raises InvalidRequest: without a reason, or for one that is too long.
     """
     policy.may_operate(actor).require()
@@ -102,6 +114,7 @@ def release_by_operator(*, sandbox_id: str, reason: str, actor: Actor, now: date
         sandbox = mended(load(sandbox_id), actor=actor, now=now)
         if sandbox.status is not Status.ALLOCATED:
             raise Conflict(f"This sandbox is not lent: it is {sandbox.status}.", code="not_allocated", present=sandbox)
+        check_fence(sandbox, fence)
         return end(sandbox, draft_data={"reason": reason}, actor=actor, now=now)
 
     return until_written(attempt)

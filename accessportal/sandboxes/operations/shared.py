@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch, whole_second
-from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.policy import Mending
@@ -28,6 +28,18 @@ def load(sandbox_id: str) -> Sandbox:
     if sandbox is None:
         raise NoSuchSandbox
     return sandbox
+
+
+def check_fence(sandbox: Sandbox, fence: int | None) -> None:
+    """It is still at the hand-over that an operator meant; without ``fence`` it is whichever it is.
+
+    :raises Conflict: ``sandbox_moved_on``, when it is at another one.
+    """
+    if fence in {None, sandbox.fence}:
+        return
+    holder = f"lent to {sandbox.track}" if sandbox.status is Status.ALLOCATED else f"{sandbox.status}"
+    words = f"Hand-over {fence} of {sandbox.name} was meant, but it is at hand-over {sandbox.fence} now, {holder}."
+    raise Conflict(f"{words} Nothing was done: look at it again.", code="sandbox_moved_on", present=sandbox)
 
 
 def until_written(attempt: Callable[[], T]) -> T:
@@ -129,7 +141,7 @@ def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     after = policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
     after = dataclasses.replace(
         after,
-        fence=sandbox.fence + (1 if sandbox.is_foreign else 0),
+        fence=sandbox.fence_held,
         lent_at=sandbox.allocated_at,
         due=Due.EXPIRE,
         due_at=after.grace_ends_at,
@@ -149,7 +161,7 @@ def _take_in(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     key_step = None if sandbox.is_foreign else closing_key(sandbox)
     after = dataclasses.replace(
         sandbox,
-        fence=sandbox.fence + (1 if sandbox.is_foreign else 0),
+        fence=sandbox.fence_held,
         lent_at=sandbox.allocated_at,
         due=Due.CLEAN,
         due_at=now,

@@ -10,7 +10,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.sandboxes import policy, store
-from accessportal.sandboxes.operations.shared import closing_key, leaving_free_list, load, mended, told, unheld, until_written
+from accessportal.sandboxes.operations.shared import check_fence, closing_key, leaving_free_list, load, mended, told, unheld, until_written
 from accessportal.sandboxes.states import Due, Sandbox, Status
 
 _NAMESPACE = uuid.UUID("5b0f9f0e-6d1b-4d0a-9a86-6f3c0a7b7e21")
@@ -61,10 +61,12 @@ def mend(*, sandbox_id: str, actor: Actor, now: datetime) -> Sandbox:
     return until_written(lambda: mended(load(sandbox_id), actor=actor, now=now))
 
 
-def quarantine(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> Sandbox:
+def quarantine(*, sandbox_id: str, reason: str, fence: int | None = None, actor: Actor, now: datetime) -> Sandbox:
     """The sandbox is out of use until somebody restores it. A holder loses it at once, and the key of the allocation is closed.
 
-    :raises Conflict: when it is in quarantine already.
+    ``fence`` is that of the latest hand-over that the operator knows of: with it nobody loses the sandbox who got it since.
+
+    :raises Conflict: when it is in quarantine already (``already_quarantined``), or was lent anew since (``sandbox_moved_on``).
     :raises InvalidRequest: without a reason, or for one that is too long.
     """
     policy.may_operate(actor).require()
@@ -74,6 +76,7 @@ def quarantine(*, sandbox_id: str, reason: str, actor: Actor, now: datetime) -> 
         sandbox = mended(load(sandbox_id), actor=actor, now=now)
         if sandbox.status is Status.QUARANTINED:
             raise Conflict("This sandbox is in quarantine already.", code="already_quarantined", present=sandbox)
+        check_fence(sandbox, fence)
         return quarantine_loaded(sandbox, reason=reason, actor=actor, now=now)
 
     return until_written(attempt)

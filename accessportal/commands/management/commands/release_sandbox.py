@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accessportal.commands.base import BadUsage, Outcome, PortalCommand, plain, read_whole_number
+from accessportal.commands.base import Outcome, PortalCommand, plain, read_whole_number
 from accessportal.commands.sandboxes import require_operator
 from accessportal.kernel.clock import SystemClock
 from accessportal.sandboxes import operations
@@ -22,15 +22,14 @@ class Command(PortalCommand):
         how = parser.add_mutually_exclusive_group(required=True)
         how.add_argument("--track", metavar="TRACK", help="the track that gives it back")
         how.add_argument("--reason", metavar="TEXT", help="end whoever's allocation it is; kept in the history")
-        parser.add_argument("--fence", metavar="N", help="only this hand-over, with --track")
+        parser.add_argument("--fence", metavar="N", help="only this hand-over: one that was lent anew since is left alone")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         fence = None if options["fence"] is None else read_whole_number(options["fence"], flag="--fence")
-        if fence is not None and options["track"] is None:
-            raise BadUsage("A hand-over is named together with its track: add --track.", flag="--fence", code="fence_without_track")
         actor, now = require_operator(self.actor(options)), SystemClock().now()
-        if options["track"] is None:
-            released = operations.release_by_operator(sandbox_id=options["sandbox_id"], reason=options["reason"], actor=actor, now=now)
+        sandbox_id, track, reason = options["sandbox_id"], options["track"], options["reason"]
+        if track is None:
+            released = operations.release_by_operator(sandbox_id=sandbox_id, reason=reason, fence=fence, actor=actor, now=now)
         else:
-            released = operations.release(sandbox_id=options["sandbox_id"], track=options["track"], fence=fence, actor=actor, now=now)
+            released = operations.release(sandbox_id=sandbox_id, track=track, fence=fence, actor=actor, now=now)
         return Outcome(plain(released))
