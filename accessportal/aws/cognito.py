@@ -6,6 +6,7 @@ most 128 characters (https://docs.aws.amazon.com/cognito-user-identity-pools/lat
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -24,11 +25,13 @@ _PAGE = 60  # the service's largest page
 
 @dataclass(frozen=True, slots=True)
 class CognitoUser:
-    """``name`` is the attribute of that name; empty when the user has none."""
+    """``name`` is the attribute of that name; empty when the user has none. ``is_federated``: the service made the user when
+    somebody came from another identity provider, and named it ``<provider>_<their name there>``."""
 
     username: str
     is_enabled: bool
     name: str = ""
+    is_federated: bool = False
 
 
 def find_user_pool(name: str) -> str | None:
@@ -67,13 +70,13 @@ def get_user(pool_id: str, username: str) -> CognitoUser | None:
         answer = _call(pool_id, cognito_client().admin_get_user, UserPoolId=pool_id, Username=username)
     except Gone:
         return None
-    return CognitoUser(answer["Username"], answer["Enabled"], _name_in(answer.get("UserAttributes", [])))
+    return _user(answer["Username"], answer.get("UserAttributes", []), is_enabled=answer["Enabled"], status=answer.get("UserStatus"))
 
 
 def create_user(pool_id: str, *, username: str, email: str, name: str) -> None:
     """The user exists, enabled if it did not before. No message is sent: people hear of it from the portal.
 
-    :raises Refused: when the pool gives its users names of its own.
+    :raises Refused: when the pool gives its users names of its own, or somebody from another identity provider has the name.
     """
     try:
         answer = _call(
@@ -91,6 +94,13 @@ def create_user(pool_id: str, *, username: str, email: str, name: str) -> None:
     except Refused as error:
         if error.code != "UsernameExistsException":
             raise
+        present = get_user(pool_id, username)
+        if present is not None and present.is_federated:
+            text = (
+                f"The user {username} of the pool {pool_id} belongs to somebody from another identity provider, not to the person of "
+                "that address. Delete one of the two."
+            )
+            raise Refused("UserIsFederated", text) from error
         return
     given = answer["User"]["Username"]
     if given != username:
@@ -130,7 +140,7 @@ def list_users(pool_id: str) -> Iterator[CognitoUser]:
     """
     call = patient_cognito_client().list_users
     for user in _pages(call, "Users", paged_by=("PaginationToken", "Limit"), pool_id=pool_id, UserPoolId=pool_id):
-        yield CognitoUser(user["Username"], user["Enabled"], _name_in(user.get("Attributes", [])))
+        yield _user(user["Username"], user.get("Attributes", []), is_enabled=user["Enabled"], status=user.get("UserStatus"))
 
 
 # Groups
@@ -245,5 +255,16 @@ def _pages(
             return
 
 
-def _name_in(attributes: Sequence[AttributeTypeTypeDef]) -> str:
-    return next((one.get("Value", "") for one in attributes if one["Name"] == "name"), "")
+def _user(username: str, attributes: Sequence[AttributeTypeTypeDef], *, is_enabled: bool, status: str | None) -> CognitoUser:
+    values = {one["Name"]: one.get("Value", "") for one in attributes}
+    is_federated = _is_federated(username, status, json.loads(values.get("identities") or "[]"))
+    return CognitoUser(username, is_enabled, values.get("name", ""), is_federated)
+
+
+def _is_federated(username: str, status: str | None, identities: Sequence[dict[str, Any]]) -> bool:
+    """``identities``: the accounts elsewhere that sign in as this user."""
+    if not identities:
+        return status == "EXTERNAL_PROVIDER"
+    # The status alone would not do. A user that was made for a person, and later linked to an account elsewhere, can have it too;
+    # and one from elsewhere that was given a password loses it.
+    return any(username.casefold().startswith(f"{one.get('providerName', '')}_".casefold()) for one in identities)

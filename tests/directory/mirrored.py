@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -63,6 +64,17 @@ def present(pool: str) -> Image:
         users={name: user.enabled for name, user in found.users.items()},
         groups={name: frozenset(user.username for user in group.users) for name, group in found.groups.items()},
     )
+
+
+def federate(pool: str, username: str, *, provider: str, status: str = "EXTERNAL_PROVIDER") -> None:
+    """The user of that name is in the pool, and somebody from ``provider`` has signed in as it: what moto itself can't do."""
+    users = cognitoidp_backends[DEFAULT_ACCOUNT_ID][REGION].user_pools[pool].users
+    if username not in users:
+        _client("cognito-idp").admin_create_user(UserPoolId=pool, Username=username, MessageAction="SUPPRESS")
+    identities = [{"userId": "alice@example.com", "providerName": provider, "providerType": "SAML"}]
+    user: Any = users[username]
+    user.status = status
+    user.attributes.append({"Name": "identities", "Value": json.dumps(identities)})
 
 
 def pending() -> list[str]:

@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from accessportal.directory import operations
-from accessportal.directory.states import Comparison, State
+from accessportal.directory.states import Comparison, GroupRole, State
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, Unavailable
 from tests.directory import mirrored
@@ -78,6 +78,47 @@ def test_what_is_not_ours_is_left_alone(world: World, idp: Any) -> None:
     assert compare(world).differences == ()
     assert world.set_person(ALICE, State.DISABLED).mirror.is_done
     assert world.is_in(ALICE, f"{world.pool}_Google")
+
+
+def test_whoever_comes_from_another_identity_provider_is_left_alone(world: World, idp: Any) -> None:
+    """Cognito names them ``<provider>_<NameID>``: with an address for NameID that looks like one of ours, and nobody is to be
+    signed out and deleted for it."""
+    federated = ("okta_alice@example.com", "Okta_Bob@Example.com", "adfs_mallory@example.com")
+    for username in federated:
+        mirrored.federate(world.pool, username, provider=username.partition("_")[0].upper())
+    # Somebody who was given a password is still from there.
+    mirrored.federate(world.pool, "okta_ana@example.com", provider="okta", status="CONFIRMED")
+    idp.admin_add_user_to_group(UserPoolId=world.pool, Username=federated[0], GroupName="/security:reader")
+    before = mirrored.present(world.pool)
+
+    assert compare(world, most_share=1) == Comparison(listed=compare(world).listed, differences=())
+    assert mirrored.present(world.pool) == before
+
+
+def test_a_user_of_ours_that_is_linked_to_another_identity_provider_stays_ours(world: World, idp: Any) -> None:
+    mirrored.federate(world.pool, ALICE, provider="okta")
+    assert compare(world).differences == ()
+    assert world.set_person(ALICE, State.DISABLED).mirror.is_done
+    assert world.delete_person(BOB).mirror.is_done
+    world.check()
+    idp.admin_enable_user(UserPoolId=world.pool, Username=ALICE)
+    assert [one.differences for one in compare(world).differences] == [("still enabled",)]
+    world.check()
+
+
+def test_a_person_is_never_taken_for_somebody_from_another_identity_provider(world: World) -> None:
+    """Whoever makes, changes or deletes a person of such an address must not reach the other one's user by it."""
+    email = "okta_alice@example.com"
+    mirrored.federate(world.pool, email, provider="okta")
+    changed = world.create_person(email, PAYMENTS, GroupRole.ADMIN)
+    assert not changed.mirror.is_done
+    assert "another identity provider" in changed.mirror.reason
+    assert not world.is_in(email, f"{PAYMENTS}:admin")
+    assert [one.entity for one in compare(world).waiting] == [f"person#{email}"]
+
+    assert world.delete_person(email).mirror.is_done
+    assert mirrored.present(world.pool).users[email]
+    assert mirrored.pending() == []
 
 
 def test_a_membership_of_another_program_is_followed(world: World, table: Any) -> None:

@@ -50,7 +50,7 @@ def read_pool(*, progress: Callable[[int, int], None] | None = None) -> PoolImag
         users: dict[str, UserImage] = {}
         for user in cognito.list_users(pool):
             key = policy.person_of(user.username)
-            if key is not None:
+            if key is not None and not user.is_federated:
                 users[key] = UserImage(user.is_enabled, user.name, frozenset(groups_of.get(key, ())))
     except OutsideError as error:
         raise Unavailable(f"The user pool could not be read: {error}", code="cognito_unavailable") from error

@@ -164,7 +164,9 @@ class _Worker:
 
     def _follow_person(self, key: str) -> None:
         if self._work.forgets:
-            self._delete_user(key)
+            self._turn()
+            if present_user(self._pool, key) is not None:
+                self._delete_user(key)
             if not work_store.mark_forgotten(self._work):
                 raise _LeaseLost
         for _ in range(_ROUNDS):

@@ -38,12 +38,13 @@ def present_groups(pool_id: str, group_id: str) -> frozenset[str]:
 
 
 def present_user(pool_id: str, key: str) -> UserImage | None:
-    """The user as the pool has it, with the groups that are ours; ``None`` when there is none.
+    """The user as the pool has it, with the groups that are ours; ``None`` when there is none, or when it is somebody's who comes
+    from another identity provider: such a user is not ours, whatever its name looks like.
 
     :raises OutsideError: when Cognito did not say.
     """
     user = cognito.get_user(pool_id, key)
-    if user is None:
+    if user is None or user.is_federated:
         return None
     try:
         names = cognito.groups_of_user(pool_id, key)
