@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import Status, Work
+from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit import queries as audit
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole
+from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, NotFound
 from tests.fixtures_story import Story
+
+SETUP = system("setup")
+ALICE, PAYMENTS = "alice@example.com", "/engineering/payments"
 
 
 def test_alice_gets_dev_access_at_once_and_loses_it_in_time(story: Story) -> None:
@@ -59,6 +67,48 @@ def test_bob_approves_and_mallory_can_not_even_see_it(story: Story) -> None:
     assert story.is_assigned(account="payments-prod", permission_set="ReadOnlyAccess")
     with pytest.raises(Conflict, match=r"already approved by bob@example.com"):
         story.approve(asked, actor=story.sam)
+
+
+def make_alice_anew(story: Story) -> None:
+    directory.delete_person(email=ALICE, actor=SETUP, now=story.clock.now())
+    story.clock.advance(1)
+    directory.create_person(
+        email=ALICE, name="Alice Next", group_id=PAYMENTS, role=GroupRole.CONTRIBUTOR, actor=SETUP, now=story.clock.now()
+    )
+
+
+def make_payments_anew(story: Story) -> None:
+    directory.revoke_membership(email=ALICE, group_id=PAYMENTS, actor=SETUP, now=story.clock.now())
+    directory.delete_group(group_id=PAYMENTS, actor=SETUP, now=story.clock.now())
+    story.clock.advance(1)
+    directory.create_group(group_id=PAYMENTS, name="Payroll", description="", actor=SETUP, now=story.clock.now())
+    directory.create_person(
+        email=ALICE, name="Alice Park", group_id=PAYMENTS, role=GroupRole.CONTRIBUTOR, actor=SETUP, now=story.clock.now()
+    )
+
+
+@pytest.mark.parametrize(("subject_id", "make_anew"), [(ALICE, make_alice_anew), (PAYMENTS, make_payments_anew)])
+@pytest.mark.parametrize("is_approved_before", [False, True])
+def test_whoever_has_the_address_or_path_next_does_not_get_what_was_asked_for(
+    story: Story, subject_id: str, make_anew: Callable[[Story], None], is_approved_before: bool
+) -> None:
+    def ask() -> AccessRequest:
+        return story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", subject_id=subject_id)
+
+    asked = ask()
+    if is_approved_before:
+        asked = story.approve(asked)
+    make_anew(story)
+    approved = asked if is_approved_before else story.approve(asked)
+
+    waiting = story.carry_out(approved)
+
+    assert (waiting.is_granted, waiting.work) == (False, Work.GRANT)
+    assert f"{subject_id} was deleted and made anew after this was asked for." in waiting.work_error
+    assert story.twin.assignments() == set()
+    ended = story.carry_out(story.end(waiting))
+    assert ended.status is Status.REVOKED
+    assert story.carry_out(story.approve(ask())).is_granted
 
 
 def test_two_approvals_are_needed_for_a_quorum_of_two(story: Story) -> None:

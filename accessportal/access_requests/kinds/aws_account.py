@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.kinds.base import Resolved, text_of
+from accessportal.access_requests.kinds.persons import group_made_anew, made_anew
 from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.assignments import operations as assignments
 from accessportal.assignments.states import AssignmentKey
@@ -108,7 +109,7 @@ class AwsAccount:
         return ""
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        return assignments.hold(
+        return _other_subject(request, clock.now()) or assignments.hold(
             key=_key(request), claim=request.request_id, guards=guards, subject=request.subject_id, actor=actor, clock=clock
         )
 
@@ -118,6 +119,12 @@ class AwsAccount:
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         names = ("account_id", "permission_set_arn", "principal_type", "principal_id")
         return all(one[name] == other[name] for name in names)
+
+
+def _other_subject(request: AccessRequest, now: datetime) -> Waiting | None:
+    if request.subject_id.startswith("/"):
+        return group_made_anew(request.subject_id, request, now=now)
+    return made_anew(request, now=now)
 
 
 def _key(request: AccessRequest) -> AssignmentKey:

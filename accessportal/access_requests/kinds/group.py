@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.kinds.base import Resolved, text_of
-from accessportal.access_requests.kinds.persons import LATER, made_anew
+from accessportal.access_requests.kinds.persons import group_made_anew, made_anew
 from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, Group, GroupRole
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import Question, Rule
@@ -72,14 +72,9 @@ class GroupMembership:
         return str(stored["group_id"])
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        waiting = made_anew(request, now=clock.now())
+        waiting = made_anew(request, now=clock.now()) or group_made_anew(request.target["group_id"], request, now=clock.now())
         if waiting is not None:
             return waiting
-        group = directory.find_group(group_id=request.target["group_id"])
-        if group is not None and group.created_at is not None and to_epoch(group.created_at) > to_epoch(request.requested_at):
-            # Another group took its path: nobody approved that one.
-            text = f"{group.group_id} was deleted and made anew after this was asked for. End it, and ask again."
-            return Waiting("group_made_anew", text, clock.now() + LATER, is_error=True)
         return directory_operations.hold_membership(
             email=request.subject_id,
             group_id=request.target["group_id"],

@@ -1,4 +1,4 @@
-"""What kinds share whose access is a person's."""
+"""What kinds share about those whom access is for: whether they are still the ones who were meant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from accessportal.directory import queries as directory
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.proofs import Waiting
 
-LATER = timedelta(minutes=5)
+_LATER = timedelta(minutes=5)
 
 
 def made_anew(request: AccessRequest, *, now: datetime) -> Waiting | None:
@@ -18,4 +18,13 @@ def made_anew(request: AccessRequest, *, now: datetime) -> Waiting | None:
     if person is None or to_epoch(person.created_at) <= to_epoch(request.requested_at):
         return None
     text = f"{person.email} was deleted and made anew after this was asked for. End it; they can ask themselves."
-    return Waiting("person_made_anew", text, now + LATER, is_error=True)
+    return Waiting("person_made_anew", text, now + _LATER, is_error=True)
+
+
+def group_made_anew(group_id: str, request: AccessRequest, *, now: datetime) -> Waiting | None:
+    """Another group took the path since: nobody approved that one."""
+    group = directory.find_group(group_id=group_id)
+    if group is None or group.created_at is None or to_epoch(group.created_at) <= to_epoch(request.requested_at):
+        return None
+    text = f"{group.group_id} was deleted and made anew after this was asked for. End it, and ask again."
+    return Waiting("group_made_anew", text, now + _LATER, is_error=True)
