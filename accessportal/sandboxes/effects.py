@@ -72,8 +72,10 @@ def send_deletion(provider: Provider, sandbox: Sandbox, *, generation: str, cloc
     try:
         provider.delete_sandbox(sandbox.external_id, generation=generation)
     except (Gone, Changed):
-        # Deleted already: by an earlier try whose answer was lost, or by somebody else.
-        return True
+        # Deleted already, by an earlier try whose answer was lost, or by somebody else: unless the life that was to end is still shown.
+        found = provider.get_sandbox(sandbox.external_id)
+        if found is not None and found.generation == generation:
+            raise
     return True
 
 

@@ -155,11 +155,12 @@ def _raise_for(answer: requests.Response) -> None:
     match answer.status_code:
         case 404 | 410:
             raise Gone(code, words)
-        case 409 | 412:
+        case 412:
             raise Changed(code, words)
         case 429:
             raise Throttled(code, words)
-        case status if status >= 500 or status == 408:
+        # A conflict says that it can't be done now, and not that it was done.
+        case status if status >= 500 or status in {408, 409}:
             raise Transient(code, words)
         case status if not 200 <= status < 300:
             raise Refused(code, words)

@@ -16,7 +16,7 @@ class UpstreamError(Exception):
 
 
 class Transient(UpstreamError):
-    """5xx or no answer. A deletion whose answer was lost may have taken effect."""
+    """5xx, no answer, or busy (409). A deletion whose answer was lost may have taken effect."""
 
 
 class Throttled(Transient):

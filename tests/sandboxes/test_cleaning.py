@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 import pytest
 
 from accessportal.sandboxes import operations, policy, queries
 from accessportal.sandboxes.states import Status
+from accessportal.twin.protocol import Answer
 from tests.sandboxes.conftest import OLGA, Upstream
+
+
+class Odd:
+    """Stands before the twin: it answers some calls by itself, and may know no generations."""
+
+    def __init__(self, upstream: Upstream, statuses: Mapping[str, int], *, tells_generations: bool = True) -> None:
+        self.twin = upstream.twin
+        self.statuses = statuses
+        self.tells_generations = tells_generations
+
+    def answer(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        if method in self.statuses:
+            return Answer(self.statuses[method], {}, b"not now")
+        answer = self.twin.answer(method, path, query, headers, body)
+        if self.tells_generations or method != "GET" or answer.status != 200:
+            return answer
+        told = json.loads(answer.body)
+        for row in told.get("sandboxes", [told]):
+            row.pop("generation", None)
+        return Answer(answer.status, answer.headers, json.dumps(told).encode())
 
 
 def test_a_sandbox_that_was_given_back_is_deleted_looked_at_and_free_again(upstream: Upstream) -> None:
@@ -226,3 +250,25 @@ def test_an_odd_entry_in_the_list_is_no_trouble_of_the_provider(upstream: Upstre
 
     assert (report.stopped, report.cleaned) == ("", (good.sandbox_id,))
     assert [failure.sandbox_id for failure in report.failures] == [bad.sandbox_id]
+
+
+@pytest.mark.parametrize("tells_generations", [True, False])
+@pytest.mark.parametrize("status", [404, 409, 410, 412])
+def test_a_deletion_that_was_refused_is_no_cleaning(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, status: int, tells_generations: bool
+) -> None:
+    """Busy, or a gateway's word: the life that was to end is still shown, so it must be asked again, soon."""
+    upstream.fill(2)
+    given_back = upstream.given_back()
+    odd = Odd(upstream, {"DELETE": status}, tells_generations=tells_generations)
+    monkeypatch.setattr(upstream.adapter, "twin", odd)
+
+    report = upstream.clean()
+
+    assert (report.cleaned, report.removed, report.waiting) == ((), (), ())
+    assert [failure.sandbox_id for failure in report.failures] == [given_back.sandbox_id]
+    assert str(status) in upstream.pool.now_of(given_back).clean_error
+    odd.statuses = {}
+    upstream.later(policy.retry_gap_seconds(1))
+    assert upstream.clean().cleaned == (given_back.sandbox_id,)
+    assert upstream.twin.deletions == [given_back.external_id]

@@ -60,9 +60,9 @@ def provider_that(clock: FakeClock, *answers: Answer) -> tuple[HttpProvider, Scr
     ("status", "error"),
     [
         *((status, Gone) for status in (404, 410)),
-        *((status, Changed) for status in (409, 412)),
+        (412, Changed),
         (429, Throttled),
-        *((status, Transient) for status in (408, 500, 503)),
+        *((status, Transient) for status in (408, 409, 500, 503)),
         *((status, Refused) for status in (302, 400, 401, 403)),
     ],
 )
