@@ -106,6 +106,9 @@ def _problems_of_row(sandbox_id: str, fence: int, holder: str, row: Sandbox | No
         if holder:
             yield Problem("orphan", sandbox_id, f"left the pool while {holder} had it")
         return
+    if not row.version:
+        # Another program made it anew, and no program of ours has met it since: it has neither fence nor events of its own.
+        return
     is_ours = row.status is Status.ALLOCATED and not row.is_foreign
     if is_ours and not holder:
         yield Problem("orphan", sandbox_id, f"lent to {row.track} (fence {row.fence}) without an event")

@@ -172,7 +172,7 @@ def as_lent(sandbox: Sandbox, *, grace_seconds: int) -> Sandbox:
 
 
 def stands_for(record: KeyRecord, sandbox: Sandbox | None) -> bool:
-    """Whether the key is open and its sandbox is still lent as it was when the key was written."""
+    """Whether the key is open and its sandbox is still lent as it was when the key was written: by this key, to this track."""
     return (
         record.is_open
         and sandbox is not None
@@ -180,6 +180,8 @@ def stands_for(record: KeyRecord, sandbox: Sandbox | None) -> bool:
         and sandbox.status is Status.ALLOCATED
         and not sandbox.is_foreign
         and sandbox.fence == record.fence
+        and sandbox.key == record.key
+        and sandbox.track == record.track
     )
 
 

@@ -35,10 +35,10 @@ def check_fence(sandbox: Sandbox, fence: int | None) -> None:
 
     :raises Conflict: ``sandbox_moved_on``, when it is at another one.
     """
-    if fence in {None, sandbox.fence}:
+    if fence in {None, sandbox.fence_held}:
         return
     holder = f"lent to {sandbox.track}" if sandbox.status is Status.ALLOCATED else f"{sandbox.status}"
-    words = f"Hand-over {fence} of {sandbox.name} was meant, but it is at hand-over {sandbox.fence} now, {holder}."
+    words = f"Hand-over {fence} of {sandbox.name} was meant, but it is at hand-over {sandbox.fence_held} now, {holder}."
     raise Conflict(f"{words} Nothing was done: look at it again.", code="sandbox_moved_on", present=sandbox)
 
 
@@ -99,6 +99,7 @@ def unheld(sandbox: Sandbox, status: Status) -> Sandbox:
     return dataclasses.replace(
         sandbox,
         status=status,
+        fence=store.continued(sandbox).fence,
         allocated_at=None,
         track="",
         key="",
@@ -141,7 +142,7 @@ def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     after = policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
     after = dataclasses.replace(
         after,
-        fence=sandbox.fence_held,
+        fence=store.continued(sandbox).fence_held,
         lent_at=sandbox.allocated_at,
         due=Due.EXPIRE,
         due_at=after.grace_ends_at,
@@ -161,7 +162,7 @@ def _take_in(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     key_step = None if sandbox.is_foreign else closing_key(sandbox)
     after = dataclasses.replace(
         sandbox,
-        fence=sandbox.fence_held,
+        fence=store.continued(sandbox).fence_held,
         lent_at=sandbox.allocated_at,
         due=Due.CLEAN,
         due_at=now,

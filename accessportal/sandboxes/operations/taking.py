@@ -228,7 +228,7 @@ def _lend(sandbox: Sandbox, asked: Asked, record: KeyRecord | None, *, is_listed
         allocated_at=allocated_at,
         track=asked.track,
         key=asked.key,
-        fence=sandbox.fence + 1,
+        fence=store.continued(sandbox).fence + 1,
         lent_at=allocated_at,
         expires_at=expires_at,
         grace_ends_at=grace_ends_at,

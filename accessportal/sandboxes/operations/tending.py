@@ -85,7 +85,7 @@ def quarantine(*, sandbox_id: str, reason: str, fence: int | None = None, actor:
 def quarantine_loaded(sandbox: Sandbox, *, reason: str, actor: Actor, now: datetime) -> Sandbox:
     """:raises Overtaken: when it changed since it was read."""
     after = dataclasses.replace(unheld(sandbox, Status.QUARANTINED), quarantine_reason=reason, clean_error=sandbox.clean_error)
-    draft = told("sandbox.quarantined", sandbox, reason=reason, track=sandbox.track, status=after.status.value)
+    draft = told("sandbox.quarantined", sandbox, fence=after.fence, reason=reason, track=sandbox.track, status=after.status.value)
     free_step = leaving_free_list(sandbox)
     key_step = closing_key(sandbox) if sandbox.status is Status.ALLOCATED else None
     return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)

@@ -58,6 +58,7 @@ __all__ = [
     "begin_run",
     "change",
     "close_key",
+    "continued",
     "drop_free",
     "end_run",
     "every_row",
@@ -138,6 +139,15 @@ def free_entry(sandbox_id: str) -> FreeEntry | None:
 def last_event(sandbox_id: str) -> AuditEvent | None:
     """The end of a sandbox's chain, whether or not its row exists; it has the fence, as every event does."""
     return next(iter(audit.history(entity_of(sandbox_id), limit=1).items), None)
+
+
+def continued(sandbox: Sandbox) -> Sandbox:
+    """The sandbox with the fence of its last hand-over: a row that another program made anew lacks it, and its chain tells.
+
+    For what is written next, not for what is expected of the row.
+    """
+    last = None if sandbox.version else last_event(sandbox.sandbox_id)
+    return sandbox if last is None else dataclasses.replace(sandbox, fence=max(sandbox.fence, int(last.data["fence"])))
 
 
 def insert(sandbox: Sandbox, *, draft: Draft, actor: Actor, now: datetime) -> Sandbox:
