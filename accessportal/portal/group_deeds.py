@@ -8,6 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from accessportal.access_requests.queries import ACCESS_STAYS
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.queries import importing
@@ -107,7 +108,7 @@ def _about_member(doing: str, done: str) -> Tell:
 def _removed(group: Group, data: Data, changed: Changed[Any]) -> Told:
     who = data["email"]
     # The last membership takes the person with it (seed 001).
-    end = " It was their last group, so they are no longer in the directory." if changed.record is None else ""
+    end = f" It was their last group, so they are no longer in the directory. {ACCESS_STAYS}" if changed.record is None else ""
     doing, done = f"{who} is being removed from {group.name}, Cognito has not confirmed yet.{end}", f"Removed {who} from {group.name}.{end}"
     stays = _by_requests(group, who)
     if stays is not None:
@@ -196,7 +197,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group, data: f"Remove this person from {group.name}?",
             explain=lambda group, data: (
                 "They lose the role here and in every group below, unless another group gives it. "
-                "Somebody enabled who is in no group any more is deleted from the directory."
+                f"Somebody enabled who is in no group any more is deleted from the directory. {ACCESS_STAYS}"
             ),
             button="Remove",
             form=MemberForm,

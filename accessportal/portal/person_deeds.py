@@ -8,6 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from accessportal.access_requests import queries as requests
 from accessportal.directory import operations as directory
 from accessportal.directory.states import Changed, Person, State
 from accessportal.kernel.actors import Actor
@@ -83,7 +84,7 @@ PERSON_DEEDS: dict[str, Deed[Person]] = {
             question=lambda person, data: f"Disable {person.name}?",
             explain=lambda person, data: (
                 "They are signed out at their next click, are in no group and may decide nothing until they are enabled again. "
-                "AWS access that is active goes on until its end, unless somebody ends it."
+                f"{requests.access_that_stays(subject_id=person.key)}"
             ),
             button="Disable",
             form=DeedForm,
@@ -98,7 +99,8 @@ PERSON_DEEDS: dict[str, Deed[Person]] = {
             label="Delete",
             question=lambda person, data: f"Delete {person.name}?",
             explain=lambda person, data: (
-                f"{person.email} is gone from the directory and from Cognito, with every membership. Their history stays in the audit log."
+                f"{person.email} is gone from the directory and from Cognito, with every membership. Their history stays in the audit log. "
+                f"{requests.access_that_stays(subject_id=person.key)}"
             ),
             button="Delete person",
             form=DeedForm,

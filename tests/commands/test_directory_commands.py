@@ -21,6 +21,7 @@ MALLORY = ("--as", "mallory@example.com")
 OLGA = ("--as", "olga@example.com")
 ANA = ("--as", "ana@example.com")
 OTTO = ("--as", "otto@example.com")
+STAYS = "AWS access that is active goes on until its end, unless somebody ends it."
 
 
 def role_of(email: str, group_id: str, clock: FakeClock) -> GroupRole | None:
@@ -145,7 +146,7 @@ def test_a_role_is_granted_changed_and_revoked(town: FakeClock) -> None:
     ]
     last = by_olga("revoke_role", "mallory@example.com", "/security", "--json")
     assert last.json["record"] is None
-    assert last.json["did"].endswith("Nothing else was left, so the person was deleted.")
+    assert last.json["did"].endswith(f"Nothing else was left, so the person was deleted. {STAYS}")
     assert queries.find_person(email="mallory@example.com") is None
 
 
@@ -155,7 +156,7 @@ def test_a_person_is_renamed_disabled_enabled_and_deleted(town: FakeClock) -> No
     refused = run("list_groups", *BOB, "--json")
     assert (refused.code, refused.json["error"]["code"]) == (1, "person_disabled")
     assert by_olga("enable_user", "bob@example.com").lines == ["bob@example.com is enabled now."]
-    assert by_olga("delete_user", "bob@example.com").lines == ["bob@example.com was deleted."]
+    assert by_olga("delete_user", "bob@example.com").lines == [f"bob@example.com was deleted. {STAYS}"]
     assert queries.find_person(email="bob@example.com") is None
     found = queries.find_group(group_id="/engineering/payments")
     assert found is not None

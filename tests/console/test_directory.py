@@ -184,6 +184,15 @@ def do(client: Client, url: str, operation: str, **data: str) -> Any:
     return client.post(f"{url}do/{operation}/", {"confirmed": "yes", **data})
 
 
+def test_whoever_disables_or_deletes_is_told_what_stays(story: Story, as_person: SignIn) -> None:
+    story.ask()
+    olga = as_person("olga")
+
+    for operation in ("disable", "delete"):
+        asked = olga.post(f"{of_person('alice')}do/{operation}/").content.decode()
+        assert "AWS access that is active goes on until its end, unless somebody ends it. Active now: 1." in asked, operation
+
+
 def test_an_admin_disables_enables_and_deletes_a_person(story: Story, as_person: SignIn) -> None:
     olga, bob = as_person("olga"), of_person("bob")
 

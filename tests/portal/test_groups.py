@@ -197,9 +197,13 @@ def test_what_a_request_gives_besides_is_told_with_its_end(story: Story, signed_
 
 
 def test_the_last_membership_takes_the_person_along_and_the_page_says_so(story: Story, signed_in: SignedIn) -> None:
-    done = signed_in("gina").post("/groups/remove/at/engineering/payments/", {"email": "alice@example.com"}, follow=True)
+    gina, stays = signed_in("gina"), "AWS access that is active goes on until its end, unless somebody ends it."
+    asked = text_of(gina.get("/groups/remove/at/engineering/payments/", {"email": "alice@example.com"}))
+    assert f"is deleted from the directory. {stays}" in asked
 
-    assert "It was their last group, so they are no longer in the directory." in text_of(done)
+    done = gina.post("/groups/remove/at/engineering/payments/", {"email": "alice@example.com"}, follow=True)
+
+    assert f"It was their last group, so they are no longer in the directory. {stays}" in text_of(done)
     assert queries.find_person(email="alice@example.com") is None
 
 

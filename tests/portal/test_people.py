@@ -95,6 +95,17 @@ def test_an_admin_of_the_root_renames_disables_enables_and_deletes(story: Story,
     assert olga.get(ALICE).status_code == 404
 
 
+def test_whoever_disables_or_deletes_is_told_what_stays(story: Story, signed_in: SignedIn) -> None:
+    story.ask()
+    story.ask_for_prod()
+    story.ask_to_join("/engineering", "reader")
+    olga = signed_in("olga")
+
+    for deed in ("disable", "delete"):
+        asked = text_of(olga.get(f"{ALICE}{deed}/"))
+        assert "AWS access that is active goes on until its end, unless somebody ends it. Active now: 1." in asked, deed
+
+
 def test_whoever_is_disabled_is_signed_out_at_their_next_click(story: Story, signed_in: SignedIn) -> None:
     alice, olga = signed_in("alice"), signed_in("olga")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from accessportal.access_requests.queries.leaving import ACCESS_STAYS, access_that_stays
 from accessportal.access_requests.queries.lists import (
     count_waiting_for,
     history,
@@ -23,7 +24,9 @@ from accessportal.access_requests.queries.previews import explain, preview
 from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere
 
 __all__ = [
+    "ACCESS_STAYS",
     "ApproverBook",
+    "access_that_stays",
     "approvers_of",
     "asked",
     "can",

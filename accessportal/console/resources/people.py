@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from accessportal.access_requests import queries as requests
 from accessportal.audit import queries as audit
 from accessportal.console.mirroring import done_or_pending, name_of_entity
 from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, Resource, Right, Row, Section
@@ -127,7 +128,8 @@ class People(Resource):
             run=partial(_set_state, State.DISABLED),
             will=lambda person: (
                 f"{person.email} is in no group and has no role from then on, and is signed out at the next request. "
-                "Memberships are kept for the day when they are enabled again."
+                "Memberships are kept for the day when they are enabled again. "
+                f"{requests.access_that_stays(subject_id=person.key)}"
             ),
             is_danger=True,
             is_bulk=True,
@@ -149,7 +151,10 @@ class People(Resource):
             is_for=partial(_is_for, PersonVerb.DELETE),
             stale_codes=_STALE,
             run=_delete,
-            will=lambda person: f"Deletes {person.email} with all memberships, here and in Cognito. The history stays.",
+            will=lambda person: (
+                f"Deletes {person.email} with all memberships, here and in Cognito. The history stays. "
+                f"{requests.access_that_stays(subject_id=person.key)}"
+            ),
             is_danger=True,
             ends_record=True,
         ),
