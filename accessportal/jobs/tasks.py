@@ -119,7 +119,7 @@ def mirror_directory() -> str:
 def compare_directory() -> str:
     """The whole directory has been held against the whole user pool, and the pool made equal.
 
-    :raises ItemsFailed: at its end, when something could not be mended, or the brake held it back.
+    :raises ItemsFailed: at its end, when something could not be read again or mended, or the brake held it back.
     """
     if not is_mirrored():
         return "no user pool is set"
@@ -128,6 +128,8 @@ def compare_directory() -> str:
     for difference in comparison.differences:
         # None is expected: each is a trace of a crash, or of somebody else's hands in the pool.
         log.warning("jobs.directory_differed", entity=difference.entity, differences=difference.differences)
+    for waiting in comparison.waiting:
+        log.error("jobs.item_failed", job="compare_directory", entity=waiting.entity, error=waiting.error)
     is_ok = not comparison.stopped and not comparison.waiting
     _beat("compare_directory", counts, is_ok=is_ok)
     if not is_ok:

@@ -7,8 +7,11 @@ from typing import Any
 import boto3
 import pytest
 
+from accessportal.aws import cognito
+from accessportal.aws.errors import Throttled
 from accessportal.directory import operations
 from accessportal.directory.states import State
+from accessportal.jobs import tasks
 from tests.commands.conftest import run
 from tests.directory import mirrored
 from tests.fixtures_story import Story
@@ -53,6 +56,26 @@ def test_a_check_changes_nothing_and_tells_by_its_exit(pool: str, story: Story) 
     mended = run("mirror_directory", "--as", "olga@example.com", "--json")
     assert (mended.code, mended.json["comparison"]["mended"]) == (0, 1)
     assert run("mirror_directory", "--check").code == 0
+
+
+def test_what_could_not_be_looked_at_is_said(pool: str, monkeypatch: pytest.MonkeyPatch, story: Story) -> None:
+    idp: Any = boto3.client("cognito-idp", region_name=REGION)
+    idp.admin_disable_user(UserPoolId=pool, Username="bob@example.com")
+
+    def throttled(_pool: str, _name: str) -> Any:
+        raise Throttled("TooManyRequestsException", "Rate exceeded")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cognito, "get_user", throttled)
+        for arguments in (["--check"], []):
+            told = run("mirror_directory", *arguments)
+            assert told.code == 1
+            assert "person#bob@example.com waits: It could not be looked at again" in told.out
+        with pytest.raises(tasks.ItemsFailed, match="waiting 1"):
+            tasks.compare_directory()
+    story.clock.advance(1)
+    assert run("mirror_directory", "--json").json["sweep"]["done"] == 1
+    assert mirrored.present(pool).users["bob@example.com"]
 
 
 def test_what_is_pending_is_followed_first(pool: str, story: Story) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import boto3
 import pytest
 
+from accessportal.aws import cognito
+from accessportal.aws.errors import Throttled
 from accessportal.directory import operations
 from accessportal.directory.states import Comparison, GroupRole, State
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, Unavailable
 from tests.directory import mirrored
-from tests.directory.world import ALICE, BOB, PAYMENTS, World
+from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
 from tests.fixtures_twin import REGION
 
 OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
@@ -157,6 +160,84 @@ def test_half_a_list_is_never_compared(world: World) -> None:
     with pytest.raises(Unavailable, match="user pool could not be read"):
         compare(world)
     assert mirrored.pending() == []
+
+
+def throttle(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Every single look at one of these users and groups is refused; the lists are not."""
+    get_user, find_group = cognito.get_user, cognito.find_group
+
+    def look(call: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
+        def throttled(pool: str, name: str) -> Any:
+            if name in names:
+                raise Throttled("TooManyRequestsException", "Rate exceeded")
+            return call(pool, name)
+
+        return throttled
+
+    monkeypatch.setattr(cognito, "get_user", look(get_user))
+    monkeypatch.setattr(cognito, "find_group", look(find_group))
+
+
+def in_disorder(world: World, idp: Any) -> None:
+    """People and groups are missing, and others are there that nobody knows."""
+    for email in (ALICE, BOB, MALLORY):
+        idp.admin_delete_user(UserPoolId=world.pool, Username=email)
+    for group_id in ("/engineering", PAYMENTS, "/security"):
+        for role in mirrored.ROLES:
+            idp.delete_group(UserPoolId=world.pool, GroupName=f"{group_id}:{role}")
+    for number in range(2):
+        idp.admin_create_user(UserPoolId=world.pool, Username=f"stranger{number}@example.com", MessageAction="SUPPRESS")
+        idp.create_group(UserPoolId=world.pool, GroupName=f"/nowhere{number}:admin")
+
+
+def test_one_that_cannot_be_looked_at_stops_no_other(world: World, idp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a difference of thousands, of which Cognito always throttles some, would never be mended."""
+    in_disorder(world, idp)
+    with monkeypatch.context() as patched:
+        throttle(patched, MALLORY, "/engineering:reader", "stranger0@example.com", "/nowhere0:admin")
+        comparison = compare(world)
+
+    told = {one.entity: one.error for one in comparison.waiting}
+    assert told.keys() == {f"person#{MALLORY}", "group#/engineering", "person#stranger0@example.com", "group#/nowhere0"}
+    assert all("Rate exceeded" in error for error in told.values())
+    assert "The sweep goes on with it." in told[f"person#{MALLORY}"]
+    assert "The next comparison looks again." in told["group#/nowhere0"]
+    # Alice, Bob, /engineering/payments, /security, and the two that nobody knows and that could be looked at.
+    assert (len(comparison.differences), comparison.mended) == (6, 6)
+    image = mirrored.present(world.pool)
+    assert {ALICE, BOB, "stranger0@example.com"} <= image.users.keys()
+    assert not {MALLORY, "stranger1@example.com"} & image.users.keys()
+    assert "/nowhere0:admin" in image.groups, "what the pool alone has never goes because of a list"
+    assert {"W:G:/engineering", f"W:U:{MALLORY}"} <= set(mirrored.pending())
+    assert not [pk for pk in mirrored.pending() if "stranger" in pk or "nowhere" in pk]
+
+    world.clock.advance(1)
+    world.settle(sweeps=2)
+    assert [one.entity for one in compare(world).differences] == ["group#/nowhere0", "person#stranger0@example.com"]
+    world.check()
+
+
+def test_a_look_tells_what_it_could_not_see(world: World, idp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_disorder(world, idp)
+    throttle(monkeypatch, ALICE)
+    comparison = compare(world, apply=False)
+    assert [one.entity for one in comparison.waiting] == [f"person#{ALICE}"]
+    assert len(comparison.differences) == 9
+    assert mirrored.pending() == []
+
+
+def test_the_brake_counts_what_could_not_be_seen(world: World, idp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memberships that the table has lost do not go by the sweep either, when the brake holds the others back."""
+    for email in (ALICE, BOB, MALLORY):
+        for group_id in ("/portal/operators", "/portal/auditors", "/engineering"):
+            idp.admin_add_user_to_group(UserPoolId=world.pool, Username=email, GroupName=f"{group_id}:admin")
+    before = mirrored.present(world.pool)
+    throttle(monkeypatch, ALICE, MALLORY)
+    comparison = compare(world)
+    assert "9 of" in comparison.stopped
+    assert {one.entity for one in comparison.waiting} == {f"person#{ALICE}", f"person#{MALLORY}"}
+    assert mirrored.pending() == []
+    assert mirrored.present(world.pool) == before
 
 
 def test_only_operators_may(world: World) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accessportal.directory.effects.comparing import PoolImage, difference_of, read_pool
+from accessportal.directory.effects.comparing import PoolImage, difference_of, groups_difference, read_pool, user_difference
 from accessportal.directory.effects.converging import Attempt, converge, converge_after
 from accessportal.directory.effects.later import mirroring_later
 from accessportal.directory.effects.pool import ensure_user_pool
@@ -14,6 +14,8 @@ __all__ = [
     "converge_after",
     "difference_of",
     "ensure_user_pool",
+    "groups_difference",
     "mirroring_later",
     "read_pool",
+    "user_difference",
 ]

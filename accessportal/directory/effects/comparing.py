@@ -28,6 +28,11 @@ class PoolImage:
     groups: frozenset[str]
 
     @property
+    def group_ids(self) -> frozenset[str]:
+        """The groups of the directory that those of the pool stand for."""
+        return frozenset(group_id for name in self.groups if (group_id := policy.group_of(name)) is not None)
+
+    @property
     def size(self) -> int:
         """Users, groups and members of groups."""
         return len(self.users) + len(self.groups) + sum(len(user.groups) for user in self.users.values())
@@ -66,26 +71,16 @@ def difference_of(*, entity: str, now: datetime) -> MirrorDifference | None:
     kind, _, name = entity.partition("#")
     try:
         if kind == "person":
-            return _of_user(entity, wanted_user(name, now), present_user(pool, name))
+            return user_difference(entity, wanted_user(name, now), present_user(pool, name))
         group = store.get_group(name)
         wanted = policy.wanted_groups(group) if group else frozenset()
-        return _of_groups(entity, wanted, present_groups(pool, name), is_known=group is not None)
+        return groups_difference(entity, wanted, present_groups(pool, name), is_known=group is not None)
     except OutsideError as error:
         raise Unavailable(f"The user pool could not be read: {error}", code="cognito_unavailable") from error
 
 
-def _members(pool: str, names: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
-    def read(name: str) -> tuple[str, list[str]]:
-        try:
-            return name, list(cognito.list_users_in_group(pool, name))
-        except Gone:
-            return name, []
-
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="pool") as executor:
-        yield from executor.map(read, sorted(names))
-
-
-def _of_user(entity: str, wanted: UserImage | None, present: UserImage | None) -> MirrorDifference | None:
+def user_difference(entity: str, wanted: UserImage | None, present: UserImage | None) -> MirrorDifference | None:
+    """What differs between the user that the table wants and the one that the pool has; ``None`` for nothing."""
     if wanted == present:
         return None
     if wanted is None:
@@ -103,8 +98,20 @@ def _of_user(entity: str, wanted: UserImage | None, present: UserImage | None) -
     return MirrorDifference(entity, tuple(found), removes=len(surplus) if wanted.is_enabled else 0)
 
 
-def _of_groups(entity: str, wanted: frozenset[str], present: frozenset[str], *, is_known: bool) -> MirrorDifference | None:
+def groups_difference(entity: str, wanted: frozenset[str], present: frozenset[str], *, is_known: bool) -> MirrorDifference | None:
+    """The same of the groups of one group, of which ``is_known`` says whether the table has it."""
     if wanted == present:
         return None
     found = [f"{name} is missing" for name in sorted(wanted - present)] + [f"{name} is still there" for name in sorted(present - wanted)]
     return MirrorDifference(entity, tuple(found), removes=0 if is_known else len(present - wanted))
+
+
+def _members(pool: str, names: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
+    def read(name: str) -> tuple[str, list[str]]:
+        try:
+            return name, list(cognito.list_users_in_group(pool, name))
+        except Gone:
+            return name, []
+
+    with ThreadPoolExecutor(_READERS, thread_name_prefix="pool") as executor:
+        yield from executor.map(read, sorted(names))

@@ -27,7 +27,7 @@ from accessportal.directory.store import mirror as work_store
 from accessportal.directory.store.whole import TableImage, read_table
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.errors import InvalidRequest, Unavailable
 
 POOL_NAME = "accessportal"
 MOST_SHARE = 0.2
@@ -84,29 +84,34 @@ def compare_mirror(
 ) -> Comparison:
     """The whole table has been held against the whole pool and, with ``apply``, the pool made equal.
 
-    The lists only find candidates; each is then read again in both, so that a change under way is no difference. The brake:
-    when more than ``most_share`` of what the pool holds is unknown to the table (and more than a handful), nothing that
-    removes is done, and ``stopped`` says so. What is to be mended becomes mirror work first: a crash forgets none of it.
+    The lists only find candidates; each is then read again in both, so that a change under way is no difference. One that
+    can't be read then is among those that wait. The sweep makes it equal, which reads anew and tries again; but not what the
+    pool alone has: nothing goes because of a list. The brake: when more than ``most_share`` of what the pool holds is unknown
+    to the table (and more than a handful), nothing that removes is done, and ``stopped`` says so. What is to be mended becomes
+    mirror work first: a crash forgets none of it.
 
     :raises NotAllowed: for anybody but operators and the portal itself.
     :raises InvalidRequest: when no user pool is set, or ``most_share`` is not a share.
-    :raises Unavailable: when table or pool can't be read to the end; then nothing was changed.
+    :raises Unavailable: when the list of the table or of the pool can't be read to its end, and then nothing was changed; or
+        when the mirror work could not be written.
     """
     policy.may_keep_pool(actor).require()
     _check(most_share)
     table = read_table()
     pool = effects.read_pool(progress=progress)
-    found = _confirmed(_candidates(table, pool, clock), clock)
-    stopped = _brake(sum(one.removes for one in found), pool.size, most_share)
-    if not apply:
-        return Comparison(listed=pool.size, differences=tuple(found), stopped=stopped)
-    wanted = [one.entity for one in found if not (stopped and one.removes)]
-    work_store.ask(wanted, now=clock.now())
+    found, unseen = _looked_at(_listed(table, pool, clock), clock)
+    stopped = _brake(sum(one.removes for one in [*found, *(one.listed for one in unseen)]), pool.size, most_share)
+
+    def may_mend(one: MirrorDifference) -> bool:
+        return apply and not (stopped and one.removes)
+
+    wanted = [one.entity for one in found if may_mend(one)]
+    left = {one.listed.entity for one in unseen if may_mend(one.listed) and _is_known(one.listed.entity, table)}
+    work_store.ask([*wanted, *left], now=clock.now())
     run = _Run(clock, until=None)
     run.bring_up(wanted, workers=_WORKERS)
-    return Comparison(
-        listed=pool.size, differences=tuple(found), mended=len(run.done), waiting=tuple(run.failures + run.waiting), stopped=stopped
-    )
+    waiting = [*run.failures, *run.waiting, *(one.told(is_asked=one.listed.entity in left) for one in unseen)]
+    return Comparison(listed=pool.size, differences=tuple(found), mended=len(run.done), waiting=tuple(waiting), stopped=stopped)
 
 
 @dataclass
@@ -194,25 +199,57 @@ def _fails_often(failure: MirrorFailure) -> bool:
     return work is not None and work.attempts >= _FAILURES_TO_TELL
 
 
-def _candidates(table: TableImage, pool: PoolImage, clock: Clock) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """What the lists have differently, and why it could not be read again."""
+
+    listed: MirrorDifference
+    error: str
+
+    def told(self, *, is_asked: bool) -> MirrorFailure:
+        remedy = "The sweep goes on with it." if is_asked else "The next comparison looks again."
+        return MirrorFailure(self.listed.entity, f"It could not be looked at again ({self.error}). {remedy}")
+
+
+def _listed(table: TableImage, pool: PoolImage, clock: Clock) -> list[MirrorDifference]:
     """Everybody and every group that the two lists have differently; groups first, because people go into them."""
     now = clock.now()
     wanted = {
         key: policy.wanted_user(person, table.memberships.get(key, ()), groups=table.groups, now=now)
         for key, person in table.people.items()
     }
-    people = {key for key in wanted.keys() | pool.users.keys() if wanted.get(key) != pool.users.get(key)}
-    names = frozenset(name for group in table.groups.values() for name in policy.wanted_groups(group))
-    groups = {policy.group_of(name) or "" for name in names ^ pool.groups}
-    return [*map(group_entity, sorted(groups)), *map(person_entity, sorted(people))]
+    people = (
+        effects.user_difference(person_entity(key), wanted.get(key), pool.users.get(key))
+        for key in sorted(wanted.keys() | pool.users.keys())
+    )
+    found = [_listed_group(group_id, table, pool) for group_id in sorted(table.groups.keys() | pool.group_ids)]
+    return [one for one in (*found, *people) if one is not None]
 
 
-def _confirmed(candidates: Collection[str], clock: Clock) -> list[MirrorDifference]:
-    def look(entity: str) -> MirrorDifference | None:
-        return effects.difference_of(entity=entity, now=clock.now())
+def _listed_group(group_id: str, table: TableImage, pool: PoolImage) -> MirrorDifference | None:
+    group = table.groups.get(group_id)
+    wanted = policy.wanted_groups(group) if group else frozenset()
+    present = pool.groups & policy.cognito_groups(group_id)
+    return effects.groups_difference(group_entity(group_id), wanted, present, is_known=group is not None)
+
+
+def _looked_at(listed: Collection[MirrorDifference], clock: Clock) -> tuple[list[MirrorDifference], list[_Unseen]]:
+    """What still differs when it is read again, and what could not be read."""
+
+    def look(one: MirrorDifference) -> MirrorDifference | _Unseen | None:
+        try:
+            return effects.difference_of(entity=one.entity, now=clock.now())
+        except Unavailable as error:
+            return _Unseen(one, error.message)
 
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="compare") as executor:
-        return [difference for difference in executor.map(look, candidates) if difference is not None]
+        looks = list(executor.map(look, listed))
+    return [one for one in looks if isinstance(one, MirrorDifference)], [one for one in looks if isinstance(one, _Unseen)]
+
+
+def _is_known(entity: str, table: TableImage) -> bool:
+    name = entity.partition("#")[2]
+    return name in table.people if _is_person(entity) else name in table.groups
 
 
 def _brake(doomed: int, listed: int, most_share: float) -> str:

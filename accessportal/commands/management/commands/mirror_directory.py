@@ -46,8 +46,8 @@ class Command(OperatorCommand):
                 clock=clock,
             )
         document = {"check": is_check, "sweep": plain(sweep), "comparison": plain(comparison)}
-        differs = bool(comparison.differences) if is_check else bool(comparison.stopped or comparison.waiting)
-        return Outcome(document, ok=not differs, problem=comparison.stopped or "Cognito differs from the directory; see above.")
+        differs = bool(comparison.waiting or (comparison.differences if is_check else comparison.stopped))
+        return Outcome(document, ok=not differs, problem=comparison.stopped or "Cognito differs from the directory, or may; see above.")
 
     def show(self, document: Document, console: Console) -> None:
         comparison = document["comparison"]
