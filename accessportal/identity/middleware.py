@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import structlog
 from django.conf import settings
-from django.contrib.auth import logout
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -18,13 +17,17 @@ from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from accessportal.identity.backends import remember
+from accessportal.identity.operations import record_sign_out
 from accessportal.identity.queries import actor_for
-from accessportal.identity.sessions import identity_of, why_ended
+from accessportal.identity.sessions import end, identity_of, why_ended
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed, Unavailable
 
 log = structlog.get_logger(__name__)
+
+# Why somebody is signed out whom the directory has. A deleted person's history ends with that.
+_TOLD = frozenset({"person_disabled", "identity_differs"})
 
 
 class PortalRequest(HttpRequest):
@@ -60,7 +63,6 @@ class ActorMiddleware(LoginRequiredMiddleware):
         try:
             actor = actor_for(request.user, SystemClock().now(), identity=identity_of(request))
         except NotAllowed as error:
-            log.warning("identity.signed_out", user=request.user.get_username(), code=error.code)
             return _signed_out(request, error)
         except Unavailable as error:
             # Raised before the view, so the portal's error middleware can't see it.
@@ -93,7 +95,10 @@ def _shown_path(request: HttpRequest) -> str:
 
 
 def _signed_out(request: HttpRequest, error: NotAllowed) -> HttpResponse:
-    logout(request)
+    email = request.user.get_username()
+    log.warning("identity.signed_out", user=email, code=error.code)
+    if end(request) and error.code in _TOLD:
+        record_sign_out(email=email, reason=error.code, now=SystemClock().now())
     if cast(PortalRequest, request).htmx:
         return HttpResponseClientRedirect(reverse("signed_out"))
     return render(request, "identity/signed_out.html", {"reason": error.message}, status=403)

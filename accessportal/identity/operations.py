@@ -77,12 +77,15 @@ def record_password_sign_in(*, email: str, now: datetime) -> None:
     directory.record_sign_in(email=email, method=BY_PASSWORD, actor=person(email), now=now)
 
 
-def record_sign_out(*, email: str, now: datetime) -> None:
-    """The sign-out is told in the person's history. What can't be told keeps nobody signed in: it is logged."""
+def record_sign_out(*, email: str, reason: str = "", now: datetime) -> None:
+    """The sign-out is told in the person's history; with a ``reason`` (a code) it was the portal's doing and not their own.
+
+    What can't be told keeps nobody signed in: it is logged.
+    """
     try:
-        directory.record_sign_out(email=email, actor=person(email), now=now)
+        directory.record_sign_out(email=email, reason=reason, actor=system("sign-in") if reason else person(email), now=now)
     except PortalError:
-        log.exception("identity.sign_out_not_told", email=email)
+        log.exception("identity.sign_out_not_told", email=email, reason=reason)
 
 
 def record_refusal(*, email: str, reason: str, method: str, now: datetime) -> None:

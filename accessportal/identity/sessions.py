@@ -12,6 +12,7 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY, logout
 from django.contrib.auth.signals import user_logged_in
+from django.contrib.sessions.models import Session
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase
 
@@ -107,6 +108,13 @@ def _begin(request: HttpRequest, **_: Any) -> None:
     request.session[_IDENTITY] = getattr(request, _VOUCHED, "")
     request.session.set_expiry(None)
     request.session.clear_expired()
+
+
+def end(request: HttpRequest) -> bool:
+    """The request's session is over. ``True`` for one request alone, however many of the same page come at once."""
+    deleted, _ = Session.objects.filter(session_key=request.session.session_key).delete()
+    logout(request)
+    return deleted > 0
 
 
 def vouch(request: HttpRequest, identity: str) -> None:

@@ -231,6 +231,8 @@ def test_an_address_that_goes_to_somebody_else_signs_the_former_one_out(travelle
     assert answer.status_code == 403
     assert "has changed since you did" in text_of(answer)
     assert traveller.client.get("/").status_code == 302
+    (told,) = audit.history(f"person#{ALICE}", limit=1).items
+    assert (told.action, told.actor, told.data["reason"]) == ("user.signed_out", "system:sign-in", "identity_differs")
 
 
 def test_the_identity_outlives_djangos_own_database(traveller: Traveller, issuer: LocalIssuer) -> None:

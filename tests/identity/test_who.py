@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
 from django.test import Client
 
 from accessportal.audit import queries as audit
@@ -15,6 +17,7 @@ from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import State
 from accessportal.identity.queries import actor_named
+from accessportal.identity.sessions import end
 from accessportal.kernel.actors import Role, system
 from accessportal.kernel.errors import NotAllowed, Unavailable
 from tests.fixtures_story import Story
@@ -208,6 +211,60 @@ def test_signing_out_works_while_the_store_does_not(story: Story, signed_in: Sig
         broken.setattr(directory, "record_sign_out", fail)
         assert alice.post("/sign-out/").status_code == 302
     assert alice.get("/").status_code == 302
+
+
+def sign_outs_of(email: str) -> list[tuple[str, object]]:
+    events = audit.history(f"person#{email}", newest_first=False).items
+    return [(event.actor, event.data["reason"]) for event in events if event.action == "user.signed_out"]
+
+
+def test_that_the_portal_signs_out_is_told_once_for_each_session(story: Story, signed_in: SignedIn) -> None:
+    here, there, bob = signed_in("alice"), signed_in("alice"), signed_in("bob")
+    same_page = Client()
+    same_page.cookies["sessionid"] = here.cookies["sessionid"].value
+    directory.set_person_state(email="alice@example.com", state=State.DISABLED, actor=system("test"), now=story.clock.now())
+
+    for client in (here, same_page, there, here, there, bob):
+        client.get("/")
+
+    assert sign_outs_of("alice@example.com") == [("system:sign-in", "person_disabled")] * 2
+    assert sign_outs_of("bob@example.com") == []
+    assert audit.find_breaks("person#alice@example.com") == []
+
+
+def test_of_requests_that_come_at_once_one_tells_that_the_session_ended(signed_in: SignedIn) -> None:
+    key = signed_in("alice").session.session_key
+    both = [HttpRequest(), HttpRequest()]
+    for request in both:
+        request.session = SessionStore(key)
+        assert request.session.items()
+
+    assert [end(request) for request in both] == [True, False]
+
+
+def test_a_deleted_person_is_signed_out_and_their_history_stays_as_it_ended(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+    directory.delete_person(email="alice@example.com", actor=system("test"), now=story.clock.now())
+
+    assert alice.get("/").status_code == 403
+    assert alice.get("/").status_code == 302
+    assert sign_outs_of("alice@example.com") == []
+
+
+def test_the_portal_signs_out_too_while_it_can_not_be_told(
+    story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    alice = signed_in("alice")
+    directory.set_person_state(email="alice@example.com", state=State.DISABLED, actor=system("test"), now=story.clock.now())
+
+    def fail(**_: object) -> None:
+        raise Unavailable("DynamoDB did not answer.", code="store_unavailable")
+
+    monkeypatch.setattr(directory, "record_sign_out", fail)
+
+    assert alice.get("/").status_code == 403
+    assert alice.get("/").status_code == 302
+    assert "identity.sign_out_not_told" in caplog.text
 
 
 def test_nobody_signs_in_untold(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
