@@ -10,7 +10,6 @@ from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import ledger, policy, store
 from accessportal.sandboxes.config import current
@@ -54,7 +53,7 @@ def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50
     return store.page_by_status(status, cursor=cursor, limit=limit)
 
 
-def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> Page[Sandbox]:
+def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
     """What a track holds, and what it held last and is not cleaned yet, newest first (the seed's TrackIndex)."""
     return store.page_of_track(track, cursor=cursor, limit=limit)
 
@@ -101,17 +100,7 @@ def unreadable() -> tuple[Unreadable, ...]:
     count (at most 200); each is looked at again now.
     """
     stats = store.last_counts()
-    return tuple(one for one in stats.unreadable if _is_unreadable(one)) if stats is not None else ()
-
-
-def _is_unreadable(one: Unreadable) -> bool:
-    try:
-        store.get(one.sandbox_id)
-    except Unavailable as error:
-        if error.code == "item_unreadable":
-            return True
-        raise
-    return False
+    return tuple(one for one in stats.unreadable if isinstance(store.look(one.sandbox_id), Unreadable)) if stats is not None else ()
 
 
 def counts_between(*, since: datetime, until: datetime) -> tuple[Stats, ...]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import operations, queries
-from accessportal.sandboxes.states import Sandbox, Status
+from accessportal.sandboxes.states import NoneFree, Sandbox, Status
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import OLGA, Pool, Upstream
@@ -113,3 +114,85 @@ def test_quarantine_of_a_row_that_was_made_anew_keeps_its_fence(pool: Pool, stat
 
     assert pool.now_of(one).fence == 1
     assert queries.verify(receipts=[], slack_seconds=0).problems == ()
+
+
+# One attribute that makes no sense is enough: in no index, in the wrong one, or in the right one with the wrong type.
+UNREADABLE: list[dict[str, Any]] = [
+    {"status": "maintenance"},
+    {"lab_duration_hours": "four"},
+    {"fence": "one"},
+    {"updated_at": 10**17},
+    {"claims": "mine"},
+]
+
+
+@pytest.mark.parametrize("values", UNREADABLE, ids=str)
+def test_a_free_one_that_cant_be_read_is_passed_over_and_makes_no_pool_unavailable(pool: Pool, values: dict[str, Any]) -> None:
+    odd, *others = pool.fill(4)
+    written(odd, **values)
+
+    lent = {pool.take(f"track-{number}").sandbox.sandbox_id for number in range(3)}
+
+    assert lent == {one.sandbox_id for one in others}
+    for prefix in ("", "lab-"):
+        with pytest.raises(NoneFree):
+            pool.take("track-9", name_prefix=prefix)
+    # Mended by hand, it is lent as before.
+    written(odd, **{name: value for name, value in seed_values(odd).items() if name in values})
+    assert pool.take("track-9").sandbox.sandbox_id == odd.sandbox_id
+
+
+def seed_values(sandbox: Sandbox) -> dict[str, Any]:
+    return {
+        "status": "available",
+        "lab_duration_hours": 4,
+        "fence": 0,
+        "updated_at": int(sandbox.updated_at.timestamp()),
+        "claims": {},
+    }
+
+
+@pytest.mark.parametrize("values", UNREADABLE, ids=str)
+def test_another_programs_allocation_that_cant_be_read_hides_no_sandbox_from_its_track_and_key(pool: Pool, values: dict[str, Any]) -> None:
+    odd, other = pool.fill(2)
+    written(
+        odd, allocated_to_track="track-1", idempotency_key="track-1", allocated_at=int(pool.clock.now().timestamp()), status="allocated"
+    )
+    written(odd, **values)
+
+    mine = pool.take("track-1")
+
+    assert (mine.is_repeat, mine.sandbox.sandbox_id) == (False, other.sandbox_id)
+    seen = [one for one in queries.list_of_track(track="track-1").items if isinstance(one, Sandbox)]
+    assert [one.sandbox_id for one in seen] == [other.sandbox_id]
+
+
+@pytest.mark.parametrize("values", UNREADABLE, ids=str)
+def test_a_key_whose_own_sandbox_cant_be_read_gets_no_second_one(pool: Pool, values: dict[str, Any]) -> None:
+    """Nobody knows whether that allocation still stands."""
+    pool.fill(2)
+    lent = pool.take().sandbox
+    written(lent, **values)
+
+    for act in (pool.take, lambda: pool.release(lent)):
+        with pytest.raises(Unavailable) as caught:
+            act()
+        assert caught.value.code == "item_unreadable"
+    assert len(pool.free_list()) == 1
+
+
+@pytest.mark.parametrize("values", UNREADABLE, ids=str)
+def test_an_allocation_is_adopted_though_its_key_stands_for_one_that_cant_be_read(pool: Pool, values: dict[str, Any]) -> None:
+    pool.fill(2)
+    lent = pool.take().sandbox
+    written(lent, **values)
+    (other,) = (one for one in queries.list_by_status(status=Status.AVAILABLE).items if isinstance(one, Sandbox))
+    written(
+        other, allocated_to_track="track-1", idempotency_key="track-1", allocated_at=int(pool.clock.now().timestamp()), status="allocated"
+    )
+
+    adopted = operations.mend(sandbox_id=other.sandbox_id, actor=OLGA, now=pool.clock.now())
+
+    assert (adopted.fence, adopted.is_foreign) == (1, False)
+    with pytest.raises(Unavailable):
+        pool.take()

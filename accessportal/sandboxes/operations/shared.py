@@ -14,7 +14,7 @@ from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.policy import Mending
-from accessportal.sandboxes.states import Due, Failure, NoSuchSandbox, Sandbox, Status, Unreadable
+from accessportal.sandboxes.states import Due, Failure, KeyRecord, NoSuchSandbox, Sandbox, Status, Unreadable
 from accessportal.store.transactions import Step
 
 T = TypeVar("T")
@@ -150,11 +150,19 @@ def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     )
     key_step = None
     record = store.get_key(sandbox.key) if sandbox.key else None
-    if sandbox.key and (record is None or not policy.stands_for(record, store.get(record.sandbox_id))):
+    if sandbox.key and not _may_stand(record):
         key_step = store.open_key(record, key=sandbox.key, request_hash="", sandbox=after)
     draft = told("sandbox.adopted", after, track=after.track, key=after.key, expires_at=_epoch(after.expires_at), status=after.status.value)
     free_step = leaving_free_list(sandbox)
     return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)
+
+
+def _may_stand(record: KeyRecord | None) -> bool:
+    """Whether the key stands for a sandbox, or for one whose row can't be read, so that nobody knows."""
+    if record is None or not record.is_open:
+        return False
+    found = store.look(record.sandbox_id)
+    return isinstance(found, Unreadable) or policy.stands_for(record, found)
 
 
 def _take_in(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:

@@ -19,7 +19,7 @@ from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import expire_loaded
 from accessportal.sandboxes.operations.shared import mended, told, until_written
 from accessportal.sandboxes.policy import Mending
-from accessportal.sandboxes.states import Claim, Due, KeyRecord, NoneFree, Sandbox, Status, Taken
+from accessportal.sandboxes.states import Claim, Due, KeyRecord, NoneFree, Sandbox, Status, Taken, Unreadable
 from accessportal.store.transactions import Step
 
 # Candidates of the quick look, before the whole free list is gone through.
@@ -125,11 +125,11 @@ def _repeat(record: KeyRecord, sandbox: Sandbox, asked: Asked) -> Taken:
 def _adopt_for_key(asked: Asked) -> None:
     """:raises KeyOvertaken: when another program has allocated a sandbox for this key: adopted now, the key's own item tells."""
     for seen in store.page_of_key(asked.key, cursor=None, limit=_KEY_ROWS).items:
-        if seen.status is not Status.ALLOCATED:
+        if isinstance(seen, Unreadable) or seen.status is not Status.ALLOCATED:
             continue
-        sandbox = store.get(seen.sandbox_id)
+        sandbox = store.look(seen.sandbox_id)
         # Adopted before, while the key stood for another sandbox, it is none of this key's business any more.
-        if sandbox is not None and sandbox.key == asked.key and policy.mending_of(sandbox) is Mending.ADOPT:
+        if isinstance(sandbox, Sandbox) and sandbox.key == asked.key and policy.mending_of(sandbox) is Mending.ADOPT:
             mended(sandbox, actor=asked.actor, now=asked.now)
             raise store.KeyOvertaken
 
@@ -195,7 +195,10 @@ def _first_lent(entries: Iterable[store.FreeEntry], asked: Asked, record: KeyRec
 def _try_entry(entry: store.FreeEntry, asked: Asked, record: KeyRecord | None) -> Sandbox | None:
     if not entry.name.startswith(asked.name_prefix):
         return None
-    sandbox = store.get(entry.sandbox_id)
+    sandbox = store.look(entry.sandbox_id)
+    if isinstance(sandbox, Unreadable):
+        # It keeps its line: mended by hand, it is free as before.
+        return None
     if sandbox is None or sandbox.status is not Status.AVAILABLE:
         # Taken at this moment, or another program allocated it and left the line behind.
         store.drop_free(entry)
@@ -204,8 +207,8 @@ def _try_entry(entry: store.FreeEntry, asked: Asked, record: KeyRecord | None) -
 
 
 def _try_row(sandbox_id: str, asked: Asked, record: KeyRecord | None) -> Sandbox | None:
-    found = store.get(sandbox_id)
-    if found is None or found.status is not Status.AVAILABLE:
+    found = store.look(sandbox_id)
+    if not isinstance(found, Sandbox) or found.status is not Status.AVAILABLE:
         return None
     try:
         sandbox = mended(found, actor=asked.actor, now=asked.now)

@@ -15,7 +15,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import models, policy
 from accessportal.sandboxes.models import SandboxItem
-from accessportal.sandboxes.states import ALLOWED_MOVES, KeyRecord, Sandbox, Status, entity_of
+from accessportal.sandboxes.states import ALLOWED_MOVES, KeyRecord, Sandbox, Status, Unreadable, entity_of
 from accessportal.sandboxes.store.converting import (
     ATTRIBUTES,
     ITEM_NAMES,
@@ -79,6 +79,7 @@ __all__ = [
     "last_run",
     "last_sync",
     "lease",
+    "look",
     "none_told_at",
     "note",
     "note_none",
@@ -108,10 +109,20 @@ def get(sandbox_id: str) -> Sandbox | None:
         return None
     try:
         return record_of(item)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise Unavailable(
             f"The sandbox {sandbox_id} can't be read ({error}). Somebody else has changed it; mend it by hand.", code="item_unreadable"
         ) from error
+
+
+def look(sandbox_id: str) -> Sandbox | Unreadable | None:
+    """As :func:`get`, for those who must go on past a row that can't be read."""
+    try:
+        return get(sandbox_id)
+    except Unavailable as error:
+        if error.code != "item_unreadable":
+            raise
+        return Unreadable(sandbox_id, external_id="")
 
 
 def get_key(key: str) -> KeyRecord | None:

@@ -38,6 +38,15 @@ def unreadable(raw: RawItem) -> Unreadable:
 
 
 def record_of(item: SandboxItem) -> Sandbox:
+    """:raises ValueError: when the row is not as the contract says: somebody else has changed it."""
+    try:
+        return _record_of(item)
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError) as error:
+        # A time of the year five billion is an OSError.
+        raise ValueError(str(error)) from error
+
+
+def _record_of(item: SandboxItem) -> Sandbox:
     return Sandbox(
         sandbox_id=item.sandbox_id or item.pk.partition("#")[2],
         name=item.name or "",

@@ -45,7 +45,7 @@ def _big_page(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
     return page_by_status(status, cursor=cursor, limit=_BIG_PAGE)
 
 
-def page_of_track(track: str, *, cursor: str | None, limit: int) -> Page[Sandbox]:
+def page_of_track(track: str, *, cursor: str | None, limit: int) -> Page[Sandbox | Unreadable]:
     """The seed's TrackIndex, newest allocation first."""
     return query_page(
         SandboxItem,
@@ -53,13 +53,14 @@ def page_of_track(track: str, *, cursor: str | None, limit: int) -> Page[Sandbox
         index=SandboxItem.track_index,
         pattern=f"sandboxes.of_track:{track}",
         convert=record_of,
+        unreadable=unreadable,
         cursor=cursor,
         limit=limit,
         newest_first=True,
     )
 
 
-def page_of_key(key: str, *, cursor: str | None, limit: int) -> Page[Sandbox]:
+def page_of_key(key: str, *, cursor: str | None, limit: int) -> Page[Sandbox | Unreadable]:
     """The seed's IdempotencyIndex, newest allocation first."""
     return query_page(
         SandboxItem,
@@ -67,6 +68,7 @@ def page_of_key(key: str, *, cursor: str | None, limit: int) -> Page[Sandbox]:
         index=SandboxItem.idempotency_index,
         pattern=f"sandboxes.of_key:{key}",
         convert=record_of,
+        unreadable=unreadable,
         cursor=cursor,
         limit=limit,
         newest_first=True,

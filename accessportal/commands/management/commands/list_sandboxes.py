@@ -59,5 +59,4 @@ def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]
 
 
 def _of_track(track: str, cursor: str | None) -> Page[Sandbox | Unreadable]:
-    page = queries.list_of_track(track=track, cursor=cursor)
-    return Page(page.items, page.next_cursor)
+    return queries.list_of_track(track=track, cursor=cursor)
