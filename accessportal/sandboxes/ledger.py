@@ -20,7 +20,7 @@ from typing import Any
 
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.sandboxes.states import Sandbox, Status
+from accessportal.sandboxes.states import Sandbox, Status, Unreadable
 
 _HOLDS = frozenset({"sandbox.taken", "sandbox.adopted"})
 _ENDS = frozenset({"sandbox.released", "sandbox.expired", "sandbox.quarantined"})
@@ -46,7 +46,7 @@ class Receipt:
 @dataclass(frozen=True, slots=True)
 class Problem:
     """``kind``: ``overlap`` (two holders at once), ``gap`` (a hand-over without event), ``orphan`` (one side alone knows of it),
-    ``refused`` (a client was told that none is free while one was)."""
+    ``refused`` (a client was told that none is free while one was), ``unreadable`` (its row can't be judged)."""
 
     kind: str
     sandbox_id: str
@@ -75,7 +75,7 @@ def _receipt(row: Mapping[str, Any]) -> Receipt:
     return Receipt(kind=kind, track=str(row["track"]), key=str(row.get("key", "")), **held, **times)  # type: ignore[arg-type]
 
 
-def problems_of_events(events: Sequence[AuditEvent], row: Sandbox | None) -> Iterator[Problem]:
+def problems_of_events(events: Sequence[AuditEvent], row: Sandbox | Unreadable | None) -> Iterator[Problem]:
     """What is wrong with the hand-overs of one sandbox by its own events, oldest first, and its row (``None``: it left)."""
     fence, holder = 0, ""
     sandbox_id = events[0].entity.partition("#")[2] if events else row.sandbox_id if row else ""
@@ -101,7 +101,10 @@ def _is_outside(event: AuditEvent) -> bool:
     return event.action == "sandbox.adopted" or bool(event.data.get("is_outside"))
 
 
-def _problems_of_row(sandbox_id: str, fence: int, holder: str, row: Sandbox | None) -> Iterator[Problem]:
+def _problems_of_row(sandbox_id: str, fence: int, holder: str, row: Sandbox | Unreadable | None) -> Iterator[Problem]:
+    if isinstance(row, Unreadable):
+        yield Problem("unreadable", sandbox_id, "its row can't be read: another program has changed it; mend it by hand")
+        return
     if row is None:
         if holder:
             yield Problem("orphan", sandbox_id, f"left the pool while {holder} had it")

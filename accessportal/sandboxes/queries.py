@@ -192,12 +192,12 @@ def _every_id() -> Iterator[str]:
 def _checked(sandbox_id: str) -> tuple[tuple[AuditEvent, ...], list[Problem]]:
     """One that changed between the reads is read anew: only what stands still can be judged."""
     for _ in range(_MOST_READS):
-        row, events = store.get(sandbox_id), history(sandbox_id=sandbox_id)
+        row, events = store.look(sandbox_id), history(sandbox_id=sandbox_id)
         is_listed = store.free_entry(sandbox_id) is not None
-        if store.get(sandbox_id) == row:
+        if store.look(sandbox_id) == row:
             break
     problems = list(ledger.problems_of_events(events, row))
-    if row is not None and row.status is Status.AVAILABLE and not is_listed and not policy.is_unlisted(row):
+    if isinstance(row, Sandbox) and row.status is Status.AVAILABLE and not is_listed and not policy.is_unlisted(row):
         problems.append(Problem("orphan", sandbox_id, "free, but not in the free list"))
     return events, problems
 

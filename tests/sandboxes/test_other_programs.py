@@ -196,3 +196,15 @@ def test_an_allocation_is_adopted_though_its_key_stands_for_one_that_cant_be_rea
     assert (adopted.fence, adopted.is_foreign) == (1, False)
     with pytest.raises(Unavailable):
         pool.take()
+
+
+@pytest.mark.parametrize("values", UNREADABLE, ids=str)
+def test_verify_names_what_cant_be_read_and_goes_on(pool: Pool, values: dict[str, Any]) -> None:
+    odd, other = pool.fill(2)
+    written(odd, **values)
+    written(other, fence=7)
+
+    verdict = queries.verify(receipts=[], slack_seconds=0)
+
+    assert {(one.kind, one.sandbox_id) for one in verdict.problems} == {("unreadable", odd.sandbox_id), ("gap", other.sandbox_id)}
+    assert verdict.sandboxes == 2

@@ -15,7 +15,8 @@ from accessportal.sandboxes import ledger, queries
 class Command(PortalCommand):
     help = (
         "Check the ledger of the pool: every hand-over by its events, and against the receipts of clients if there are any. "
-        "Reports two holders at once, hand-overs without event, and what one side alone knows of. Exit code 1 when there is one."
+        "Reports two holders at once, hand-overs without event, what one side alone knows of, and rows that can't be read. "
+        "Exit code 1 when there is one."
     )
     example = "verify_sandboxes --receipts receipts.jsonl --json"
 
