@@ -34,7 +34,7 @@ class AccessPortalConfig(AppConfig):
                 open_creations=conf().identity_center_open_creations,
             )
         )
-        directory.configure(directory.DirectorySettings(user_pool_id=conf().user_pool_id))
+        directory.configure(directory.DirectorySettings(user_pool_id=conf().user_pool_id, user_pool_invites=conf().user_pool_invites))
         sandboxes.configure(
             sandboxes.SandboxSettings(grace_seconds=conf().sandbox_grace_seconds, longest_hours=conf().sandbox_longest_hours)
         )

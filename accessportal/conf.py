@@ -44,6 +44,7 @@ class Conf(BaseSettings):
     auditor_group: str = "/portal/auditors"
     aws_start_url: str = ""
     user_pool_id: str = Field(default="", pattern=r"^([\w-]+_[0-9a-zA-Z]+)?$")
+    user_pool_invites: bool = False
     events_topic_arn: str = Field(default="", pattern=r"^(arn:[\w-]+:sns:[\w-]+:\d{12}:[\w-]+(\.fifo)?)?$")
 
     oidc_issuer: str = ""

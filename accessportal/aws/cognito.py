@@ -15,7 +15,7 @@ from accessportal.aws.clients import cognito_client, patient_cognito_client
 from accessportal.aws.errors import Gone, Refused, sorted_call
 
 if TYPE_CHECKING:
-    from mypy_boto3_cognito_idp.type_defs import AttributeTypeTypeDef
+    from mypy_boto3_cognito_idp.type_defs import AdminCreateUserRequestTypeDef, AttributeTypeTypeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,24 +73,31 @@ def get_user(pool_id: str, username: str) -> CognitoUser | None:
     return _user(answer["Username"], answer.get("UserAttributes", []), is_enabled=answer["Enabled"], status=answer.get("UserStatus"))
 
 
-def create_user(pool_id: str, *, username: str, email: str, name: str) -> None:
-    """The user exists, enabled if it did not before. No message is sent: people hear of it from the portal.
+def create_user(pool_id: str, *, username: str, email: str, name: str, invites: bool) -> None:
+    """The user exists, enabled if it did not before.
+
+    ``invites``: a new user is sent an invitation by e-mail, once, with a temporary password that must be changed at the first
+    sign-in. Without it no message is sent and nobody knows the password; "Forgot password" does not help, because Cognito resets
+    only a password that its owner has set.
 
     :raises Refused: when the pool gives its users names of its own, or somebody from another identity provider has the name.
     """
+    user: AdminCreateUserRequestTypeDef = {
+        "UserPoolId": pool_id,
+        "Username": username,
+        "UserAttributes": [
+            {"Name": "email", "Value": email},
+            {"Name": "email_verified", "Value": "true"},
+            {"Name": "name", "Value": name},
+        ],
+    }
+    if invites:
+        # The service's default is a short message to a telephone.
+        user["DesiredDeliveryMediums"] = ["EMAIL"]
+    else:
+        user["MessageAction"] = "SUPPRESS"
     try:
-        answer = _call(
-            pool_id,
-            cognito_client().admin_create_user,
-            UserPoolId=pool_id,
-            Username=username,
-            MessageAction="SUPPRESS",
-            UserAttributes=[
-                {"Name": "email", "Value": email},
-                {"Name": "email_verified", "Value": "true"},
-                {"Name": "name", "Value": name},
-            ],
-        )
+        answer = _call(pool_id, cognito_client().admin_create_user, **user)
     except Refused as error:
         if error.code != "UsernameExistsException":
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -63,6 +64,55 @@ def test_a_change_of_role_leaves_no_moment_without_one(world: World, monkeypatch
     monkeypatch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
     assert world.grant(ALICE, PAYMENTS, GroupRole.ADMIN).mirror.is_done
     assert seen == [[f"{PAYMENTS}:contributor", f"{PAYMENTS}:admin"], [f"{PAYMENTS}:admin"]]
+
+
+@pytest.fixture
+def created(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str], str]]:
+    """Each user that Cognito was told to make: the name, how the invitation is to be delivered, and what else is to be done with it."""
+    calls: list[tuple[str, list[str], str]] = []
+    send: Any = botocore.endpoint.Endpoint.make_request
+
+    def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
+        if operation_model.name == "AdminCreateUser":
+            sent = json.loads(request_dict["body"])
+            calls.append((sent["Username"], sent.get("DesiredDeliveryMediums", []), sent.get("MessageAction", "")))
+        return send(self, operation_model, request_dict)
+
+    monkeypatch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
+    return calls
+
+
+def test_nobody_is_invited_unless_it_is_set(world: World, created: list[tuple[str, list[str], str]]) -> None:
+    assert world.create_person("new@example.com").mirror.is_done
+    assert created == [("new@example.com", [], "SUPPRESS")]
+
+
+def test_a_new_user_is_invited_once_by_e_mail(world: World, created: list[tuple[str, list[str], str]]) -> None:
+    """Also when the answer is lost, or when another one was made beside; without an invitation nobody could ever sign in."""
+    configure(DirectorySettings(user_pool_id=world.pool, user_pool_invites=True))
+    assert world.create_person("new@example.com").mirror.is_done
+    world.twin.settings.change({"cognito_lose_answer": 1.0})
+    assert not world.create_person("lost@example.com").mirror.is_done
+    world.twin.settings.change({"cognito_lose_answer": 0.0})
+    cognito.create_user(world.pool, username="new@example.com", email="new@example.com", name="New", invites=True)
+    world.rename_person("new@example.com", "Newer")
+    world.clock.advance(301)
+    world.settle()
+    world.check()
+    invited = [name for name, delivered, action in created if (delivered, action) == (["EMAIL"], "")]
+    assert invited == [name for name, _, _ in created]
+    assert "RESEND" not in {action for _, _, action in created}
+    assert set(invited) == {"new@example.com", "lost@example.com"}
+
+
+def test_who_is_disabled_is_not_invited(world: World, idp: Any, created: list[tuple[str, list[str], str]]) -> None:
+    configure(DirectorySettings(user_pool_id=world.pool, user_pool_invites=True))
+    world.set_person(ALICE, State.DISABLED)
+    idp.admin_delete_user(UserPoolId=world.pool, Username=ALICE)
+    work_store.ask([f"person#{ALICE}"], now=world.clock.now())
+    world.settle()
+    world.check()
+    assert created == [(ALICE, [], "SUPPRESS")]
 
 
 def test_a_disabled_group_loses_everybody_at_once_and_gets_them_back(world: World) -> None:

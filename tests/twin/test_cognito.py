@@ -27,7 +27,7 @@ def plain(twin: Twin) -> Any:
 def pool(plain: Any) -> str:
     """A pool with Alice in it."""
     pool_id = cognito.create_user_pool("people")
-    cognito.create_user(pool_id, username="alice@example.com", email="alice@example.com", name="Alice Archer")
+    cognito.create_user(pool_id, username="alice@example.com", email="alice@example.com", name="Alice Archer", invites=False)
     return pool_id
 
 
@@ -41,7 +41,7 @@ def test_a_pool_is_found_by_its_name(pool: str) -> None:
 
 def test_changes_that_are_made_already_are_fine(pool: str) -> None:
     for _ in range(2):
-        cognito.create_user(pool, username="bob@example.com", email="bob@example.com", name="Bob")
+        cognito.create_user(pool, username="bob@example.com", email="bob@example.com", name="Bob", invites=False)
         cognito.create_group(pool, name="/eng:admin", description="/eng")
         cognito.add_to_group(pool, username="bob@example.com", group="/eng:admin")
     assert cognito.groups_of_user(pool, "bob@example.com") == {"/eng:admin"}
@@ -86,7 +86,7 @@ def test_a_missing_pool_is_not_a_missing_user(pool: str) -> None:
 def test_a_pool_that_gives_names_of_its_own_is_refused(plain: Any) -> None:
     pool_id = plain.create_user_pool(PoolName="by e-mail", UsernameAttributes=["email"])["UserPool"]["Id"]
     with pytest.raises(Refused, match="UsernameAttributes"):
-        cognito.create_user(pool_id, username="alice@example.com", email="alice@example.com", name="Alice")
+        cognito.create_user(pool_id, username="alice@example.com", email="alice@example.com", name="Alice", invites=False)
 
 
 def test_lists_go_to_their_end_while_things_vanish(plain: Any, pool: str) -> None:

@@ -188,7 +188,9 @@ class _Worker:
             return
         if present is None:
             self._turn(is_change=True)
-            cognito.create_user(self._pool, username=key, email=key, name=wanted.name)
+            # Who is disabled must not be told of an account. Somebody who is enabled later is invited by hand (README).
+            invites = current().user_pool_invites and wanted.is_enabled
+            cognito.create_user(self._pool, username=key, email=key, name=wanted.name, invites=invites)
             present = UserImage(is_enabled=True, name=wanted.name, groups=frozenset())
         if present.is_enabled and not wanted.is_enabled:
             self._turn(is_change=True)

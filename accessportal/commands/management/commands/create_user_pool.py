@@ -41,6 +41,7 @@ class Command(OperatorCommand):
         console.print(f"The user pool {document['name']} {done}: {document['user_pool_id']}", soft_wrap=True)
         if not document["is_set"]:
             console.print(
-                f"Set {document['setting']} for every process. Then python manage.py mirror_directory puts in who is there already.",
+                f"Set {document['setting']} for every process. Then python manage.py mirror_directory puts in who is there already. "
+                "If people sign in with the pool itself, set PORTAL_USER_POOL_INVITES=true before: Cognito then sends each a password.",
                 soft_wrap=True,
             )
