@@ -8,7 +8,7 @@ import pytest
 
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from accessportal.sandboxes import operations, queries
-from accessportal.sandboxes.states import Due, NoneFree, Status
+from accessportal.sandboxes.states import Due, NoneFree, Sandbox, Status
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import CLIENT, MALLORY, OLGA, Pool
 
@@ -261,3 +261,69 @@ def test_a_sandbox_is_added_once(pool: Pool) -> None:
     with pytest.raises(Conflict):
         pool.add("ext-1")
     pool.check_whole()
+
+
+def ended_by(pool: Pool, way: str, lent: Sandbox) -> None:
+    now = pool.clock.now()
+    if way == "expiry":
+        pool.clock.advance(4 * 3600 + 300)
+        pool.expire()
+    elif way == "quarantine":
+        operations.quarantine(sandbox_id=lent.sandbox_id, reason="Smoke.", actor=OLGA, now=now)
+    elif way == "cleaned":
+        pool.clock.advance(4 * 3600 + 300)
+        pool.expire()
+        free_again(pool.now_of(lent), now=now)
+    elif way == "failed cleaning":
+        pool.clock.advance(4 * 3600 + 300)
+        pool.expire()
+        operations.quarantine(sandbox_id=lent.sandbox_id, reason="Cleaning failed.", actor=OLGA, now=now)
+    else:
+        assert way == "lent on"
+        pool.clock.advance(4 * 3600 + 300)
+        pool.expire()
+        free_again(pool.now_of(lent), now=now)
+        pool.take("track-9")
+
+
+@pytest.mark.parametrize("others", [[], ["track-2"], ["track-1"]], ids=str)
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [
+        ("expiry", "ALLOCATION_EXPIRED"),
+        ("cleaned", "ALLOCATION_EXPIRED"),
+        ("failed cleaning", "ALLOCATION_EXPIRED"),
+        ("lent on", "ALLOCATION_EXPIRED"),
+        ("quarantine", "NOT_SANDBOX_OWNER"),
+    ],
+)
+def test_a_release_that_comes_too_late_is_not_answered_with_an_older_one(pool: Pool, others: list[str], way: str, code: str) -> None:
+    pool.fill(1)
+    first = pool.release(pool.take("track-1").sandbox, "track-1")
+    for track in [*others, "track-1"]:
+        free_again(pool.now_of(pool.everything()[0]), now=pool.clock.now())
+        lent = pool.take(track).sandbox
+        if len(others) and lent.fence == 2:
+            pool.release(lent, track)
+    ended_by(pool, way, lent)
+
+    for fence in (None, lent.fence):
+        with pytest.raises(NotAllowed) as caught:
+            pool.release(lent, fence=fence)
+        assert caught.value.code == code
+    # With its fence, the older one is still answered as the first time.
+    assert pool.release(lent, fence=1) == first
+
+
+def test_a_release_is_still_known_when_cleaning_failed_and_others_held_it_since(pool: Pool) -> None:
+    pool.fill(1)
+    lent = pool.take().sandbox
+    first = pool.release(lent)
+    now = pool.clock.now()
+    operations.quarantine(sandbox_id=lent.sandbox_id, reason="Cleaning failed.", actor=OLGA, now=now)
+    assert pool.release(lent) == first
+    operations.restore(sandbox_id=lent.sandbox_id, actor=OLGA, now=now)
+    free_again(pool.now_of(lent), now=now)
+    pool.release(pool.take("track-2").sandbox, "track-2")
+
+    assert pool.release(lent) == first

@@ -33,8 +33,8 @@ def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Act
     """``track`` gives its sandbox back (the seed: marks it for deletion); the key of the allocation is closed.
 
     Repeated, it answers as the first time, also when the sandbox has moved on, as long as its newest fifty events (some fifteen
-    hand-overs) tell of it. ``fence`` says which allocation is
-    meant: with it a late repetition can't end a newer allocation of the same sandbox to the same track.
+    hand-overs) tell of it. ``fence`` says which allocation is meant: with it a late repetition can't end a newer allocation of the
+    same sandbox to the same track. Without it the latest one is.
 
     :raises NotFound: when there never was such a sandbox.
     :raises NotAllowed: ``NOT_SANDBOX_OWNER``, or ``ALLOCATION_EXPIRED`` after deadline and grace.
@@ -83,14 +83,17 @@ def end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: date
 def _ended_earlier(sandbox_id: str, track: str, fence: int | None) -> Released | None:
     """The release as the sandbox's newest events tell it; they are kept when its row is gone, too.
 
+    Without ``fence`` the latest hand-over to the track is meant; ``None`` also when that one was taken away.
+
     :raises NotAllowed: ``ALLOCATION_EXPIRED``, when they tell that the time was over first.
     """
     for event in queries.recent_history(sandbox_id=sandbox_id):
-        if event.action in {"sandbox.released", "sandbox.expired"}:
-            if event.data["track"] != track or fence not in {None, event.data["fence"]}:
-                continue
-            if event.action == "sandbox.expired":
-                raise _expired()
+        if event.data.get("track") != track or fence not in {None, event.data["fence"]}:
+            continue
+        fence = event.data["fence"]
+        if event.action == "sandbox.expired":
+            raise _expired()
+        if event.action == "sandbox.released":
             return Released(sandbox_id, track, event.data["fence"], whole_second(event.at))
     return None
 

@@ -94,6 +94,13 @@ def released_by(sandbox: Sandbox, track: str, *, now: datetime) -> Sandbox:
     return dataclasses.replace(sandbox, last_released_by=track, last_released_at=whole_second(now), last_released_fence=sandbox.fence)
 
 
+def held_anew(sandbox: Sandbox, track: str) -> Sandbox:
+    """It tells no longer that ``track``, its next holder, gave it back: that was another hand-over, of which the events tell."""
+    if sandbox.last_released_by != track:
+        return sandbox
+    return dataclasses.replace(sandbox, last_released_by="", last_released_at=None, last_released_fence=0)
+
+
 def unheld(sandbox: Sandbox, status: Status) -> Sandbox:
     """The sandbox in ``status``, without a holder and with nothing due. What its last release was stays known."""
     return dataclasses.replace(
@@ -139,7 +146,7 @@ def unreadable_failure(seen: Unreadable) -> Failure:
 
 
 def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
-    after = policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
+    after = policy.as_lent(held_anew(sandbox, sandbox.track), grace_seconds=current().grace_seconds)
     after = dataclasses.replace(
         after,
         fence=store.continued(sandbox).fence_held,

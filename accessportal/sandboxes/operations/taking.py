@@ -17,7 +17,7 @@ from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import expire_loaded
-from accessportal.sandboxes.operations.shared import mended, told, until_written
+from accessportal.sandboxes.operations.shared import held_anew, mended, told, until_written
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Claim, Due, KeyRecord, NoneFree, Sandbox, Status, Taken, Unreadable
 from accessportal.store.transactions import Step
@@ -226,7 +226,7 @@ def _lend(sandbox: Sandbox, asked: Asked, record: KeyRecord | None, *, is_listed
         expires_at = policy.deadline(allocated_at, sandbox.lab_duration_hours, asked.duration_seconds)
     grace_ends_at = expires_at + timedelta(seconds=current().grace_seconds)
     lent = dataclasses.replace(
-        sandbox,
+        held_anew(sandbox, asked.track),
         status=Status.ALLOCATED,
         allocated_at=allocated_at,
         track=asked.track,
