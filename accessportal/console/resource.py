@@ -7,13 +7,14 @@ No ORM disguise: a resource lists what a table or index can really answer (each 
 from __future__ import annotations
 
 import enum
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.decisions import Decision
+from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 from accessportal.kernel.pages import Page
 
@@ -127,6 +128,9 @@ class Operation:
     ``offered`` is the domain's own policy; ``stale_codes`` are its refusals that mean "too late" and not "not you".
     ``is_for`` keeps the button from people who could never press it, at the price of no look-up a row.
     ``will`` says in words what pressing the button does. ``ends_record``: afterwards there is no page to return to.
+    ``stands_on`` tells what of the record those words rest on, for records that may be somebody else's by the time the button
+    is pressed: when it has changed since the page that asked, nothing is done and the page asks again. ``None``: a record of
+    this kind stays the same thing, whatever happens to it.
     """
 
     name: str
@@ -141,6 +145,7 @@ class Operation:
     ends_record: bool = False
     is_for: Callable[[Actor, datetime], bool] = lambda actor, now: True
     stale_codes: frozenset[str] = frozenset()
+    stands_on: Callable[[Any], str] | None = None
 
     def require(self, record: Any, actor: Actor, now: datetime) -> None:
         """:raises Conflict: when the record has moved on. :raises NotAllowed: when it is not this actor's to do."""
@@ -148,6 +153,17 @@ class Operation:
         if not decision.allowed and decision.code in self.stale_codes:
             raise Conflict(decision.reason, code=decision.code, present=record)
         decision.require()
+
+    def mark_of(self, record: Any) -> str:
+        """What the page that asks carries to the button, to prove what it described; "" when nothing needs proof."""
+        return hashlib.sha256(self.stands_on(record).encode()).hexdigest()[:32] if self.stands_on else ""
+
+    def as_described(self, record: Any, mark: str) -> Decision:
+        """Whether ``record`` is still what the page that carried ``mark`` described. A form without its mark described nothing."""
+        if mark == self.mark_of(record):
+            return allow("It is as it was described.")
+        words = f"It has changed since you were asked, so nothing was done. Read again what “{self.label}” would do to it now."
+        return refuse(words, code="moved_on")
 
 
 class Resource:

@@ -163,12 +163,19 @@ def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResp
 
 @require_POST
 def operate(request: HttpRequest, resource: Resource, key: str, operation: str) -> HttpResponse:
-    """Without ``confirmed`` the page that says what will happen; with it the change, one call to the domain."""
+    """Without ``confirmed`` the page that says what will happen; with it the change, one call to the domain.
+
+    When the record is no longer what that page described, the answer is the page once more, with what would happen now.
+    """
     ask = _ask(request)
     record, verb = resource.load(key, ask.actor, ask.now), resource.operation(operation)
     verb.require(record, ask.actor, ask.now)
     is_confirmed = request.POST.get("confirmed") == "yes"
     form = OperationForm(request.POST if is_confirmed else None, operation=verb)
+    described = verb.as_described(record, _mark_for(request, key))
+    has_moved_on = is_confirmed and not described.allowed
+    if has_moved_on:
+        form.add_error(None, described.reason)
     if is_confirmed and form.is_valid():
         try:
             done = verb.run(record, form.given_reason, ask.actor, ask.now)
@@ -180,12 +187,13 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
     context = {
         "title": f"{verb.label}: {resource.title(record)}",
         "will": verb.will(record),
+        "mark": verb.mark_of(record),
         "key": key,
         "record": record,
         "prospects": [],
         **_confirm_context(request, resource, verb, form),
     }
-    return render_page(request, "console/confirm.html", context, status=400 if form.errors else 200)
+    return render_page(request, "console/confirm.html", context, status=409 if has_moved_on else 400 if form.errors else 200)
 
 
 @require_POST
@@ -205,7 +213,8 @@ def operate_on_many(request: HttpRequest, resource: Resource, operation: str) ->
     is_confirmed = request.POST.get("confirmed") == "yes"
     form = OperationForm(request.POST if is_confirmed else None, operation=verb)
     if is_confirmed and form.is_valid():
-        outcomes = carry_out_many(resource=resource, operation=verb, keys=keys, reason=form.given_reason, actor=ask.actor, now=ask.now)
+        marks = {key: _mark_for(request, key) for key in keys}
+        outcomes = carry_out_many(resource=resource, operation=verb, marks=marks, reason=form.given_reason, actor=ask.actor, now=ask.now)
         return _results_page(request, resource, verb, outcomes)
     prospects = weigh_many(resource=resource, operation=verb, keys=keys, actor=ask.actor, now=ask.now)
     possible = sum(prospect.is_possible for prospect in prospects)
@@ -216,6 +225,11 @@ def operate_on_many(request: HttpRequest, resource: Resource, operation: str) ->
         **_confirm_context(request, resource, verb, form),
     }
     return render_page(request, "console/confirm.html", context, status=400 if form.errors else 200)
+
+
+def _mark_for(request: HttpRequest, key: str) -> str:
+    """The mark of this record on the page that asked, see ``Operation.mark_of``."""
+    return request.POST.get(f"mark-{key}", "")
 
 
 def _confirm_context(request: HttpRequest, resource: Resource, operation: Operation, form: OperationForm) -> dict[str, Any]:

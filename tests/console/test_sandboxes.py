@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
 
+from accessportal.kernel.clock import to_epoch
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Run, RunKind, RunState, Sandbox, Status
 from accessportal.upstream.client import HttpProvider
 from tests.fixtures_pool import Labs
 from tests.sandboxes import seed_examples as seed
+from tests.sandboxes.cleaning_by_hand import free_again
+from tests.sandboxes.test_races import right_before_the_write
 
 SignIn = Callable[[str], Client]
 BASE = "/admin/sandboxes/"
@@ -28,8 +32,19 @@ def shown(client: Client, address: str) -> str:
     return answer.content.decode()
 
 
+def asked(client: Client, address: str, **data: str | list[str]) -> dict[str, str]:
+    """What the page that asks before would send along."""
+    return dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', client.post(address, data).content.decode()))
+
+
 def do(client: Client, sandbox: Sandbox, verb: str, **data: str) -> int:
-    return client.post(f"{page_of(sandbox)}do/{verb}/", {"confirmed": "yes", **data}).status_code
+    """Asked, and pressed at once."""
+    address = f"{page_of(sandbox)}do/{verb}/"
+    return client.post(address, {"confirmed": "yes", **asked(client, address), **data}).status_code
+
+
+def now_of(sandbox: Sandbox) -> Sandbox:
+    return queries.get(sandbox_id=sandbox.sandbox_id)
 
 
 def release(labs: Labs, sandbox: Sandbox, track: str) -> None:
@@ -120,6 +135,108 @@ def test_the_page_before_says_whom_it_hits(labs: Labs, as_person: SignIn) -> Non
 
     assert "track-1 loses it at once" in asked
     assert queries.get(sandbox_id=lab.sandbox_id).status is Status.ALLOCATED
+
+
+def pass_on(labs: Labs, lab: Sandbox) -> Sandbox:
+    """Track 1 gives it back, it is cleaned, and track 2 takes it."""
+    release(labs, lab, "track-1")
+    free_again(now_of(lab), now=labs.story.clock.now())
+    labs.take_elsewhere("track-2")
+    return now_of(lab)
+
+
+def lend_elsewhere(labs: Labs, lab: Sandbox, track: str) -> None:
+    """As another program does, which knows of no fence."""
+    labs.story.clock.advance(60)
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{lab.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":a": "allocated", ":t": track, ":n": to_epoch(labs.story.clock.now())},
+    )
+
+
+@pytest.mark.parametrize("verb", ["release", "quarantine"])
+def test_who_gets_it_before_the_button_is_pressed_keeps_it(labs: Labs, as_person: SignIn, verb: str) -> None:
+    (lab,) = labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+    olga, address = as_person("olga"), f"{page_of(lab)}do/{verb}/"
+    about_the_first = asked(olga, address)
+    second = pass_on(labs, lab)
+
+    # Also without the reason: the page that asks for it would be about somebody else.
+    for reason in ("Track 1 mines coins.", ""):
+        late = olga.post(address, {**about_the_first, "reason": reason})
+        assert late.status_code == 409
+        assert "It has changed since you were asked, so nothing was done" in late.content.decode()
+        assert "track-2 loses" in late.content.decode()
+        assert now_of(lab) == second
+
+    about_the_second = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', late.content.decode()))
+    assert olga.post(address, {**about_the_second, "reason": "Track 2, too."}).status_code == 302
+    assert now_of(lab).status is not Status.ALLOCATED
+    assert olga.post(address, {**about_the_second, "reason": "Twice."}).status_code == 409
+
+
+@pytest.mark.parametrize("verb", ["release", "quarantine"])
+def test_who_gets_it_while_the_button_is_pressed_keeps_it(
+    labs: Labs, as_person: SignIn, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    (lab,) = labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+    olga, address = as_person("olga"), f"{page_of(lab)}do/{verb}/"
+    about_the_first = asked(olga, address)
+
+    with right_before_the_write(monkeypatch, lambda: pass_on(labs, lab)) as others:
+        late = olga.post(address, {**about_the_first, "reason": "Track 1 mines coins."})
+
+    assert late.status_code == 409
+    assert "hand-over 2 now, lent to track-2" in late.content.decode()
+    assert now_of(lab) == others[0]
+
+
+def test_another_programs_next_holder_keeps_it(labs: Labs, as_person: SignIn) -> None:
+    """Both hand-overs have one fence, because no program of ours has met the first."""
+    (lab,) = labs.fill("lab-one")
+    lend_elsewhere(labs, lab, "track-8")
+    olga, address = as_person("olga"), f"{page_of(lab)}do/release/"
+    about_the_first = asked(olga, address)
+    lend_elsewhere(labs, lab, "track-9")
+
+    assert olga.post(address, {**about_the_first, "reason": "Track 8 mines coins."}).status_code == 409
+
+    assert now_of(lab).track == "track-9"
+    assert do(olga, lab, "release", reason="Track 9, too.") == 302
+    assert now_of(lab).last_released_by == "track-9"
+
+
+@pytest.mark.parametrize("mark", [{}, {"mark": "forged"}], ids=["none", "forged"])
+@pytest.mark.parametrize("verb", ["release", "quarantine"])
+def test_a_form_that_does_not_say_whom_it_means_is_asked_again(labs: Labs, as_person: SignIn, verb: str, mark: dict[str, str]) -> None:
+    (lab,) = labs.fill("lab-one")
+    labs.take_elsewhere("track-1")
+    held = now_of(lab)
+    named = {f"mark-{lab.sandbox_id}": words for words in mark.values()}
+
+    answer = as_person("olga").post(f"{page_of(lab)}do/{verb}/", {"confirmed": "yes", "reason": "Smoke.", **named})
+
+    assert answer.status_code == 409
+    assert "track-1 loses" in answer.content.decode()
+    assert now_of(lab) == held
+
+
+def test_one_that_was_put_in_quarantine_anew_stays_there(labs: Labs, as_person: SignIn) -> None:
+    (lab,) = labs.fill("lab-one")
+    olga, address = as_person("olga"), f"{page_of(lab)}do/restore/"
+    assert do(olga, lab, "quarantine", reason="Smoke.") == 302
+    about_the_smoke = asked(olga, address)
+    assert do(olga, lab, "restore") == 302
+    assert do(olga, lab, "quarantine", reason="Evidence, don’t touch.") == 302
+
+    assert olga.post(address, about_the_smoke).status_code == 409
+
+    assert now_of(lab).quarantine_reason == "Evidence, don’t touch."
+    assert do(olga, lab, "restore") == 302
 
 
 def test_runs_are_ordered_listed_and_told_how_they_ended(labs: Labs, as_person: SignIn) -> None:

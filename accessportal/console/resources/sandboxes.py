@@ -94,7 +94,7 @@ def _by_status(status: Status, ask: Ask) -> Page[Sandbox | Unreadable]:
     return queries.list_by_status(status=status, cursor=ask.cursor, limit=ask.limit)
 
 
-def _of_track(ask: Ask) -> Page[Sandbox]:
+def _of_track(ask: Ask) -> Page[Sandbox | Unreadable]:
     return queries.list_of_track(track=ask.parameter, cursor=ask.cursor, limit=ask.limit)
 
 
@@ -123,13 +123,24 @@ def _restore(sandbox: Sandbox, _reason: str, actor: Actor, now: datetime) -> str
 
 
 def _quarantine(sandbox: Sandbox, reason: str, actor: Actor, now: datetime) -> str:
-    operations.quarantine(sandbox_id=sandbox.sandbox_id, reason=reason, actor=actor, now=now)
+    operations.quarantine(sandbox_id=sandbox.sandbox_id, reason=reason, fence=sandbox.fence_held, actor=actor, now=now)
     return f"{sandbox.name} is in quarantine: nobody gets it."
 
 
 def _release(sandbox: Sandbox, reason: str, actor: Actor, now: datetime) -> str:
-    released = operations.release_by_operator(sandbox_id=sandbox.sandbox_id, reason=reason, actor=actor, now=now)
+    fence = sandbox.fence_held
+    released = operations.release_by_operator(sandbox_id=sandbox.sandbox_id, reason=reason, fence=fence, actor=actor, now=now)
     return f"{sandbox.name} was taken from {released.track}, and is being cleaned."
+
+
+def _whose(sandbox: Sandbox) -> str:
+    """Which hand-over it is at. Two allocations of another program have one fence until a program of ours meets the second."""
+    holder = f", {sandbox.track} since {sandbox.allocated_at}" if sandbox.status is Status.ALLOCATED else ""
+    return f"{sandbox.fence_held}{holder}"
+
+
+def _why_out_of_use(sandbox: Sandbox) -> str:
+    return f"{sandbox.status}: {sandbox.quarantine_reason}"
 
 
 def _quarantine_words(sandbox: Sandbox) -> str:
@@ -199,6 +210,7 @@ class Sandboxes(Resource):
             is_for=_is_operator,
             stale_codes=frozenset({_WRONG_STATUS}),
             run=_release,
+            stands_on=_whose,
             will=lambda sandbox: f"{sandbox.track} loses {sandbox.name} at once; it is cleaned, and then others get it.",
             reason=ReasonRule.REQUIRED,
             reason_label="Reason (kept in the history)",
@@ -211,6 +223,7 @@ class Sandboxes(Resource):
             is_for=_is_operator,
             stale_codes=frozenset({_WRONG_STATUS}),
             run=_quarantine,
+            stands_on=_whose,
             will=_quarantine_words,
             reason=ReasonRule.REQUIRED,
             reason_label="Reason (kept in the history, shown on its page)",
@@ -223,6 +236,7 @@ class Sandboxes(Resource):
             is_for=_is_operator,
             stale_codes=frozenset({_WRONG_STATUS}),
             run=_restore,
+            stands_on=_why_out_of_use,
             will=lambda sandbox: (
                 f"{sandbox.name} is cleaned once more; then it is free, or leaves the pool if the provider has it no longer."
             ),
