@@ -271,10 +271,7 @@ class Sandboxes(Resource):
         }
 
     def rows(self, items: Sequence[Sandbox | Unreadable], ask: Ask) -> list[Row]:
-        return [
-            Row(one.sandbox_id, one, WORDS[one.status]) if isinstance(one, Sandbox) else Row("", one, ("Unreadable", "stop"))
-            for one in items
-        ]
+        return [_row(one) for one in items]
 
     def details(self, record: Sandbox, ask: Ask) -> dict[str, Any]:
         newest = audit.history(record.entity, limit=_HOLDERS_FROM)
