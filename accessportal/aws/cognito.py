@@ -66,10 +66,12 @@ def create_user_pool(name: str) -> str:
 
 
 def get_user(pool_id: str, username: str) -> CognitoUser | None:
+    """:raises Refused: when the pool found, by that name, a user that it calls otherwise."""
     try:
         answer = _call(pool_id, cognito_client().admin_get_user, UserPoolId=pool_id, Username=username)
     except Gone:
         return None
+    _require_name_kept(pool_id, username, given=answer["Username"])
     return _user(answer["Username"], answer.get("UserAttributes", []), is_enabled=answer["Enabled"], status=answer.get("UserStatus"))
 
 
@@ -109,9 +111,7 @@ def create_user(pool_id: str, *, username: str, email: str, name: str, invites: 
             )
             raise Refused("UserIsFederated", text) from error
         return
-    given = answer["User"]["Username"]
-    if given != username:
-        raise Refused("UserNamesNotKept", f"The user pool {pool_id} named {username} {given!r}. Use one without UsernameAttributes.")
+    _require_name_kept(pool_id, username, given=answer["User"]["Username"])
 
 
 def rename_user(pool_id: str, *, username: str, name: str) -> None:
@@ -260,6 +260,14 @@ def _pages(
         after = answer.get(token, "")
         if not after:
             return
+
+
+def _require_name_kept(pool_id: str, username: str, *, given: str) -> None:
+    """A pool with ``UsernameAttributes`` or an alias finds a user by the address, but lists it, and its groups, by another name."""
+    # In a pool that tells no case apart, a user that somebody else made may be written otherwise, and is the same.
+    if given.casefold() != username.casefold():
+        text = f"The user pool {pool_id} named {username} {given!r}. Use one without UsernameAttributes and AliasAttributes."
+        raise Refused("UserNamesNotKept", text)
 
 
 def _user(username: str, attributes: Sequence[AttributeTypeTypeDef], *, is_enabled: bool, status: str | None) -> CognitoUser:

@@ -82,6 +82,17 @@ def created(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str], str]]
     return calls
 
 
+def test_a_pool_that_gives_names_of_its_own_is_never_said_to_have_followed(world: World, idp: Any) -> None:
+    pool = idp.create_user_pool(PoolName="by e-mail", UsernameAttributes=["email"])["UserPool"]["Id"]
+    configure(DirectorySettings(user_pool_id=pool))
+    assert not world.create_person("new@example.com").mirror.is_done
+    for _ in range(2):
+        world.clock.advance(301)
+        assert world.sweep().done == 0
+    (work,) = queries.mirror_pending().items
+    assert "UserNamesNotKept" in work.error
+
+
 def test_nobody_is_invited_unless_it_is_set(world: World, created: list[tuple[str, list[str], str]]) -> None:
     assert world.create_person("new@example.com").mirror.is_done
     assert created == [("new@example.com", [], "SUPPRESS")]

@@ -9,8 +9,10 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.stub import Stubber
 
 from accessportal.aws import cognito
+from accessportal.aws.clients import cognito_client
 from accessportal.aws.errors import Gone, Refused, Throttled, Transient
 from accessportal.twin.server import TwinServer
 from accessportal.twin.settings import TwinSettings
@@ -83,10 +85,26 @@ def test_a_missing_pool_is_not_a_missing_user(pool: str) -> None:
             call()
 
 
-def test_a_pool_that_gives_names_of_its_own_is_refused(plain: Any) -> None:
+def test_a_pool_that_gives_names_of_its_own_is_refused_each_time(plain: Any) -> None:
+    """The first refusal leaves a user, which such a pool finds by the address: nobody is to take it for the one that was wanted."""
     pool_id = plain.create_user_pool(PoolName="by e-mail", UsernameAttributes=["email"])["UserPool"]["Id"]
-    with pytest.raises(Refused, match="UsernameAttributes"):
-        cognito.create_user(pool_id, username="alice@example.com", email="alice@example.com", name="Alice", invites=False)
+    for _ in range(2):
+        with pytest.raises(Refused, match="UsernameAttributes"):
+            cognito.create_user(pool_id, username="alice@example.com", email="alice@example.com", name="Alice", invites=False)
+    with pytest.raises(Refused, match="UserNamesNotKept"):
+        cognito.get_user(pool_id, "alice@example.com")
+    assert cognito.get_user(pool_id, "bob@example.com") is None
+
+
+@pytest.mark.parametrize(("given", "is_kept"), [("Alice@Example.com", True), ("alice", False), ("okta_alice@example.com", False)])
+def test_a_user_that_was_found_by_another_name_is_refused(given: str, is_kept: bool) -> None:
+    with Stubber(cognito_client()) as stub:
+        stub.add_response("admin_get_user", {"Username": given, "Enabled": True}, {"UserPoolId": "pool_1", "Username": "alice@example.com"})
+        if is_kept:
+            assert cognito.get_user("pool_1", "alice@example.com") == cognito.CognitoUser(given, is_enabled=True)
+        else:
+            with pytest.raises(Refused, match="UserNamesNotKept"):
+                cognito.get_user("pool_1", "alice@example.com")
 
 
 def test_lists_go_to_their_end_while_things_vanish(plain: Any, pool: str) -> None:
