@@ -19,7 +19,8 @@ def create_group(
     """A new, enabled, empty group exists below ``parent_id``; without one, below the leading part of its path.
 
     :raises InvalidRequest: for a bad path, name or description, or when the parent does not exist, is disabled or too deep.
-    :raises NotAllowed: unless the actor is an admin of the parent, or the portal itself.
+    :raises NotAllowed: unless the actor is an admin of the parent, or the portal itself. Where the path leads elsewhere, the actor
+        must be an admin there too: rules and programs know groups by their path, and not everybody may take any.
     :raises Conflict: when the group exists already, there are too many, or the directory was not founded.
     """
     policy.clean_group_id(group_id)
@@ -28,11 +29,14 @@ def create_group(
     field = "parent_id" if parent_id else "group_id"
 
     def attempt() -> Group:
-        present = store.get_groups({group_id, ROOT, *filter(policy.is_group_id, [place])})
+        above = policy.path_ancestors(group_id)
+        present = store.get_groups({group_id, *above, *filter(policy.is_group_id, [place])})
         if ROOT not in present:
             raise Conflict("The directory has no root yet. Run found_directory first.", code="directory_not_founded")
         parent = _fit_parent(present.get(place), place, field=field)
-        require_group_right(GroupVerb.CREATE_GROUP, parent, actor=actor, now=now)
+        named_after = next(present[one] for one in reversed(above) if one in present)
+        for responsible in {place: parent, named_after.group_id: named_after}.values():
+            require_group_right(GroupVerb.CREATE_GROUP, responsible, actor=actor, now=now)
         if group_id in present:
             raise Conflict(f"The group {group_id} exists already.", code="group_exists", present=present[group_id])
         _require_room()
