@@ -54,6 +54,7 @@ class DirectoryItem(PortalModel):
     email = UnicodeAttribute(null=True)
     display_name = UnicodeAttribute(null=True, attr_name="displayName")
     deleting = BooleanAttribute(null=True)
+    outlasts_groups = BooleanAttribute(null=True, attr_name="outlastsGroups")
     identity = UnicodeAttribute(null=True)
     signed_in_at = UnicodeAttribute(null=True, attr_name="signedInAt")
     # a membership: ``role`` is the highest at the last write; ``claims`` (claim id to role and end) says why and until when

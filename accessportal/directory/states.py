@@ -73,7 +73,8 @@ class Person:
 
     ``version`` and ``audit_head`` say where its chain in the audit log ends; memberships are told in the same chain.
     ``is_deleting``: deleting was begun, it is disabled, and the sweep will finish it.
-    ``identity``: who they are at their issuer, kept from the first sign-in on.
+    ``identity``: who they are at their issuer, kept from the first sign-in on. ``outlasts_groups``: they came into no group,
+    and so stay when they leave their last one.
     """
 
     key: str
@@ -86,6 +87,7 @@ class Person:
     is_deleting: bool = False
     signed_in_at: datetime | None = None
     identity: str = ""
+    outlasts_groups: bool = False
 
     @property
     def is_enabled(self) -> bool:
@@ -320,7 +322,8 @@ class Comparison:
     """The whole table against the whole pool.
 
     ``listed``: users, groups and members of groups in the pool. ``mended``: differences that are none any more; ``waiting``
-    are those that are, with the reason. ``stopped`` says that the brake held back every removal, and why.
+    are those that are, and what could not be read again, with the reason. ``stopped`` says that the brake held back every
+    removal, and why.
     """
 
     listed: int

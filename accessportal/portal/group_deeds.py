@@ -197,7 +197,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group, data: f"Remove this person from {group.name}?",
             explain=lambda group, data: (
                 "They lose the role here and in every group below, unless another group gives it. "
-                f"Somebody enabled who is in no group any more is deleted from the directory. {ACCESS_STAYS}"
+                f"Somebody enabled who came with a group and is in none any more is deleted from the directory. {ACCESS_STAYS}"
             ),
             button="Remove",
             form=MemberForm,

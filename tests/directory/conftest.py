@@ -63,12 +63,11 @@ def table(name: str = "AccessManagement") -> Any:
 @pytest.fixture
 def directory(founded: None) -> None:
     """Alice is admin of ``/engineering/payments``, Bob reads ``/security``, Mallory is in no group; ``/eng`` is another tree."""
-    for email in ("Alice@Example.com", "bob@example.com", "mallory@example.com"):
-        add_person(email)
     for group_id in ("/engineering", "/engineering/payments", "/security", "/eng"):
         add_group(group_id)
-    join("alice@example.com", "/engineering/payments", GroupRole.ADMIN)
-    join("bob@example.com", "/security")
+    add_person("Alice@Example.com", "/engineering/payments", GroupRole.ADMIN)
+    add_person("bob@example.com", "/security", GroupRole.READER)
+    add_person("mallory@example.com")
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ import pytest
 from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
 from accessportal.directory.operations.claims import add_claim, remove_claim
-from accessportal.directory.states import PERMANENT, Claim, Group, GroupRole, Person, State, group_entity, person_entity
+from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, Person, State, group_entity, person_entity
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from tests.conftest import FakeClock
 from tests.directory.conftest import NOW, OLGA, SETUP, add_group, add_person, join, table
 
 ALICE = person("alice@example.com")
+BOB = person("bob@example.com")
 MALLORY = person("mallory@example.com")
 OPERATOR = person("opal@example.com", roles=frozenset({Role.OPERATOR, Role.AUDITOR}))
 LATER = NOW + timedelta(hours=1)
@@ -195,6 +196,32 @@ class TestGroups:
             add_group("/web/x", parent_id="Not a path")
         assert refused.value.field == "parent_id"
 
+    @pytest.mark.parametrize(
+        ("group_id", "is_allowed"),
+        [
+            ("/engineering/payments/cards", True),
+            ("/engineering/payments/deep/below", True),
+            ("/portal-operators", False),
+            ("/engineering/web", False),
+            ("/security/approvers", False),
+            ("/nowhere/yet", False),
+        ],
+    )
+    def test_nobody_takes_a_path_that_others_answer_for(self, group_id: str, *, is_allowed: bool) -> None:
+        """Rules, the portal's own roles and other programs know a group by its path, wherever it stands."""
+
+        def create() -> Changed[Group]:
+            return operations.create_group(
+                group_id=group_id, name="Ours", description="", parent_id="/engineering/payments", actor=ALICE, now=NOW
+            )
+
+        if is_allowed:
+            assert create().record.parent_id == "/engineering/payments"
+            return
+        with pytest.raises(NotAllowed, match="may create groups below it"):
+            create()
+        assert queries.find_group(group_id=group_id) is None
+
     def test_a_group_exists_once(self) -> None:
         with pytest.raises(Conflict) as refused:
             add_group("/engineering")
@@ -337,6 +364,54 @@ class TestMemberships:
         assert queries.find_person(email="bob@example.com") is None
         assert _actions(person_entity("bob@example.com"))[-2:] == ["user.revoked", "user.deleted"]
         assert _group("/security").member_count == 0
+
+    def test_somebody_who_came_into_no_group_outlasts_their_groups(self) -> None:
+        """Any group's admin could delete them else, by adding and removing them."""
+        operations.grant_membership(
+            email="mallory@example.com", group_id="/engineering/payments", role=GroupRole.READER, actor=ALICE, now=NOW
+        )
+
+        left = _revoke("mallory@example.com", "/engineering/payments", actor=ALICE)
+
+        assert left is not None
+        assert left.is_enabled
+        assert queries.find_person(email="mallory@example.com") == left
+        assert _actions(person_entity("mallory@example.com")) == ["user.created", "user.granted", "user.revoked"]
+
+    @pytest.mark.parametrize(
+        ("to", "role", "wanted", "is_allowed"),
+        [
+            ("alice@example.com", GroupRole.READER, "/engineering/payments", True),
+            ("mallory@example.com", GroupRole.ADMIN, "/engineering/payments", True),
+            ("bob@example.com", GroupRole.ADMIN, "/security", False),
+            ("Bob@example.com", GroupRole.READER, "/security/watch", False),
+            ("mallory@example.com", GroupRole.ADMIN, "/security", False),
+            ("mallory@example.com", GroupRole.ADMIN, "/security/watch", False),
+            ("mallory@example.com", GroupRole.CONTRIBUTOR, "/security", True),
+            ("new@example.com", GroupRole.ADMIN, "/security", False),
+            ("new@example.com", GroupRole.READER, "/security/watch", True),
+        ],
+    )
+    def test_an_admin_for_a_time_makes_nothing_last_that_outlasts_it(
+        self, to: str, role: GroupRole, wanted: str, *, is_allowed: bool
+    ) -> None:
+        """Alice is admin of payments for good, Bob of security until his request ends; before it he only reads there."""
+        add_group("/security/watch")
+        _hold("bob@example.com", "/security", GroupRole.ADMIN)
+        actor = ALICE if wanted == "/engineering/payments" else BOB
+
+        def give() -> object:
+            if to == "new@example.com":
+                return operations.create_person(email=to, name="New", group_id=wanted, role=role, actor=actor, now=NOW)
+            return operations.grant_membership(email=to, group_id=wanted, role=role, actor=actor, now=NOW)
+
+        if is_allowed:
+            give()
+            return
+        with pytest.raises(NotAllowed, match="only until your request ends") as refused:
+            give()
+        assert refused.value.code == "admin_for_a_time"
+        assert queries.role_on(email=to, group_id="/security", now=LATER) in {None, GroupRole.READER}
 
     def test_a_group_admin_can_not_enable_somebody_by_making_them_anew(self) -> None:
         join("bob@example.com", "/engineering/payments")

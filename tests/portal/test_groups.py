@@ -196,6 +196,26 @@ def test_what_a_request_gives_besides_is_told_with_its_end(story: Story, signed_
     )
 
 
+def test_an_admin_for_a_time_is_not_offered_to_stay_and_is_refused(story: Story, signed_in: SignedIn) -> None:
+    claim = Claim("r-1", GroupRole.ADMIN, ends_at=story.clock.now() + timedelta(hours=1))
+    add_claim(email="sam@example.com", group_id=PAYMENTS, claim=claim, guards=(), actor=SETUP, now=story.clock.now())
+    sam, gina = signed_in("sam"), signed_in("gina")
+
+    assert 'id="role-sam@example.com"' in gina.get(AT).content.decode()
+    page = sam.get(AT).content.decode()
+    assert 'id="role-sam@example.com"' not in page
+    assert 'id="role-alice@example.com"' in page
+    for email, role in (("sam@example.com", "admin"), ("sam@example.com", "reader"), ("alice@example.com", "admin")):
+        refused = do(sam, "role", email=email, role=role)
+        assert refused.status_code == 403
+        assert "You are admin of /engineering/payments only until your request ends." in text_of(refused)
+    assert do(sam, "role", email="alice@example.com", role="reader").status_code == 302
+
+    story.clock.advance(3600)
+    assert role_of("sam@example.com", story=story) is None
+    assert role_of("alice@example.com", story=story) is GroupRole.READER
+
+
 def test_the_last_membership_takes_the_person_along_and_the_page_says_so(story: Story, signed_in: SignedIn) -> None:
     gina, stays = signed_in("gina"), "AWS access that is active goes on until its end, unless somebody ends it."
     asked = text_of(gina.get("/groups/remove/at/engineering/payments/", {"email": "alice@example.com"}))

@@ -17,11 +17,12 @@ from accessportal.directory.operations.shared import (
     require_another_root_admin,
     require_group_right,
     require_not_deleting,
+    require_right_to_give,
     settled,
     told_person,
 )
 from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person
-from accessportal.kernel.actors import Actor
+from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict, NotFound
 
 # Cognito's limit for one user.
@@ -41,7 +42,8 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
     """The person is in the group for good, with ``role``; another permanent role there is replaced in one step. What requests
     give there is left alone.
 
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and, where this would
+        make the actor's own time longer, admin without an end.
     :raises NotFound: when the person or the group does not exist.
     :raises Conflict: when the person has that role for good already, one of the two is disabled, a limit is reached, or the
         root would lose its last admin.
@@ -49,7 +51,7 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
 
     def attempt() -> Person:
         group = group_named(group_id)
-        require_group_right(GroupVerb.GRANT, group, actor=actor, now=now)
+        require_right_to_give(group, role, to=fold_email(email), actor=actor, now=now)
         person, memberships = held_by(email)
         before = membership_in(memberships, group_id)
         former = before.claim(PERMANENT) if before else None
@@ -73,7 +75,8 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
     """The person no longer has a permanent role in the group. What requests give there stays until their end.
 
     Whoever is then in no group at all is deleted with it (seed 001, "Revoke a user access to a group", step 4): the record
-    is ``None`` then. A disabled person stays: made anew they would be enabled, which is for admins of the root.
+    is ``None`` then. A disabled person stays: made anew they would be enabled, which is for admins of the root. And so does
+    somebody who came into no group: else any group's admin could delete them, by adding and removing them.
 
     :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
     :raises NotFound: when the person or the group does not exist, or the person is not directly in the group.
@@ -91,7 +94,7 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
         standing = _standing_after(person, group, claim, None)
         after = without_claim(before, PERMANENT)
         drafts = [about_membership("user.revoked", claim, after, of=before, now=now)]
-        is_last = after is None and len(memberships) == 1 and person.is_enabled
+        is_last = after is None and len(memberships) == 1 and person.is_enabled and not person.outlasts_groups
         if is_last:
             drafts.append(about_deletion(person, reason="the last membership was revoked"))
         changed, events = told_person(person, drafts, actor=actor, now=now)
@@ -107,11 +110,11 @@ def first_membership(key: str, group_id: str, role: GroupRole, *, actor: Actor, 
     """The permanent membership that a new person gets at once.
 
     :raises NotFound: when there is no such group.
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
+    :raises NotAllowed: as :func:`grant_membership`.
     :raises Conflict: when the group is disabled or has too many admins.
     """
     group = group_named(group_id)
-    require_group_right(GroupVerb.GRANT, group, actor=actor, now=now)
+    require_right_to_give(group, role, to=key, actor=actor, now=now)
     require_room(group, role, before=None)
     claim = Claim(PERMANENT, role, given_at=now, given_by=actor.name)
     membership = with_claim(None, claim, person=key, group_id=group_id)

@@ -27,7 +27,8 @@ from accessportal.kernel.errors import Conflict, InvalidRequest
 def create_person(
     *, email: str, name: str, group_id: str | None = None, role: GroupRole | None = None, actor: Actor, now: datetime
 ) -> Changed[Person]:
-    """A new, enabled person exists, with ``role`` in ``group_id`` from the first moment on, or in no group.
+    """A new, enabled person exists, with ``role`` in ``group_id`` from the first moment on, or in no group: then they stay when
+    they leave their last one.
 
     Somebody who was deleted and comes again goes on with the old chain of events.
 
@@ -58,7 +59,9 @@ def create_person(
         sequence, head = end_of_chain(person_entity(key))
         drafts = [Draft("user.created", key, {"email": address, "name": clean_name, "state": State.ENABLED.value})]
         drafts += [first.draft] if first else []
-        wanted = Person(key, address, clean_name, State.ENABLED, created_at=now, version=sequence, audit_head=head)
+        wanted = Person(
+            key, address, clean_name, State.ENABLED, created_at=now, version=sequence, audit_head=head, outlasts_groups=first is None
+        )
         person, events = told_person(wanted, drafts, actor=actor, now=now)
         change = store.PersonChange(
             None, person, [first.change] if first else [], standing=True if first and first.makes_standing_admin else None

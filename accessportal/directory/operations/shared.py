@@ -13,7 +13,7 @@ from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.directory import effects, policy, store
-from accessportal.directory.queries.rights import actor_role_on
+from accessportal.directory.queries.rights import actor_role_on, lasting_role_of
 from accessportal.directory.queries.roles import held_by as find_held
 from accessportal.directory.states import PERMANENT, ROOT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
 from accessportal.kernel.actors import Actor
@@ -109,6 +109,12 @@ def require_group_right(verb: GroupVerb, group: Group, *, actor: Actor, now: dat
     """:raises NotAllowed: unless the actor may do this with the group."""
     role = actor_role_on(group.group_id, actor=actor, now=now)
     policy.may_with_group(verb, group=group, role=role, actor=actor).require()
+
+
+def require_right_to_give(group: Group, role: GroupRole, *, to: str, actor: Actor, now: datetime) -> None:
+    """:raises NotAllowed: unless the actor may give the person ``to`` this role in the group for good."""
+    require_group_right(GroupVerb.GRANT, group, actor=actor, now=now)
+    policy.may_give_for_good(role, group=group, to=to, lasting=lasting_role_of(actor=actor, group_id=group.group_id), actor=actor).require()
 
 
 def require_people_right(verb: PersonVerb, *, actor: Actor, now: datetime) -> None:

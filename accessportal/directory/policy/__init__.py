@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accessportal.directory.policy.rights import may_move, may_see_person, may_with_group, may_with_people
+from accessportal.directory.policy.rights import may_give_for_good, may_move, may_see_person, may_with_group, may_with_people
 from accessportal.directory.policy.tree import (
     MAX_ANCESTORS,
     counted_groups,
@@ -33,6 +33,7 @@ __all__ = [
     "is_email",
     "is_group_id",
     "key_of",
+    "may_give_for_good",
     "may_move",
     "may_see_person",
     "may_with_group",

@@ -17,7 +17,7 @@ from accessportal.directory.queries.lists import (
     tree,
 )
 from accessportal.directory.queries.mirror import is_mirrored, mirror_pending, mirror_state_of, mirror_states_of
-from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
+from accessportal.directory.queries.rights import get_person_for, lasting_role_of, may, may_with_people, verbs_on
 from accessportal.directory.queries.roles import (
     admins_of,
     find_person_with_groups,
@@ -41,6 +41,7 @@ __all__ = [
     "groups_below",
     "groups_of",
     "is_mirrored",
+    "lasting_role_of",
     "list_child_groups",
     "list_groups",
     "list_members",

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from accessportal.directory import policy, store
-from accessportal.directory.queries.roles import held_by, role_on, roles_on
+from accessportal.directory.queries.roles import held_by, lasting_role_on, role_on, roles_on
 from accessportal.directory.states import ROOT, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
@@ -44,6 +44,14 @@ def may_with_people(*, verb: str, actor: Actor, now: datetime) -> Decision:
 def actor_role_on(group_id: str, *, actor: Actor, now: datetime) -> GroupRole | None:
     """The actor's own role on a group. The portal itself is in no group."""
     return None if actor.is_system else role_on(email=actor.name, group_id=group_id, now=now)
+
+
+def lasting_role_of(*, actor: Actor, group_id: str) -> GroupRole | None:
+    """The actor's own role on a group as far as it has no end: what requests give is left out.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return None if actor.is_system else lasting_role_on(email=actor.name, group_id=group_id)
 
 
 def actor_roles_on(group_ids: Collection[str], *, actor: Actor, now: datetime) -> dict[str, GroupRole]:

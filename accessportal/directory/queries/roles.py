@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from accessportal.directory import policy, store
 from accessportal.directory.states import Crowd, EffectiveRole, Group, GroupRole, Membership, Person
+
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def groups_of(*, email: str, now: datetime) -> frozenset[str]:
@@ -62,6 +64,11 @@ def role_on(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
     :raises Unavailable: when the store did not answer; never ``None`` for that.
     """
     return roles_on(email=email, group_ids=[group_id], now=now).get(group_id)
+
+
+def lasting_role_on(*, email: str, group_id: str) -> GroupRole | None:
+    """As :func:`role_on`, by memberships without an end alone: what it still says when every request has ended."""
+    return role_on(email=email, group_id=group_id, now=_END_OF_TIME)
 
 
 def roles_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[str, GroupRole]:

@@ -26,6 +26,7 @@ def to_person(item: DirectoryItem) -> Person:
         is_deleting=bool(item.deleting),
         signed_in_at=_moment(item.signed_in_at) if item.signed_in_at else None,
         identity=item.identity or "",
+        outlasts_groups=bool(item.outlasts_groups),
     )
 
 

@@ -116,6 +116,7 @@ def _person_item(person: Person, *, by: str) -> DirectoryItem:
         updated_by=by,
         version=person.version,
         audit_head=person.audit_head,
+        outlasts_groups=person.outlasts_groups or None,
     )
 
 

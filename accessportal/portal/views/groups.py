@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -122,10 +122,18 @@ def _members(request: HttpRequest, group: Group, actor: Actor, rights: Mapping[G
     return {
         "sees_members": True,
         "members": rows,
+        "fixed_member": _fixed_member(group, rows, actor),
         "next_cursor": page.next_cursor,
         "is_first_page": cursor is None,
         "behind": _behind(group, *(row.person for row in rows)),
     }
+
+
+def _fixed_member(group: Group, rows: Sequence[MemberRow], actor: Actor) -> str:
+    """Who is admin by a request is not offered to make their own role last."""
+    is_shown = any(row.person.key == actor.name for row in rows)
+    lasts = is_shown and directory.lasting_role_of(actor=actor, group_id=group.group_id) is GroupRole.ADMIN
+    return "" if lasts else actor.name
 
 
 def _behind(*shown: Group | Person) -> frozenset[str]:
