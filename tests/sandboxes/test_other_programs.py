@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from accessportal.kernel.errors import Unavailable
-from accessportal.sandboxes import operations, queries
-from accessportal.sandboxes.states import NoneFree, Sandbox, Status
+from accessportal.sandboxes import operations, queries, store
+from accessportal.sandboxes.states import NoneFree, Sandbox, Status, Unreadable
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import OLGA, Pool, Upstream
@@ -208,3 +208,37 @@ def test_verify_names_what_cant_be_read_and_goes_on(pool: Pool, values: dict[str
 
     assert {(one.kind, one.sandbox_id) for one in verdict.problems} == {("unreadable", odd.sandbox_id), ("gap", other.sandbox_id)}
     assert verdict.sandboxes == 2
+
+
+@pytest.mark.parametrize("meanwhile", ["allocated", "pending_deletion", "stale", "quarantined", "maintenance"])
+@pytest.mark.parametrize("prefix", ["", "lab-"])
+def test_one_that_another_program_frees_again_is_lent_at_once(pool: Pool, meanwhile: str, prefix: str) -> None:
+    """The line that was left in the free list is gone by then, and the row shows no trace."""
+    (one,) = pool.fill(1)
+    written(one, status=meanwhile, allocated_to_track="outside", allocated_at=int(pool.clock.now().timestamp()))
+    with pytest.raises(NoneFree):
+        pool.take(name_prefix=prefix)
+    written(one, status="available", allocated_at=0, updated_at=int(pool.clock.now().timestamp()))
+
+    assert pool.take(name_prefix=prefix).sandbox.sandbox_id == one.sandbox_id
+
+
+def test_a_none_reads_a_few_at_most_of_those_that_an_index_shows_late(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool.fill(30)
+    late = queries.list_by_status(status=Status.AVAILABLE)
+    for number in range(30):
+        pool.take(f"track-{number}")
+    read: list[str] = []
+    look = store.look
+
+    def counted(sandbox_id: str) -> Sandbox | Unreadable | None:
+        read.append(sandbox_id)
+        return look(sandbox_id)
+
+    monkeypatch.setattr(store, "page_by_status", lambda *_, **__: late)
+    monkeypatch.setattr(store, "look", counted)
+
+    with pytest.raises(NoneFree):
+        pool.take("track-30")
+
+    assert len(set(read)) == len(read) == 20

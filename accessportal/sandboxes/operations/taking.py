@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,6 +29,7 @@ _PAGE = 100
 _MOST_ROUNDS = 20
 _KEY_ROWS = 20
 _INDEX_LAG = timedelta(seconds=60)
+_MOST_LATELY = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +170,31 @@ def _last_chance(asked: Asked, record: KeyRecord | None) -> Sandbox:
 
     :raises NoneFree: when there is nothing of that sort either.
     """
-    for seen in every(lambda cursor: store.page_by_status(Status.AVAILABLE, cursor=cursor, limit=_PAGE)):
-        if not isinstance(seen, Sandbox) or not seen.name.startswith(asked.name_prefix):
-            continue
-        # The index lags: a row of ours that was just taken still shows, and would be read for nothing.
-        if policy.is_unlisted(seen) or asked.now - seen.updated_at > _INDEX_LAG:
-            sandbox = _try_row(seen.sandbox_id, asked, record)
-            if sandbox is not None:
-                return sandbox
+    for sandbox_id in _shown_as_free(asked):
+        sandbox = _try_row(sandbox_id, asked, record)
+        if sandbox is not None:
+            return sandbox
     if asked.name_prefix:
         # The next to return may have any name, and the due index tells none.
         raise NoneFree(f"No sandbox whose name begins with “{asked.name_prefix}” is free at the moment.", next_return_at=None)
     raise NoneFree("No sandbox is free at the moment.", next_return_at=queries.next_return_at(now=asked.now))
+
+
+def _shown_as_free(asked: Asked) -> Iterator[str]:
+    """The ids of what the index shows as available, the likeliest first.
+
+    The index lags: a row of ours that was just taken still shows. Of those that changed lately only some are tried, or each
+    "none" of a busy moment would read them all for nothing; one of them may be free by another program's hand.
+    """
+    lately = []
+    for seen in every(lambda cursor: store.page_by_status(Status.AVAILABLE, cursor=cursor, limit=_PAGE)):
+        if not isinstance(seen, Sandbox) or not seen.name.startswith(asked.name_prefix):
+            continue
+        if policy.is_unlisted(seen) or asked.now - seen.updated_at > _INDEX_LAG:
+            yield seen.sandbox_id
+        else:
+            lately.append(seen.sandbox_id)
+    yield from random.sample(lately, min(_MOST_LATELY, len(lately)))
 
 
 def _free_page(shard: int, cursor: str | None) -> Page[store.FreeEntry]:
