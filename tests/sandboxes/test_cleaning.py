@@ -10,11 +10,12 @@ import pytest
 from accessportal.sandboxes import operations, policy, queries
 from accessportal.sandboxes.states import Status
 from accessportal.twin.protocol import Answer
+from accessportal.twin.sandbox_provider import PREFIX
 from tests.sandboxes.conftest import OLGA, Upstream
 
 
 class Odd:
-    """Stands before the twin: it answers some calls by itself, and may know no generations."""
+    """Stands before the twin: it answers some calls (``DELETE``, ``GET list``, ``GET one``) by itself, and may know no generations."""
 
     def __init__(self, upstream: Upstream, statuses: Mapping[str, int], *, tells_generations: bool = True) -> None:
         self.twin = upstream.twin
@@ -22,8 +23,9 @@ class Odd:
         self.tells_generations = tells_generations
 
     def answer(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        if method in self.statuses:
-            return Answer(self.statuses[method], {}, b"not now")
+        call = method if method == "DELETE" else f"GET {'one' if path.removeprefix(PREFIX).strip('/') else 'list'}"
+        if call in self.statuses:
+            return Answer(self.statuses[call], {}, b"not now")
         answer = self.twin.answer(method, path, query, headers, body)
         if self.tells_generations or method != "GET" or answer.status != 200:
             return answer
@@ -272,3 +274,113 @@ def test_a_deletion_that_was_refused_is_no_cleaning(
     upstream.later(policy.retry_gap_seconds(1))
     assert upstream.clean().cleaned == (given_back.sandbox_id,)
     assert upstream.twin.deletions == [given_back.external_id]
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        *({"DELETE": status} for status in (403, 409, 429, 503)),
+        *({"GET one": status} for status in (204, 429, 500)),
+        {"DELETE": 403, "GET list": 403},
+    ],
+    ids=str,
+)
+def test_what_fails_for_every_sandbox_is_the_providers_failure(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int]
+) -> None:
+    """Its list is read well all the time, but in the last case. Some are given back before, some while it fails."""
+    rows = upstream.fill(8)
+    for number in range(6):
+        upstream.given_back(f"track-{number}")
+    odd = Odd(upstream, statuses)
+    monkeypatch.setattr(upstream.adapter, "twin", odd)
+    for minute in range(20):
+        if minute in {1, 2}:
+            upstream.given_back(f"track-{5 + minute}")
+        calls = upstream.adapter.calls.count("DELETE")
+        report = upstream.clean()
+        assert report.stopped
+        assert (report.failures, report.quarantined) == ((), ())
+        assert upstream.adapter.calls.count("DELETE") - calls <= 5
+        upstream.later(60)
+
+    waiting = upstream.pool.everything()
+    assert {row.status for row in waiting} == {Status.PENDING_DELETION}
+    assert {row.deletion_retry_count for row in waiting} == {0}
+    odd.statuses = {}
+    assert set(upstream.clean().cleaned) == {row.sandbox_id for row in rows}
+
+
+def test_where_sandboxes_come_back_one_by_one_an_outage_costs_at_most_one_a_day(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fails alone: the first can't be told from one that is bad by itself, the others can."""
+    upstream.fill(4)
+    monkeypatch.setattr(upstream.adapter, "twin", Odd(upstream, {"DELETE": 403}))
+    for number in range(4):
+        upstream.given_back(f"track-{number}")
+        for _ in range(17):
+            upstream.clean()
+            upstream.later(60)
+
+    statuses = [row.status for row in upstream.pool.everything()]
+    assert (statuses.count(Status.QUARANTINED), statuses.count(Status.PENDING_DELETION)) == (1, 3)
+
+
+def test_bad_ones_among_good_ones_go_to_quarantine_and_delay_nobody(upstream: Upstream) -> None:
+    """Also when all that wait at first are bad."""
+    upstream.fill(5)
+    bad = {upstream.given_back(f"track-{number}").external_id for number in range(3)}
+    upstream.adapter.before = lambda call: upstream.set(fail_delete=1 if call.removeprefix("DELETE ") in bad else 0)
+    for _ in range(30):
+        upstream.clean()
+        upstream.later(10)
+        good = upstream.given_back("track-good")
+        upstream.later(10)
+        assert good.sandbox_id in upstream.clean().cleaned
+        upstream.later(40)
+
+    assert {row.external_id for row in upstream.pool.everything() if row.status is Status.QUARANTINED} == bad
+
+
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_a_provider_that_does_a_few_at_a_time_does_all_in_the_end(upstream: Upstream, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    """It says so with whatever status it likes: what fails after the last success is nobody's own failure."""
+    upstream.fill(10)
+    for number in range(10):
+        upstream.given_back(f"track-{number}")
+    odd = Odd(upstream, {})
+    monkeypatch.setattr(upstream.adapter, "twin", odd)
+    done = 0
+
+    def count(call: str) -> None:
+        nonlocal done
+        if call.startswith("DELETE"):
+            done += 1
+            odd.statuses = {"DELETE": status} if done > 2 else {}
+
+    upstream.adapter.before = count
+    for _ in range(5):
+        done = 0
+        report = upstream.clean()
+        assert (len(report.cleaned), report.failures) == (2, ())
+        upstream.later(60)
+
+    assert {row.status for row in upstream.pool.everything()} == {Status.AVAILABLE}
+
+
+def test_one_that_waits_for_its_reset_is_no_failing_one(upstream: Upstream) -> None:
+    upstream.fill(2)
+    slow = upstream.given_back()
+    upstream.set(fail_delete=1)
+    upstream.clean()
+    upstream.set(fail_delete=0, reset_seconds=600)
+    upstream.later(10)
+    assert upstream.clean().waiting == (slow.sandbox_id,)
+    assert upstream.pool.now_of(slow).clean_error == ""
+
+    bad = upstream.given_back("track-2")
+    upstream.set(fail_delete=1)
+    report = upstream.clean()
+
+    assert ([failure.sandbox_id for failure in report.failures], report.stopped) == ([bad.sandbox_id], "")

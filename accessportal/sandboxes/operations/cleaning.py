@@ -6,9 +6,11 @@ import dataclasses
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 
 from accessportal.kernel.actors import Actor, system
@@ -21,13 +23,17 @@ from accessportal.sandboxes.effects import Fate
 from accessportal.sandboxes.operations.shared import told, unheld, unreadable_failure
 from accessportal.sandboxes.operations.tending import quarantine_loaded
 from accessportal.sandboxes.states import CleanReport, Due, Failure, Sandbox, Status, Unreadable
-from accessportal.upstream.errors import BreakerOpen, UpstreamError
+from accessportal.upstream.errors import BreakerOpen, Throttled, UpstreamError
 from accessportal.upstream.provider import Provider
 
 CLEAN = system("clean_sandboxes")
 _PAGE = 100
 # What is not begun by then is left to the next run, so that the job is not killed in the middle of much.
 _LAST_STARTS_SECONDS = 60.0
+# After so many failures without a success the rest is not tried: as often as the provider's breaker allows calls to fail.
+_MOST_SUSPECTS = 5
+# For so long one that went to quarantine speaks for the provider's trouble when the next one fails.
+_REMEMBERED = timedelta(days=1)
 
 
 def clean(
@@ -43,8 +49,9 @@ def clean(
 
     At most ``limit`` sandboxes, deletions ``pace_seconds`` apart (of all workers together; the setting, if not given), earliest
     due first. A failure puts a sandbox off with a growing gap and delays nobody else; after eight in a row it goes to
-    quarantine. Where the provider as a whole is in trouble, no sandbox has failed: the run stops, and says why. Any number of
-    runs may go on at once: each sandbox is one cleaner's at a time.
+    quarantine. It is the sandbox's own when another one was cleaned after it, or when no other fails. Where the provider as a
+    whole is in trouble, or has too many calls, no sandbox has failed: the run stops, and says why. Any number of runs may go on
+    at once: each sandbox is one cleaner's at a time.
 
     :raises Unavailable: when what is due can't be read.
     """
@@ -58,12 +65,16 @@ def clean(
         with ThreadPoolExecutor(workers) as pool:
             for future in [pool.submit(run.unit, seen) for seen in due]:
                 future.result()
+    run.settle()
     return run.report()
 
 
 @dataclass
 class _Run:
-    """One run under way. Each sandbox by itself: its failure is noted and stops nobody else."""
+    """One run under way. Each sandbox by itself: its failure is noted and stops nobody else.
+
+    ``own``: failures after which another sandbox was cleaned. ``suspects``: those since then, which may be the provider's.
+    """
 
     provider: Provider
     clock: Clock
@@ -76,9 +87,12 @@ class _Run:
     quarantined: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     stopped: str = ""
+    own: dict[str, UpstreamError] = field(default_factory=dict)
+    suspects: dict[str, UpstreamError] = field(default_factory=dict)
+    _has_cleaned: bool = False
     _began: float = field(default_factory=time.monotonic)
     _pacing: threading.Lock = field(default_factory=threading.Lock)
-    _trouble: str | None = None
+    _judging: threading.Lock = field(default_factory=threading.Lock)
 
     def report(self) -> CleanReport:
         return CleanReport(
@@ -94,15 +108,31 @@ class _Run:
         if isinstance(seen, Unreadable):
             self.failures.append(unreadable_failure(seen))
             return
-        if self.stopped or time.monotonic() - self._began > _LAST_STARTS_SECONDS:
+        if self.stopped or len(self.suspects) >= _MOST_SUSPECTS or time.monotonic() - self._began > _LAST_STARTS_SECONDS:
             return
+        self._by_itself(seen.sandbox_id, self._clean)
+
+    def settle(self) -> None:
+        """After all were tried: whose the failures are is known only by what became of the others."""
+        suspects = self.suspects
+        if suspects and not self.stopped:
+            self.stopped = effects.trouble(self.provider) or self._common_failure()
+        if not self.stopped:
+            self.own |= suspects
+            suspects = {}
+        for sandbox_id, error in self.own.items():
+            self._by_itself(sandbox_id, partial(self._count, error=error))
+        for sandbox_id, error in suspects.items():
+            self._by_itself(sandbox_id, partial(self._put_off, error=error))
+
+    def _by_itself(self, sandbox_id: str, act: Callable[[str], None]) -> None:
         try:
-            self._clean(seen.sandbox_id)
+            act(sandbox_id)
         except store.Overtaken:
             # Another cleaner, an operator or another program has it now.
             return
         except PortalError as error:
-            self.failures.append(Failure(seen.sandbox_id, error.message))
+            self.failures.append(Failure(sandbox_id, error.message))
 
     def _clean(self, sandbox_id: str) -> None:
         held = self._acquire(sandbox_id)
@@ -113,16 +143,23 @@ class _Run:
             if sent is None:
                 return
             found = effects.look(self.provider, sent)
-        except UpstreamError as error:
-            self._failed(sandbox_id, error)
+        except (BreakerOpen, Throttled) as error:
+            self.stopped = f"The provider does not answer, or asks for fewer calls: {error}"
+            self._put_off(sandbox_id, error)
             return
+        except UpstreamError as error:
+            with self._judging:
+                self.suspects[sandbox_id] = error
+            return
+        if sent is not held:
+            self._cleaning_works()
         if found.fate is Fate.GONE:
             self._remove(sent)
         elif found.fate is Fate.READY:
             self._make_free(sent)
         else:
             again = self.clock.now() + timedelta(seconds=policy.LOOK_AGAIN_SECONDS)
-            store.note(sent, dataclasses.replace(sent, due_at=again, held_by="", held_until=None))
+            store.note(sent, dataclasses.replace(sent, due_at=again, held_by="", held_until=None, clean_error=""))
             self.waiting.append(sandbox_id)
 
     def _acquire(self, sandbox_id: str) -> Sandbox | None:
@@ -165,15 +202,30 @@ class _Run:
         store.remove(sandbox, draft=draft, actor=self.actor, now=self.clock.now())
         self.removed.append(sandbox.sandbox_id)
 
-    def _failed(self, sandbox_id: str, error: UpstreamError) -> None:
-        """Count it against the sandbox, unless it is the provider that is down."""
-        sandbox = store.get(sandbox_id)
-        if sandbox is None or sandbox.held_by != self.holder:
-            return
-        trouble = f"The provider does not answer: {error}" if isinstance(error, BreakerOpen) else self._trouble_of_provider()
-        if trouble:
-            self.stopped = trouble
-            store.note(sandbox, dataclasses.replace(sandbox, due_at=self.clock.now(), held_by="", held_until=None, clean_error=str(error)))
+    def _cleaning_works(self) -> None:
+        """One was deleted and looked at in this run: what failed before it failed by itself."""
+        with self._judging:
+            self._has_cleaned = True
+            self.own |= self.suspects
+            self.suspects.clear()
+
+    def _common_failure(self) -> str:
+        """Why the suspects' failures are the provider's, although it answers; empty when the only one is bad by itself."""
+        *others, last = self.suspects
+        if not others and (self._has_cleaned or not _is_another_failing(last, now=self.clock.now())):
+            return ""
+        return f"Cleaning fails for one sandbox after another, so the cause is the provider: {self.suspects[last]}"
+
+    def _put_off(self, sandbox_id: str, error: UpstreamError) -> None:
+        """The failure is not its own. Due again behind all that were due before it, so that the next run begins with others."""
+        sandbox = self._still_held(sandbox_id)
+        if sandbox is not None:
+            after = dataclasses.replace(sandbox, due_at=self.clock.now(), held_by="", held_until=None, clean_error=str(error))
+            store.note(sandbox, after)
+
+    def _count(self, sandbox_id: str, error: UpstreamError) -> None:
+        sandbox = self._still_held(sandbox_id)
+        if sandbox is None:
             return
         failures = sandbox.deletion_retry_count + 1
         self.failures.append(Failure(sandbox_id, str(error)))
@@ -194,8 +246,19 @@ class _Run:
         draft = told("sandbox.clean_failed", after, attempts=failures, error_code=error.code, error=error.message)
         store.change(sandbox, after, draft=draft, actor=self.actor, now=now)
 
-    def _trouble_of_provider(self) -> str:
-        """Asked once in a run: whether the failure of one sandbox is its own."""
-        if self._trouble is None:
-            self._trouble = effects.trouble(self.provider)
-        return self._trouble
+    def _still_held(self, sandbox_id: str) -> Sandbox | None:
+        sandbox = store.get(sandbox_id)
+        return None if sandbox is None or sandbox.held_by != self.holder else sandbox
+
+
+def _is_another_failing(sandbox_id: str, *, now: datetime) -> bool:
+    """Whether another one waits because its cleaning failed, or went to quarantine for that of late; of each a page is read."""
+    waiting = store.page_due(Due.CLEAN, until=None, cursor=None, limit=_PAGE).items
+    quarantined = store.page_by_status(Status.QUARANTINED, cursor=None, limit=_PAGE).items
+    return any(
+        isinstance(one, Sandbox)
+        and one.sandbox_id != sandbox_id
+        and bool(one.clean_error)
+        and (one.status is not Status.QUARANTINED or now - one.updated_at < _REMEMBERED)
+        for one in (*waiting, *quarantined)
+    )
