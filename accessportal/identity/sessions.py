@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY, logout
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.signals import user_logged_in
 from django.contrib.sessions.models import Session
 from django.dispatch import receiver
@@ -24,9 +25,10 @@ SIGNED_IN_AT = "signed_in_at"
 SEEN_AT = "seen_at"
 _IDENTITY = "identity"
 _VOUCHED = "_portal_identity"
-# allauth's states are good for so long.
+# allauth's states are good for so long, and an ended session says why.
 _WAY_SECONDS = 600
 _ENDED = "_portal_session_ended"
+_BECAUSE = "ended_because"
 # Writing "seen" at every request would be a database write for each; the idle limit is kept to within this.
 _SEEN_EVERY = timedelta(seconds=30)
 
@@ -79,6 +81,8 @@ class SessionLimits:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if SESSION_KEY in request.session:
             self._judge(request, self._clock.now())
+        elif _BECAUSE in request.session:
+            setattr(request, _ENDED, Ended(request.session[_BECAUSE]))
         return self._get_response(request)
 
     def _judge(self, request: HttpRequest, now: datetime) -> None:
@@ -87,10 +91,19 @@ class SessionLimits:
         ended = ended_at(told, limits=_present_limits(), now=now)
         if ended is not None:
             log.info("identity.session_ended", user=request.user.get_username(), why=ended.value)
-            logout(request)
-            setattr(request, _ENDED, ended)
+            _end_by_limit(request, ended)
         elif not _is_refresh(request) and now - from_epoch(told[SEEN_AT] or 0) >= _SEEN_EVERY:
             session[SEEN_AT] = to_epoch(now)
+
+
+def _end_by_limit(request: HttpRequest, ended: Ended) -> None:
+    """Nobody is signed in any more, but the session stays for a while to say why: a page asks for several things at once, and
+    whichever answer comes last decides what the person reads."""
+    request.session.clear()
+    request.session[_BECAUSE] = ended.value
+    request.session.set_expiry(_WAY_SECONDS)
+    request.user = AnonymousUser()
+    setattr(request, _ENDED, ended)
 
 
 def _is_refresh(request: HttpRequest) -> bool:
@@ -106,6 +119,7 @@ def _begin(request: HttpRequest, **_: Any) -> None:
     now = to_epoch(SystemClock().now())
     request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now
     request.session[_IDENTITY] = getattr(request, _VOUCHED, "")
+    request.session.pop(_BECAUSE, None)
     request.session.set_expiry(None)
     request.session.clear_expired()
 
