@@ -269,7 +269,11 @@ ROUTES |= {
         post("/admin/sandboxes/{sandbox}/do/quarantine/", 302, 403, 403, 403, 403, 409, confirmed="yes", reason="Smoke."),
         post("/admin/sandboxes/{sandbox}/do/nothing/", 302, 403, 403, 403, 404, 404),
     ],
-    "console_sandboxes_bulk": [post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 400, 400, key="{sandbox}")],
+    "console_sandboxes_bulk": [
+        post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 200, 200, key="{sandbox}"),
+        post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 200, 200, key="{sandbox}", confirmed="yes"),
+        post("/admin/sandboxes/bulk/quarantine/", 302, 403, 403, 403, 400, 400, key="{sandbox}", confirmed="yes", reason="Smoke."),
+    ],
     "console_order_run": [
         get("/admin/sandbox-runs/order/sync/", 302, 403, 403, 403, 403, 200),
         get("/admin/sandbox-runs/order/nothing/", 302, 403, 403, 403, 403, 404),

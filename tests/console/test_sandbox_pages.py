@@ -177,6 +177,28 @@ def test_a_sandbox_and_what_is_asked_before_it_is_changed(odd_pool: OddPool, olg
     press(olga, "Restore…", "sandbox-restore", says="cleaned once more")
 
 
+def test_many_are_restored_and_one_is_asked_about_again(odd_pool: OddPool, labs: Labs, olga: Page) -> None:
+    for name in ("lab-free", "lab-cleaning"):
+        (lab,) = [one for status in Status for one in queries.list_by_status(status=status).items if getattr(one, "name", "") == name]
+        operations.quarantine(sandbox_id=lab.sandbox_id, reason="The disk is full.", actor=labs.story.olga, now=labs.story.clock.now())
+    visit(olga, "/admin/sandboxes/?pattern=quarantined", "pool-quarantined-many", says="The disk is full.")
+    olga.get_by_label("Select all on this page").check()
+    press(olga, "Restore 3…", "sandboxes-restore", says="Why it is in quarantine: The disk is full.")
+    olga.get_by_role("button", name="Restore 3").click()
+    expect(olga.get_by_role("heading", name="Restore: 3 of 3 done")).to_be_visible()
+    look_at(olga, "sandboxes-restored")
+
+    visit(olga, f"/admin/sandboxes/{odd_pool.lent.sandbox_id}/", "sandbox-lent", says="Holds it now")
+    press(olga, "Take back…", "sandbox-take-back", says=f"{_TEAM}/2 loses")
+    give_back(labs, odd_pool.lent, f"{_TEAM}/2")
+    free_again(now_of(odd_pool.lent), now=labs.story.clock.now())
+    lend(labs, "track-next", "lab-machine")
+    olga.get_by_label("Reason").fill("It mines coins.")
+    press(olga, "Take back", "sandbox-take-back-moved-on", says="track-next loses")
+    expect(olga.get_by_role("alert")).to_contain_text("It has changed since you were asked")
+    assert now_of(odd_pool.lent).track == "track-next"
+
+
 def test_runs_and_the_order_of_one(odd_pool: OddPool, labs: Labs, provider: HttpProvider, olga: Page) -> None:
     def fail() -> NoReturn:
         raise Transient("502", _LONG_ERROR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from django.test import Client
@@ -32,9 +32,16 @@ def shown(client: Client, address: str) -> str:
     return answer.content.decode()
 
 
-def asked(client: Client, address: str, **data: str | list[str]) -> dict[str, str]:
-    """What the page that asks before would send along."""
-    return dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', client.post(address, data).content.decode()))
+def fields_of(page: str) -> dict[str, list[str]]:
+    """What the form of the page that asks before would send along."""
+    fields: dict[str, list[str]] = {}
+    for name, value in re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page):
+        fields.setdefault(name, []).append(value)
+    return fields
+
+
+def asked(client: Client, address: str, *, keys: Sequence[str] = ()) -> dict[str, list[str]]:
+    return fields_of(client.post(address, {"key": keys}).content.decode())
 
 
 def do(client: Client, sandbox: Sandbox, verb: str, **data: str) -> int:
@@ -172,7 +179,7 @@ def test_who_gets_it_before_the_button_is_pressed_keeps_it(labs: Labs, as_person
         assert "track-2 loses" in late.content.decode()
         assert now_of(lab) == second
 
-    about_the_second = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', late.content.decode()))
+    about_the_second = fields_of(late.content.decode())
     assert olga.post(address, {**about_the_second, "reason": "Track 2, too."}).status_code == 302
     assert now_of(lab).status is not Status.ALLOCATED
     assert olga.post(address, {**about_the_second, "reason": "Twice."}).status_code == 409
@@ -237,6 +244,79 @@ def test_one_that_was_put_in_quarantine_anew_stays_there(labs: Labs, as_person: 
 
     assert now_of(lab).quarantine_reason == "Evidence, don’t touch."
     assert do(olga, lab, "restore") == 302
+
+
+def out_of_use(labs: Labs, *names: str) -> list[Sandbox]:
+    """In quarantine, all but the first, which is stale."""
+    stale, *broken = labs.fill(*names)
+    for one in broken:
+        operations.quarantine(sandbox_id=one.sandbox_id, reason="Smoke.", actor=labs.story.olga, now=labs.story.clock.now())
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{stale.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #s = :s",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":s": "stale"},
+    )
+    return [stale, *broken]
+
+
+def test_many_that_are_out_of_use_are_restored_at_once(labs: Labs, as_person: SignIn) -> None:
+    stale, first, second, evidence = out_of_use(labs, "lab-stale", "lab-one", "lab-two", "lab-evidence")
+    (free,) = labs.fill("lab-free")
+    olga, many = as_person("olga"), f"{BASE}bulk/restore/"
+    keys = [one.sandbox_id for one in (stale, first, second, evidence, free)]
+    page = olga.post(many, {"key": keys})
+    assert page.context["title"] == "Restore 4 sandboxes"
+    assert page.content.decode().count("Why it is in quarantine: Smoke.") == 3
+    operations.restore(sandbox_id=evidence.sandbox_id, actor=labs.story.olga, now=labs.story.clock.now())
+    assert do(olga, evidence, "quarantine", reason="Evidence, don’t touch.") == 302
+
+    told = olga.post(many, fields_of(page.content.decode()))
+
+    assert [(one.title, one.is_done) for one in told.context["outcomes"]] == [
+        ("lab-stale", True),
+        ("lab-one", True),
+        ("lab-two", True),
+        ("lab-evidence", False),
+    ]
+    assert "It has changed since you were asked" in told.content.decode()
+    assert {now_of(one).status for one in (stale, first, second)} == {Status.PENDING_DELETION}
+    assert now_of(evidence).quarantine_reason == "Evidence, don’t touch."
+    again = olga.post(many, fields_of(page.content.decode()))
+    assert not any(one.is_done for one in again.context["outcomes"])
+
+
+@pytest.mark.parametrize("name", ["ana", "bob", "mallory"])
+def test_nobody_restores_many_who_may_not(labs: Labs, as_person: SignIn, name: str) -> None:
+    broken = out_of_use(labs, "lab-stale", "lab-one")
+    keys = [one.sandbox_id for one in broken]
+    asked_by_olga = asked(as_person("olga"), f"{BASE}bulk/restore/", keys=keys)
+
+    answer = as_person(name).post(f"{BASE}bulk/restore/", asked_by_olga)
+
+    assert answer.status_code == 403 or not any(one.is_done for one in answer.context["outcomes"])
+    assert [now_of(one).status for one in broken] == [Status.STALE, Status.QUARANTINED]
+
+
+def test_many_are_ticked_only_where_they_can_be_restored(labs: Labs, as_person: SignIn) -> None:
+    _, unreadable, _ = out_of_use(labs, "lab-stale", "lab-odd", "lab-one")
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{unreadable.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET lab_duration_hours = :v",
+        ExpressionAttributeValues={":v": "on fire"},
+    )
+    labs.fill("lab-free")
+    labs.take_elsewhere("track-1")
+    olga, ana = as_person("olga"), as_person("ana")
+
+    for status in Status:
+        is_restorable = status in {Status.STALE, Status.QUARANTINED}
+        page = shown(olga, f"{BASE}?pattern={status.value}")
+        assert ("Restore selected" in page) is is_restorable, status
+        # One each; what can't be read can't be restored.
+        assert page.count('name="key"') == (1 if is_restorable else 0), status
+        assert "Restore selected" not in shown(ana, f"{BASE}?pattern={status.value}")
+    assert unreadable.sandbox_id in shown(olga, f"{BASE}?pattern=quarantined")
 
 
 def test_runs_are_ordered_listed_and_told_how_they_ended(labs: Labs, as_person: SignIn) -> None:

@@ -23,6 +23,7 @@ _EVENTS = 20
 # Some hundred hand-overs; older ones are on the page of its history.
 _HOLDERS_FROM = 500
 _WRONG_STATUS = "sandbox_moved_on"
+_RESTORABLE = frozenset({Status.STALE, Status.QUARANTINED})
 WORDS = {
     Status.AVAILABLE: ("Free", "live"),
     Status.ALLOCATED: ("Lent", "live"),
@@ -104,7 +105,14 @@ def _unreadable(ask: Ask) -> Page[Unreadable]:
 
 def _status_pattern(status: Status) -> Pattern:
     title, hint = _EMPTY[status]
-    return Pattern(name=status.value, label=WORDS[status][0], fetch=partial(_by_status, status), empty_title=title, empty_hint=hint)
+    return Pattern(
+        name=status.value,
+        label=WORDS[status][0],
+        fetch=partial(_by_status, status),
+        bulk=("restore",) if status in _RESTORABLE else (),
+        empty_title=title,
+        empty_hint=hint,
+    )
 
 
 def _offered(statuses: frozenset[Status], sandbox: Sandbox, actor: Actor, now: datetime) -> Decision:
@@ -146,6 +154,11 @@ def _why_out_of_use(sandbox: Sandbox) -> str:
 def _quarantine_words(sandbox: Sandbox) -> str:
     holder = f" {sandbox.track} loses it at once, with all that is in it." if sandbox.status is Status.ALLOCATED else ""
     return f"Nobody gets {sandbox.name} until it is restored.{holder}"
+
+
+def _restore_words(sandbox: Sandbox) -> str:
+    why = f" Why it is in quarantine: {sandbox.quarantine_reason}" if sandbox.quarantine_reason else ""
+    return f"{sandbox.name} is cleaned once more; then it is free, or leaves the pool if the provider has it no longer.{why}"
 
 
 def _row(one: Sandbox | Unreadable) -> Row:
@@ -232,14 +245,13 @@ class Sandboxes(Resource):
         Operation(
             name="restore",
             label="Restore",
-            offered=partial(_offered, frozenset({Status.STALE, Status.QUARANTINED})),
+            offered=partial(_offered, _RESTORABLE),
             is_for=_is_operator,
             stale_codes=frozenset({_WRONG_STATUS}),
             run=_restore,
             stands_on=_why_out_of_use,
-            will=lambda sandbox: (
-                f"{sandbox.name} is cleaned once more; then it is free, or leaves the pool if the provider has it no longer."
-            ),
+            will=_restore_words,
+            is_bulk=True,
         ),
     )
 
