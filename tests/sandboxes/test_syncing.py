@@ -218,6 +218,77 @@ def test_what_other_programs_wrote_is_caught_up_with(upstream: Upstream) -> None
     upstream.pool.check_whole()
 
 
+@pytest.mark.parametrize(
+    ("fault", "error"), [({"list_share": 0}, SyncStopped), ({"list_share": 0.5}, SyncStopped), ({"fail_list": 1}, Unavailable)], ids=str
+)
+def test_other_programs_are_caught_up_with_whatever_becomes_of_the_list(
+    upstream: Upstream, fault: dict[str, float], error: type[Exception]
+) -> None:
+    """What they lent and gave back must not wait until somebody mends the provider's list."""
+    rows = seed.table_named("SandboxPool")
+    found = upstream.fill(20)
+    lent, marked = found[-2:]
+    upstream.later()
+    upstream.set(list_share=0.5 if "list_share" in fault else 1)
+    upstream.sync()
+    upstream.later()
+    now = int(upstream.pool.clock.now().timestamp())
+    for sandbox, status in ((lent, "allocated"), (marked, "pending_deletion")):
+        rows.update_item(
+            Key={"PK": f"SBX#{sandbox.sandbox_id}", "SK": "META"},
+            UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t, updated_at = :n",
+            ExpressionAttributeNames={"#s": "status"},
+            ExpressionAttributeValues={":a": status, ":t": f"track-{status}", ":n": now},
+        )
+    upstream.set(**fault)
+    with pytest.raises(error):
+        upstream.sync(apply=False)
+    assert upstream.clean().cleaned == ()
+
+    with pytest.raises(error):
+        upstream.sync()
+
+    counted = queries.stats()
+    assert counted is not None
+    assert counted.counts[Status.PENDING_DELETION] == 1
+    assert upstream.pool.now_of(lent).expires_at is not None
+    assert upstream.clean().cleaned == (marked.sandbox_id,)
+    upstream.pool.check_whole()
+    upstream.later(4 * 3600 + 300)
+    assert upstream.pool.expire().expired == (lent.sandbox_id,)
+
+
+@pytest.mark.parametrize("look", ["stopped", "not ready"])
+def test_a_look_that_saw_it_lies_between_whatever_else_became_of_that_look(upstream: Upstream, look: str) -> None:
+    """Missing, seen, missing are no two looks in a row that lack it."""
+    rows = upstream.fill(20)
+    missing = rows[0]
+    upstream.later()
+    upstream.twin.lose(missing.external_id)
+    assert upstream.sync().missing == (missing.sandbox_id,)
+
+    upstream.later()
+    upstream.twin.create(missing.external_id, name=missing.name)
+    if look == "stopped":
+        for row in rows[10:]:
+            reset_by_hand(upstream, row.external_id)
+        with pytest.raises(SyncStopped):
+            upstream.sync()
+    else:
+        # Ready again by the time at which it is asked for alone.
+        reset_by_hand(upstream, missing.external_id)
+        upstream.adapter.after = lambda call: upstream.later(700) if call == "GET list" else None
+        upstream.sync()
+        upstream.adapter.after = lambda _call: None
+    upstream.later(700)
+    upstream.twin.lose(missing.external_id)
+
+    assert upstream.sync().going_stale == ()
+    assert upstream.pool.status_of(missing) is Status.AVAILABLE
+    upstream.later()
+    assert upstream.sync().going_stale == (missing.sandbox_id,)
+
+
 def test_a_row_that_cant_be_read_keeps_its_sandbox_from_coming_in_a_second_time(upstream: Upstream) -> None:
     rows = seed.table_named("SandboxPool")
     seed.insert_available(rows, "abc123", now=int(upstream.pool.clock.now().timestamp()))

@@ -36,6 +36,8 @@ MOST_SHARE = 0.2
 # ``last_synced`` of a sandbox that was seen is written anew only this often: a write for each row at each look would cost more
 # than all lending together.
 _SEEN_EVERY = timedelta(hours=1)
+# Whom it concerns, and what is done.
+_Unit = tuple[str, Callable[[], object]]
 
 
 def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, actor: Actor = SYNC, clock: Clock) -> SyncPlan:
@@ -44,19 +46,18 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     A listed one that the pool lacks comes in. A free one that is not listed is noted, and at a second look, at least the set
     gap later, it goes stale; stale ones that are listed as ready again are free again. A free one that is listed as not ready
     goes stale when the provider, asked for it alone, says the same. A lent one is only noted. Rows that other programs
-    changed are caught up with.
+    changed are caught up with, whatever becomes of the list.
 
-    :raises Unavailable: when the list can't be read whole and sound; then nothing was written.
+    :raises Unavailable: when the list can't be read whole and sound; then nothing was taken from it.
     :raises SyncStopped: when the list is empty, or more than ``most_share`` of the pool (and more than five) would go stale;
-        then nothing was written. ``most_share=1`` carries it out all the same.
+        then no more than what it did show was taken from it. ``most_share=1`` carries it out all the same.
     """
     began = clock.now()
     try:
         listed = effects.read_list(provider)
-    except Unavailable:
+    except Unavailable as error:
         if apply:
-            # The counts over time go on while the provider is down.
-            count(clock=clock)
+            _go_on_without(error, actor, clock)
         raise
     rows, broken = _every_row()
     # A row that can't be read stands for its sandbox all the same: a second row for it would have it lent twice.
@@ -70,11 +71,14 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     reason = policy.brake(plan, most_share)
     if reason:
         if apply:
+            failures += _each(sorted_rows.always(actor, clock))
             _keep(LastSync(began, plan.listed, reason, _shortest_lab(rows)), plan, actor=actor, now=clock.now())
-            _keep_counts(rows, broken, now=clock.now())
-        raise SyncStopped(f"{reason} Nothing was changed. If that is right: sync_sandboxes --most-share 1", plan=plan)
+            _keep_counts(*(_every_row() if plan.to_mend else (rows, broken)), now=clock.now())
+        plan = dataclasses.replace(plan, failures=tuple(failures))
+        raise SyncStopped(f"{reason} Nothing of it was carried out. If that is right: sync_sandboxes --most-share 1", plan=plan)
     if not apply:
         return plan
+    failures += _each(sorted_rows.always(actor, clock))
     failures += _carry_out(sorted_rows, plan, listed, provider, actor, clock)
     changes_statuses = plan.new or plan.seen_again or plan.going_stale or plan.not_ready or plan.to_mend
     rows_now, broken = _every_row() if changes_statuses else (rows, broken)
@@ -88,6 +92,17 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
 def count(*, clock: Clock) -> Stats:
     """How many sandboxes are in each status, read from the index page by page and kept for the pages to show."""
     return _keep_counts(*_every_row(), now=clock.now())
+
+
+def _go_on_without(error: Unavailable, actor: Actor, clock: Clock) -> None:
+    """Other programs are caught up with and the counts over time go on while the provider is down: neither needs its list."""
+    rows, broken = _every_row()
+    to_mend = _to_mend(rows)
+    failures = _each(_mendings(to_mend, actor, clock))
+    _keep_counts(*(_every_row() if to_mend else (rows, broken)), now=clock.now())
+    if failures:
+        words = f"{error.message} {len(failures)} rows that other programs changed could not be caught up with: {failures[0].error}"
+        raise Unavailable(words, code=error.code) from error
 
 
 def _keep_counts(rows: Collection[Sandbox], broken: Collection[Unreadable], *, now: datetime) -> Stats:
@@ -115,9 +130,8 @@ class _Sorted:
     seen: int = 0
 
     def __post_init__(self) -> None:
+        self.to_mend = _to_mend(self.rows)
         for row in self.rows:
-            if policy.mending_of(row) is not policy.Mending.NOTHING:
-                self.to_mend.append(row)
             if row.external_id in self.listed:
                 self._sort_listed(row, self.listed[row.external_id])
             elif self._stood_still(row):
@@ -131,10 +145,10 @@ class _Sorted:
         self.seen += 1
         if row.status is Status.STALE and found.is_ready:
             self.seen_again.append(row)
-        elif row.status is Status.AVAILABLE and not found.is_ready:
-            if self._stood_still(row):
-                self.not_ready.append(row)
-        elif row.missing_since is not None or row.last_synced is None or self.began - row.last_synced > _SEEN_EVERY:
+            return
+        if row.status is Status.AVAILABLE and not found.is_ready and self._stood_still(row):
+            self.not_ready.append(row)
+        if row.missing_since is not None or row.last_synced is None or self.began - row.last_synced > _SEEN_EVERY:
             self.to_note.append(row)
 
     def _sort_missing(self, row: Sandbox) -> None:
@@ -144,6 +158,10 @@ class _Sorted:
             self.missing.append(row)
         elif row.status is Status.AVAILABLE and policy.is_second_sight(row, self.began, gap_seconds=current().sync_gap_seconds):
             self.going_stale.append(row)
+
+    def always(self, actor: Actor, clock: Clock) -> list[_Unit]:
+        """What is done also when the brake holds: only what is missing may be wrong in a list, and not what it shows."""
+        return _mendings(self.to_mend, actor, clock) + [(row.sandbox_id, partial(_note_seen, row, clock)) for row in self.to_note]
 
     def plan(self, *, new: Iterable[str], failures: Collection[Failure]) -> SyncPlan:
         return SyncPlan(
@@ -164,14 +182,25 @@ class _Sorted:
 def _carry_out(
     rows: _Sorted, plan: SyncPlan, listed: Mapping[str, UpstreamSandbox], provider: Provider, actor: Actor, clock: Clock
 ) -> list[Failure]:
-    units: list[tuple[str, Callable[[], object]]] = []
+    units: list[_Unit] = []
     units += [(external_id, partial(_add, listed[external_id], actor, clock)) for external_id in plan.new]
-    units += [(row.sandbox_id, partial(_mend, row, actor, clock)) for row in rows.to_mend]
-    units += [(row.sandbox_id, partial(_note_seen, row, clock)) for row in rows.to_note]
     units += [(row.sandbox_id, partial(_see_again, row, actor, clock)) for row in rows.seen_again]
     units += [(row.sandbox_id, partial(_note_missing, row, clock)) for row in [*rows.missing, *rows.lent_but_missing]]
     units += [(row.sandbox_id, partial(_go_stale, row, actor, clock)) for row in rows.going_stale]
     units += [(row.sandbox_id, partial(_hold_back, row, provider, actor, clock)) for row in rows.not_ready]
+    return _each(units)
+
+
+def _to_mend(rows: Iterable[Sandbox]) -> list[Sandbox]:
+    return [row for row in rows if policy.mending_of(row) is not policy.Mending.NOTHING]
+
+
+def _mendings(rows: Iterable[Sandbox], actor: Actor, clock: Clock) -> list[_Unit]:
+    return [(row.sandbox_id, partial(_mend, row, actor, clock)) for row in rows]
+
+
+def _each(units: Iterable[_Unit]) -> list[Failure]:
+    """Each by itself: its failure is noted and stops nobody else."""
     failures = []
     for name, unit in units:
         try:
