@@ -38,7 +38,8 @@ def allocate(
     request: HttpRequest, response: HttpResponse, track_id: TrackId, key: IdempotencyKey = "", name_prefix: NamePrefix = ""
 ) -> Status[Allocation]:
     """A free sandbox is lent to the track until `expires_at`: 201. The same key again, while that allocation stands: 200 with the
-    same body. After it was given back or is over, the key gets a new allocation. No body is read.
+    same body. After it was given back, or its `expires_at` has come, the key gets a new allocation; the old one is given back by
+    that where it was not yet. No body is read.
 
     `IDEMPOTENCY_MISMATCH`: the key stands for another track or prefix. `NO_SANDBOXES_AVAILABLE`: none is free; `retry_after` is
     when the next one is expected back.

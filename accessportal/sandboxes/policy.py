@@ -108,6 +108,11 @@ def may_release(sandbox: Sandbox, track: str, now: datetime) -> Decision:
     return allow("its owner may give it back")
 
 
+def is_in_grace(sandbox: Sandbox, now: datetime) -> bool:
+    """Whether it may still be given back, and no longer be used."""
+    return sandbox.expires_at is not None and now >= sandbox.expires_at and not sandbox.is_over(now)
+
+
 def may_operate(actor: Actor) -> Decision:
     """Whether ``actor`` may restore, quarantine and release other people's sandboxes."""
     if actor.is_operator or actor.is_system:

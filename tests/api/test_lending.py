@@ -150,6 +150,22 @@ def test_release_works_to_the_end_of_grace(lab: Lab) -> None:
     assert lab.give_back(late["sandbox_id"], "track-3").error == (403, "NOT_SANDBOX_OWNER")
 
 
+def test_an_allocation_that_may_no_longer_be_used_is_told_to_nobody_as_theirs(lab: Lab) -> None:
+    lab.pool.fill(2)
+    old = lab.allocate().body
+    lab.pool.clock.advance(4 * HOUR)
+
+    anew = lab.allocate()
+
+    assert anew.status == 201
+    assert anew.body["sandbox_id"] != old["sandbox_id"]
+    assert anew.body["expires_at"] == old["expires_at"] + 4 * HOUR
+    lab.pool.clock.advance(299)
+    given_back = lab.give_back(old["sandbox_id"])
+    assert (given_back.status, given_back.body["deletion_requested_at"]) == (200, old["expires_at"])
+    assert lab.allocate().body == anew.body
+
+
 def test_the_holder_sees_its_sandbox_whole(lab: Lab) -> None:
     lab.pool.fill(1)
     lent = lab.allocate().body

@@ -327,3 +327,57 @@ def test_a_release_is_still_known_when_cleaning_failed_and_others_held_it_since(
     pool.release(pool.take("track-2").sandbox, "track-2")
 
     assert pool.release(lent) == first
+
+
+@pytest.mark.parametrize("prefix", ["", "lab-"])
+@pytest.mark.parametrize("late", [0, 1, 299])
+def test_a_take_after_the_deadline_is_a_new_one_and_the_release_works_to_the_end_of_grace(pool: Pool, late: int, prefix: str) -> None:
+    pool.fill(2)
+    old = pool.take().sandbox
+    pool.clock.advance(4 * 3600 - 1)
+    assert pool.take().is_repeat
+    pool.clock.advance(1 + late)
+
+    anew = pool.take(name_prefix=prefix)
+
+    assert (anew.is_repeat, anew.sandbox.sandbox_id == old.sandbox_id) == (False, False)
+    assert anew.sandbox.expires_at == pool.clock.now().replace(microsecond=0) + timedelta(hours=4)
+    assert pool.take(name_prefix=prefix).sandbox == anew.sandbox
+    assert pool.status_of(old) is Status.PENDING_DELETION
+    released = pool.release(old, fence=old.fence)
+    assert (released.fence, released.released_at) == (old.fence, pool.clock.now().replace(microsecond=0))
+    pool.clock.advance(300)
+    assert pool.release(old) == released
+    assert pool.status_of(anew.sandbox) is Status.ALLOCATED
+    pool.check_whole()
+    assert queries.verify(receipts=[], slack_seconds=0).problems == ()
+
+
+def test_another_tracks_take_ends_nothing_before_the_end_of_grace(pool: Pool) -> None:
+    pool.fill(2)
+    old = pool.take("track-1").sandbox
+    pool.clock.advance(4 * 3600 + 299)
+
+    with pytest.raises(Conflict) as caught:
+        pool.take("track-2", key="track-1")
+    assert caught.value.code == "IDEMPOTENCY_MISMATCH"
+    assert pool.status_of(old) is Status.ALLOCATED
+
+    pool.clock.advance(1)
+    assert not pool.take("track-2", key="track-1").is_repeat
+    with pytest.raises(NotAllowed) as refused:
+        pool.release(old)
+    assert refused.value.code == "ALLOCATION_EXPIRED"
+
+
+def test_a_track_without_keys_whose_time_is_over_waits_for_the_next_sandbox_like_others(pool: Pool) -> None:
+    pool.fill(1)
+    old = pool.take().sandbox
+    pool.clock.advance(4 * 3600)
+
+    with pytest.raises(NoneFree) as caught:
+        pool.take()
+
+    assert caught.value.next_return_at == pool.clock.now() + timedelta(seconds=60)
+    free_again(pool.now_of(old), now=pool.clock.now())
+    assert pool.take().sandbox.fence == 2

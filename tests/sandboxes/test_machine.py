@@ -55,12 +55,19 @@ class Machine(RuleBasedStateMachine):
 
     @rule(track=_tracks)
     def take(self, track: str) -> None:
+        now = self.upstream.pool.clock.now()
+        before = self.held.get(track)
+        if before is not None and before.expires_at is not None and before.expires_at <= now:
+            # In grace, asking anew gives it back.
+            del self.held[track]
+            before = None
         try:
             taken = self.upstream.pool.take(track)
         except NoneFree:
             assert not any(row.status is Status.AVAILABLE for row in self.upstream.pool.everything())
             return
-        before = self.held.get(track)
+        assert taken.sandbox.expires_at is not None
+        assert taken.sandbox.expires_at > now
         if taken.is_repeat and before is not None:
             assert (taken.sandbox.sandbox_id, taken.sandbox.fence) == (before.sandbox_id, before.fence)
         self.held[track] = taken.sandbox

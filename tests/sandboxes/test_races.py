@@ -166,3 +166,25 @@ def test_a_take_against_the_seeds_own_allocation(pool: Pool, monkeypatch: pytest
     assert queries.get(sandbox_id=only.sandbox_id).track == "track-9"
     assert pool.take("track-9").sandbox.sandbox_id == only.sandbox_id
     pool.check_whole()
+
+
+@pytest.mark.parametrize("faster", ["take", "release", "expire"])
+def test_a_take_after_the_deadline_against_what_else_ends_the_allocation(pool: Pool, monkeypatch: pytest.MonkeyPatch, faster: str) -> None:
+    pool.fill(3)
+    old = pool.take("track-1").sandbox
+    pool.clock.advance(4 * 3600 + 299)
+
+    def expire() -> object:
+        pool.clock.advance(1)
+        return pool.expire()
+
+    others = {"take": lambda: pool.take("track-1"), "release": lambda: pool.release(old, "track-1"), "expire": expire}
+    with right_before_the_write(monkeypatch, others[faster]) as done:
+        mine = pool.take("track-1")
+
+    assert mine.sandbox.sandbox_id != old.sandbox_id
+    assert mine.is_repeat is (faster == "take")
+    assert faster != "take" or done[0].sandbox == mine.sandbox
+    ends = [event for event in queries.history(sandbox_id=old.sandbox_id) if event.action in {"sandbox.released", "sandbox.expired"}]
+    assert len(ends) == 1
+    pool.check_whole()

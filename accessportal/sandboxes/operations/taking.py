@@ -16,7 +16,7 @@ from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.operations.releasing import expire_loaded
+from accessportal.sandboxes.operations.releasing import end, expire_loaded
 from accessportal.sandboxes.operations.shared import held_anew, mended, told, until_written
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Claim, Due, KeyRecord, NoneFree, Sandbox, Status, Taken, Unreadable
@@ -54,8 +54,10 @@ class Asked:
 def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int | None = None, actor: Actor, now: datetime) -> Taken:
     """A free sandbox is lent to ``track``, until the lab's duration or ``duration_seconds`` is over, whichever is sooner.
 
-    The same ``key`` gives the same answer until the allocation is over (given back, expired, quarantined); then the next
-    take with it is a new one. ``name_prefix`` keeps to sandboxes whose name begins so, at the price of reading the free list.
+    The same ``key`` gives the same answer until the allocation is over (given back, its deadline, quarantined); then the next
+    take with it is a new one. In grace that gives the old sandbox back.
+
+    ``name_prefix`` keeps to sandboxes whose name begins so, at the price of reading the free list.
 
     :raises InvalidRequest: for a key, track, prefix or duration that breaks a rule.
     :raises Conflict: ``IDEMPOTENCY_MISMATCH`` when the key stands for another request.
@@ -103,10 +105,18 @@ def lend_any(asked: Asked, record: KeyRecord | None) -> Sandbox:
 
 
 def _standing_for(record: KeyRecord, asked: Asked) -> Sandbox | None:
-    """The sandbox that the key stands for; ``None`` when that allocation is over, whether or not anybody has noted it."""
+    """The sandbox that the key stands for; ``None`` when that allocation is over, whether or not anybody has noted it.
+
+    In grace a sandbox may be given back, and no longer be used: a track that takes anew then gives it back by that.
+    """
     sandbox = queries.standing(record)
-    if sandbox is not None and sandbox.is_over(asked.now):
+    if sandbox is None:
+        return None
+    if sandbox.is_over(asked.now):
         expire_loaded(sandbox, actor=asked.actor, now=asked.now)
+        return None
+    if sandbox.track == asked.track and policy.is_in_grace(sandbox, asked.now):
+        end(sandbox, draft_data={}, actor=asked.actor, now=asked.now)
         return None
     return sandbox
 
