@@ -52,12 +52,23 @@ def check_text(value: str, *, field: str) -> str:
     return value
 
 
-def check_programs_name(value: str, *, field: str) -> str:
-    """A track or key that a program gives: the portal's own, which stand for people and their requests, are none of its business.
+def check_programs_track(track: str) -> str:
+    """A track that a program gives: those of people are none of its business.
 
-    :raises InvalidRequest: naming ``field``, the rule and the remedy.
+    :raises InvalidRequest: naming the rule and the remedy.
     """
-    own = PEOPLES_KEYS if field == "key" else PEOPLES_TRACKS
+    return _check_programs_name(track, own=PEOPLES_TRACKS, field="track")
+
+
+def check_programs_key(key: str, *, track: str) -> str:
+    """A key that a program gives, or its ``track`` in the place of one: those of people's requests are none of its business.
+
+    :raises InvalidRequest: naming which of the two, the rule and the remedy.
+    """
+    return _check_programs_name(key, own=PEOPLES_KEYS, field="track" if key == track else "key")
+
+
+def _check_programs_name(value: str, *, own: str, field: str) -> str:
     if value != value.strip():
         raise InvalidRequest(f"{field} has blanks at its ends: leave them out.", code="text_unusable", field=field)
     if value.startswith(own):

@@ -206,6 +206,25 @@ def test_headers_that_break_a_rule_are_named(lab: Lab, name: str, value: str) ->
     assert refused.body["error"]["field"] == name
 
 
+@pytest.mark.parametrize(
+    ("headers", "field"),
+    [
+        ({"X_Track_ID": "person:alice@example.com"}, "X-Track-ID"),
+        ({"X_Track_ID": "person:alice@example.com", "Idempotency_Key": "one"}, "X-Track-ID"),
+        ({"X_Track_ID": "request:abc"}, "X-Track-ID"),
+        ({"X_Track_ID": "track-1", "Idempotency_Key": "request:abc"}, "Idempotency-Key"),
+    ],
+)
+def test_what_stands_for_people_is_refused_by_the_header_that_was_sent(lab: Lab, headers: dict[str, str], field: str) -> None:
+    lab.pool.fill(1)
+
+    refused = lab.send("POST", "allocate", **headers)
+
+    assert refused.error == (400, "INVALID_REQUEST")
+    assert refused.body["error"]["field"] == field
+    assert lab.allocate("request:abc", Idempotency_Key="one").status == 201
+
+
 @pytest.mark.parametrize("fence", ["0", "-1", "one", "1.5", "9" * 30])
 def test_a_fence_is_a_number_above_zero(lab: Lab, fence: str) -> None:
     assert lab.give_back("some", X_Fence=fence).body["error"]["field"] == "X-Fence"

@@ -39,7 +39,7 @@ def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Act
     :raises NotFound: when there never was such a sandbox.
     :raises NotAllowed: ``NOT_SANDBOX_OWNER``, or ``ALLOCATION_EXPIRED`` after deadline and grace.
     """
-    policy.check_programs_name(track, field="track")
+    policy.check_programs_track(track)
     return until_written(partial(_release, sandbox_id, track, fence, actor, now))
 
 

@@ -65,8 +65,8 @@ def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int |
     :raises Unavailable: when the store did not answer, or others were faster too often; the same key may be tried again.
     """
     asked = Asked(
-        key=policy.check_programs_name(key, field="key"),
-        track=policy.check_programs_name(track, field="track"),
+        key=policy.check_programs_key(key, track=track),
+        track=policy.check_programs_track(track),
         name_prefix=policy.check_text(name_prefix, field="name_prefix") if name_prefix else "",
         duration_seconds=policy.check_duration(duration_seconds),
         actor=actor,
