@@ -209,12 +209,13 @@ class CleanReport:
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
     """What a look at the provider's whole list means. ``going_stale`` are missed for the second time, ``missing`` for the first;
-    ``not_ready`` are free with us, and listed as not ready.
+    ``not_ready`` are free with us, and listed as not ready; ``new_not_ready`` come in once they are listed as ready.
     """
 
     listed: int
     known: int
     new: tuple[str, ...] = ()
+    new_not_ready: tuple[str, ...] = ()
     seen: int = 0
     seen_again: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

@@ -414,6 +414,29 @@ def test_a_provider_that_shows_all_as_not_ready_meets_the_brake(upstream: Upstre
     assert {row.status for row in upstream.pool.everything()} == {Status.AVAILABLE}
 
 
+@pytest.mark.parametrize("recycle", [0, 1])
+def test_a_new_one_comes_in_when_it_is_listed_as_ready_and_is_not_touched_before(upstream: Upstream, recycle: int) -> None:
+    """The provider is still making it; one that forgets what is deleted would lose it before it was ever lent."""
+    upstream.fill(1)
+    upstream.set(reset_seconds=600)
+    upstream.twin.create("ext-new", name="lab-new")
+    upstream.twin.answer("DELETE", f"{PREFIX}/ext-new", "", {}, b"")
+    upstream.twin.deletions.clear()
+    upstream.set(recycle=recycle)
+    for plan in (upstream.sync(apply=False), upstream.sync(), upstream.sync()):
+        assert (plan.new, plan.new_not_ready, plan.not_ready) == ((), ("ext-new",), ())
+        upstream.clean()
+        upstream.later(60)
+    assert [row.external_id for row in upstream.pool.everything()] == ["ext-000"]
+
+    upstream.later(600)
+    plan = upstream.sync()
+
+    assert (plan.new, plan.new_not_ready, upstream.twin.deletions) == (("ext-new",), (), [])
+    assert {row.status for row in upstream.pool.everything()} == {Status.AVAILABLE}
+    upstream.pool.check_whole()
+
+
 def test_rows_that_make_no_sense_are_named_until_they_are_mended(upstream: Upstream) -> None:
     rows = seed.table_named("SandboxPool")
     odd, unknown, _ = upstream.fill(3)

@@ -114,6 +114,7 @@ def _numbers_of(plan: SyncPlan) -> Report:
         "listed": plan.listed,
         "known": plan.known,
         "new": len(plan.new),
+        "new_not_ready": len(plan.new_not_ready),
         "seen_again": len(plan.seen_again),
         "missing": len(plan.missing),
         "going_stale": len(plan.going_stale),

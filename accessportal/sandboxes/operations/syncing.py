@@ -43,10 +43,10 @@ _Unit = tuple[str, Callable[[], object]]
 def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, actor: Actor = SYNC, clock: Clock) -> SyncPlan:
     """Hold the pool against the provider's whole list. Without ``apply`` nothing changes.
 
-    A listed one that the pool lacks comes in. A free one that is not listed is noted, and at a second look, at least the set
-    gap later, it goes stale; stale ones that are listed as ready again are free again. A free one that is listed as not ready
-    goes stale when the provider, asked for it alone, says the same. A lent one is only noted. Rows that other programs
-    changed are caught up with, whatever becomes of the list.
+    A listed one that the pool lacks comes in, once it is listed as ready. A free one that is not listed is noted, and at a second
+    look, at least the set gap later, it goes stale; stale ones that are listed as ready again are free again. A free one that is
+    listed as not ready goes stale when the provider, asked for it alone, says the same. A lent one is only noted. Rows that other
+    programs changed are caught up with, whatever becomes of the list.
 
     :raises Unavailable: when the list can't be read whole and sound; then nothing was taken from it.
     :raises SyncStopped: when the list is empty, or more than ``most_share`` of the pool (and more than five) would go stale;
@@ -67,7 +67,7 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
         known |= {row.external_id for row in store.every_row()}
     sorted_rows = _Sorted(rows, listed, began)
     failures = [unreadable_failure(one) for one in broken]
-    plan = sorted_rows.plan(new=sorted(listed.keys() - known), failures=failures)
+    plan = sorted_rows.plan(unknown=sorted(listed.keys() - known), failures=failures)
     reason = policy.brake(plan, most_share)
     if reason:
         if apply:
@@ -163,11 +163,13 @@ class _Sorted:
         """What is done also when the brake holds: only what is missing may be wrong in a list, and not what it shows."""
         return _mendings(self.to_mend, actor, clock) + [(row.sandbox_id, partial(_note_seen, row, clock)) for row in self.to_note]
 
-    def plan(self, *, new: Iterable[str], failures: Collection[Failure]) -> SyncPlan:
+    def plan(self, *, unknown: Collection[str], failures: Collection[Failure]) -> SyncPlan:
         return SyncPlan(
             listed=len(self.listed),
             known=len(self.rows),
-            new=tuple(new),
+            new=tuple(one for one in unknown if self.listed[one].is_ready),
+            # The provider is still making it: cleaning it would delete what nobody ever used.
+            new_not_ready=tuple(one for one in unknown if not self.listed[one].is_ready),
             seen=self.seen,
             seen_again=_ids(self.seen_again),
             missing=_ids(self.missing),
@@ -221,7 +223,6 @@ def _add(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
             external_id=found.external_id,
             name=found.name,
             lab_duration_hours=found.lab_duration_hours,
-            is_ready=found.is_ready,
             actor=actor,
             now=clock.now(),
         )

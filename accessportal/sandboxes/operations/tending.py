@@ -21,9 +21,9 @@ def sandbox_id_for(external_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, external_id))
 
 
-def add(*, external_id: str, name: str, lab_duration_hours: float, is_ready: bool = True, actor: Actor, now: datetime) -> Sandbox:
-    """A sandbox of the provider is in the pool, free. One that is not ready, or was in the pool before and left it, is cleaned
-    first: nobody knows what became of it meanwhile.
+def add(*, external_id: str, name: str, lab_duration_hours: float, actor: Actor, now: datetime) -> Sandbox:
+    """A sandbox that is ready at the provider is in the pool, free. One that was in the pool before and left it is cleaned first:
+    nobody knows what became of it meanwhile.
 
     :raises Conflict: when it is in the pool already.
     """
@@ -47,7 +47,6 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, is_ready: boo
     )
     if last is not None:
         fresh = dataclasses.replace(fresh, version=last.sequence, audit_head=last.hash, fence=int(last.data["fence"]))
-    if last is not None or not is_ready:
         fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now)
     draft = told("sandbox.added", fresh, name=name, external_id=external_id, status=fresh.status.value)
     try:
