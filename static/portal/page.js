@@ -3,6 +3,7 @@ import "./places.js";
 import "./theme-button.js";
 import "./times.js";
 import "./forms.js";
+import "./leaving.js";
 import "./live.js";
 import "./sheet.js";
 import "./combobox.js";

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.cache import cache
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Response, expect
 from pytest_django import Settings
 
 from accessportal.audit import queries as audit
 from tests.browser.conftest import OpenAs
+from tests.browser.holding import Held, answer_in_turn, let_htmx_tell
 from tests.browser.looks import look_at
 from tests.fixtures_story import Story
 from tests.oidc.local_issuer import Fault, LocalIssuer
@@ -19,6 +21,7 @@ from tests.oidc.local_issuer import Fault, LocalIssuer
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 ALICE = "alice@example.com"
+_TALLY = re.compile("/fragments/approvals/")
 SignIn = Callable[..., Page]
 
 
@@ -98,10 +101,10 @@ def test_a_replayed_code_is_refused_in_words(story: Story, open_as: OpenAs, issu
     expect_refusal(page, "was used already")
     look_at(page, "sign-in-replayed")
     # Coming back twice takes nothing from whoever is signed in already, and gives a stranger nothing.
-    page.locator("main").get_by_role("link", name="My access").click()
+    # What that page asks for is answered first: it would else lead to the sign-in page meanwhile.
+    with page.expect_response(_TALLY):
+        page.locator("main").get_by_role("link", name="My access").click()
     expect(page.locator(".who")).to_have_text(ALICE)
-    # What this page still asks for would else lead to the sign-in page meanwhile.
-    page.wait_for_load_state("networkidle")
     page.context.clear_cookies()
     page.goto(used[0])
     expect_refusal(page, "begun in another browser")
@@ -143,18 +146,70 @@ def test_the_sign_in_page_with_every_way_in(story: Story, open_as: OpenAs, issue
     look_at(page, "sign-in-issuer-and-demo")
 
 
+def go_home(page: Page) -> None:
+    """From another page. What is asked for when it is loaded has been answered: it would else notice the end of the session."""
+
+    def is_asked_at_home(answer: Response) -> bool:
+        return bool(_TALLY.search(answer.url)) and urlsplit(answer.request.headers["hx-current-url"]).path == "/"
+
+    with page.expect_response(is_asked_at_home):
+        page.goto("/")
+
+
 def test_an_open_page_says_that_its_time_is_over(story: Story, sign_in: SignIn, settings: Settings) -> None:
     """A page that refreshes itself notices the end, and the whole page goes to sign in."""
-    page = sign_in()
-    expect(page.get_by_role("heading", name="My access")).to_be_visible()
+    page = sign_in(wanted="/groups/")
+    expect(page.get_by_role("heading", name="Groups", exact=True)).to_be_visible()
     page.clock.install()
-    page.reload()
-    # What the page asks for when it is loaded would else notice the end.
-    page.wait_for_load_state("networkidle")
+    go_home(page)
     settings.SESSION_IDLE_MINUTES = 60
     story.clock.advance(3600)
 
-    page.clock.fast_forward(61_000)
+    # Long enough for one of the parts that refresh themselves.
+    page.clock.fast_forward(31_000)
 
     expect(page.get_by_text("because nothing was done for 60 minutes")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/sign-in/\?because=idle&next=/$"))
+
+
+@pytest.mark.parametrize("is_reason_first", [True, False], ids=["reason first", "reason last"])
+def test_why_the_session_ended_is_told_whichever_answer_comes_first(
+    story: Story, sign_in: SignIn, settings: Settings, is_reason_first: bool
+) -> None:
+    """Two requests at once meet its end, and the page goes where the first answer sends it."""
+    page = sign_in(wanted="/groups/")
+    expect(page.get_by_role("heading", name="Groups", exact=True)).to_be_visible()
+    page.clock.install()
+    go_home(page)
+    asked, ways_out = Held(page, re.compile(r"/fragments/approvals/|[?]part=open")), Held(page, re.compile("/sign-in/"))
+    settings.SESSION_IDLE_MINUTES = 60
+    story.clock.advance(3600)
+    let_htmx_tell(page)
+    page.clock.fast_forward(61_000)
+
+    answers = [(route, route.fetch()) for route in asked.wait_for(2)]
+    answer_in_turn(page, answers if is_reason_first else answers[::-1])
+    ways_out.let_go()
+
+    expect(page.get_by_text("because nothing was done for 60 minutes")).to_be_visible()
+
+
+def test_signing_out_is_told_although_the_page_was_still_asking(story: Story, sign_in: SignIn) -> None:
+    """The answer to what the page asked before is "sign in again", and comes while the sign-out is under way."""
+    page = sign_in(wanted="/groups/")
+    expect(page.get_by_role("heading", name="Groups", exact=True)).to_be_visible()
+    go_home(page)
+    tally, sign_out = Held(page, _TALLY), Held(page, re.compile("/sign-out/"))
+    page.reload()
+    (asked,) = tally.wait_for(1)
+    let_htmx_tell(page)
+
+    page.get_by_role("button", name="Sign out").dispatch_event("click")
+    (way_out,) = sign_out.wait_for(1)
+    signed_out = way_out.fetch(max_redirects=0)
+    answer = asked.fetch()
+    assert answer.headers["hx-redirect"].startswith("/sign-in/")
+    answer_in_turn(page, [(asked, answer)])
+    way_out.fulfill(response=signed_out)
+
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
