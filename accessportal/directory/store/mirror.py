@@ -18,11 +18,11 @@ from accessportal.directory import models
 from accessportal.directory.config import current
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import MirrorFailure, MirrorWork, group_entity, person_entity
+from accessportal.directory.store import reading
 from accessportal.directory.store.conversion import iso
-from accessportal.directory.store.reading import get_many
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.pages import Page, every
-from accessportal.store.reading import RawItem, get_item, query_page
+from accessportal.store.reading import RawItem, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Remove, Step, Upsert, transact, update_one
 
 _BIG_PAGE = 500
@@ -61,13 +61,12 @@ def ask(entities: Collection[str], *, now: datetime) -> None:
 
 def find(entity: str) -> MirrorWork | None:
     """Strongly read; ``None`` when Cognito has followed."""
-    item = get_item(DirectoryItem, *models.work_key(item_pk_of(entity)))
-    return _work(item) if item else None
+    return reading.find(models.work_key(item_pk_of(entity)), _work)
 
 
 def find_among(entities: Collection[str]) -> tuple[MirrorWork, ...]:
     """Those of ``entities`` that Cognito has not followed, strongly read; 100 to a request."""
-    return tuple(_work(item) for item in get_many(models.work_key(item_pk_of(entity)) for entity in entities))
+    return tuple(reading.get_many((models.work_key(item_pk_of(entity)) for entity in entities), _work))
 
 
 def page(*, cursor: str | None, limit: int) -> Page[MirrorWork]:
@@ -167,7 +166,7 @@ def _leased(entity: str, until: datetime, condition: Condition) -> MirrorWork | 
     except ConditionFailed:
         return None
     assert isinstance(item, DirectoryItem)
-    return _work(item)
+    return reading.read_as(_work, item)
 
 
 def _give_back(work: MirrorWork, told: Sequence[Action], *, only_same: bool) -> bool:

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
-from pynamodb.exceptions import PynamoDBException
+from pynamodb.exceptions import AttributeDeserializationError, PynamoDBException
 
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem, Key
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
+from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import get_item, query_page
 
+R = TypeVar("R")
 _BIG_PAGE = 500
+BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading raises when an item is not what its class says."""
 
 
 def get_person(key: str) -> Person | None:
     """Strongly read."""
-    item = get_item(DirectoryItem, *models.person_key(key))
-    return to_person(item) if item else None
+    return find(models.person_key(key), to_person)
 
 
 def get_group(group_id: str) -> Group | None:
     """Strongly read."""
-    item = get_item(DirectoryItem, *models.group_key(group_id))
-    return to_group(item) if item else None
+    return find(models.group_key(group_id), to_group)
 
 
 def get_membership(key: str, group_id: str) -> Membership | None:
     """Strongly read."""
-    item = get_item(DirectoryItem, *models.membership_key(key, group_id))
-    return to_membership(item) if item else None
+    return find(models.membership_key(key, group_id), to_membership)
 
 
 def count_groups() -> int | None:
     """How many groups there are, strongly read; ``None`` before the directory was founded."""
-    item = get_item(DirectoryItem, *models.counter_key())
-    return int(item.group_count) if item else None
+    return find(models.counter_key(), lambda item: int(item.group_count))
 
 
 def get_person_with_memberships(key: str) -> tuple[Person | None, tuple[Membership, ...]]:
@@ -48,9 +49,9 @@ def get_person_with_memberships(key: str) -> tuple[Person | None, tuple[Membersh
     memberships: list[Membership] = []
     for item in _partition(models.person_pk(key), name=f"directory.person:{key}"):
         if item.sk == item.pk:
-            person = to_person(item)
+            person = read_as(to_person, item)
         else:
-            memberships.append(to_membership(item))
+            memberships.append(read_as(to_membership, item))
     return person, tuple(memberships)
 
 
@@ -62,18 +63,17 @@ def list_branches(group_id: str) -> tuple[str, ...]:
 
 def get_people(keys: Iterable[str]) -> tuple[Person, ...]:
     """Those of ``keys`` that exist, strongly read, in the order of their keys."""
-    return tuple(to_person(item) for item in get_many(models.person_key(key) for key in keys))
+    return tuple(get_many((models.person_key(key) for key in keys), to_person))
 
 
 def get_groups(group_ids: Iterable[str]) -> dict[str, Group]:
     """Those of ``group_ids`` that exist, strongly read, by path."""
-    groups = (to_group(item) for item in get_many(models.group_key(group_id) for group_id in group_ids))
-    return {group.group_id: group for group in groups}
+    return {group.group_id: group for group in get_many((models.group_key(group_id) for group_id in group_ids), to_group)}
 
 
 def get_memberships(pairs: Iterable[tuple[str, str]]) -> tuple[Membership, ...]:
     """Those of the memberships (person, group) that exist, strongly read."""
-    return tuple(to_membership(item) for item in get_many(models.membership_key(person, group_id) for person, group_id in pairs))
+    return tuple(get_many((models.membership_key(person, group_id) for person, group_id in pairs), to_membership))
 
 
 def page_of_people(*, prefix: str, cursor: str | None, limit: int) -> Page[Person]:
@@ -179,11 +179,44 @@ def _partition(pk: str, *, name: str) -> Iterable[DirectoryItem]:
     )
 
 
-def get_many(keys: Iterable[Key]) -> list[DirectoryItem]:
-    """The items that exist, strongly read, in key order; 100 to a request (a DynamoDB limit)."""
+def find(key: Key, convert: Callable[[DirectoryItem], R]) -> R | None:
+    """The item with this key as a record, strongly read; ``None`` when there is none.
+
+    :raises Unavailable: when the store did not answer, or the item can't be read; it is named.
+    """
+    item = get_item(DirectoryItem, *key)
+    return read_as(convert, item) if item else None
+
+
+def get_many(keys: Iterable[Key], convert: Callable[[DirectoryItem], R]) -> list[R]:
+    """Those that exist as records, strongly read, in key order; 100 to a request (a DynamoDB limit).
+
+    :raises Unavailable: when the store did not answer, or an item can't be read; it is named.
+    """
     wanted = set(keys)
     try:
         found = list(DirectoryItem.batch_get(wanted, consistent_read=True)) if wanted else []
+    except AttributeDeserializationError:
+        # It does not say of which item; one by one, it is named.
+        found = [item for key in wanted if (item := get_item(DirectoryItem, *key))]
     except PynamoDBException as error:
         raise unavailable(error) from error
-    return sorted(found, key=lambda item: (item.pk, item.sk))
+    return [read_as(convert, item) for item in sorted(found, key=lambda item: (item.pk, item.sk))]
+
+
+def read_as(convert: Callable[[DirectoryItem], R], item: DirectoryItem) -> R:
+    """The item as a record. What makes no sense in it was written by another program.
+
+    :raises Unavailable: when it can't be read; it is named.
+    """
+    try:
+        return convert(item)
+    except BROKEN as error:
+        raise unreadable(item.pk, item.sk, error) from error
+
+
+def unreadable(pk: str, sk: str, error: Exception) -> Unavailable:
+    """The error that names an item which can't be read."""
+    name = pk if pk == sk else f"{pk}, {sk}"
+    text = f"The item {name} of the directory can't be read ({error}). Somebody else has changed it; mend it by hand."
+    return Unavailable(text, code="item_unreadable")

@@ -11,8 +11,9 @@ from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
-from accessportal.kernel.errors import Unavailable
+from accessportal.directory.store.reading import BROKEN, unreadable
 from accessportal.store.base import unavailable
+from accessportal.store.reading import RawItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +30,32 @@ def read_table() -> TableImage:
 
     :raises Unavailable: when the table could not be read to its end, or an item can't be read; it is named.
     """
-    people: dict[str, Person] = {}
-    groups: dict[str, Group] = {}
-    memberships: dict[str, list[Membership]] = {}
+    image = _Image()
     try:
-        for item in DirectoryItem.scan(consistent_read=True):
-            if item.pk == item.sk and models.is_person_pk(item.pk):
-                people[models.person_in(item)] = to_person(item)
-            elif item.pk == item.sk and models.is_group_pk(item.pk):
-                groups[models.group_in(item)] = to_group(item)
-            elif models.is_person_pk(item.pk) and models.is_group_pk(item.sk):
-                memberships.setdefault(models.person_in(item), []).append(to_membership(item))
+        for page in DirectoryItem.scan(consistent_read=True).page_iter:
+            for raw in page["Items"]:
+                image.take(raw)
     except PynamoDBException as error:
         raise unavailable(error) from error
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        text = f"An item of the directory can't be read ({error}). Somebody else has changed it; mend it by hand."
-        raise Unavailable(text, code="item_unreadable") from error
-    return TableImage(people, groups, memberships)
+    return TableImage(image.people, image.groups, image.memberships)
+
+
+@dataclass(slots=True)
+class _Image:
+    people: dict[str, Person] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    memberships: dict[str, list[Membership]] = field(default_factory=dict)
+
+    def take(self, raw: RawItem) -> None:
+        try:
+            self._keep(DirectoryItem.from_raw_data(dict(raw)))
+        except BROKEN as error:
+            raise unreadable(str(raw["pk"]["S"]), str(raw["sk"]["S"]), error) from error
+
+    def _keep(self, item: DirectoryItem) -> None:
+        if item.pk == item.sk and models.is_person_pk(item.pk):
+            self.people[models.person_in(item)] = to_person(item)
+        elif item.pk == item.sk and models.is_group_pk(item.pk):
+            self.groups[models.group_in(item)] = to_group(item)
+        elif models.is_person_pk(item.pk) and models.is_group_pk(item.sk):
+            self.memberships.setdefault(models.person_in(item), []).append(to_membership(item))
