@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,6 +36,7 @@ _RUN_SECONDS = 60
 _RECENT = 50
 _MOST_READS = 5
 _MANY_COUNTS = 1_000
+_SOME = 20
 
 
 def get(*, sandbox_id: str) -> Sandbox:
@@ -85,9 +87,15 @@ def none_told_at() -> datetime | None:
 
 def next_return_at(*, now: datetime) -> datetime | None:
     """When the next sandbox is expected to be free again; ``None`` when none is lent or being cleaned."""
-    nearest = [store.page_due(due, until=None, cursor=None, limit=1).items for due in (Due.CLEAN, Due.EXPIRE)]
-    moments = [one.due_at for items in nearest for one in items if isinstance(one, Sandbox) and one.due_at is not None]
+    moments = [moment for due in (Due.CLEAN, Due.EXPIRE) for moment in itertools.islice(_due_moments(due), 1)]
     return max(now, min(moments)) + timedelta(seconds=_RUN_SECONDS) if moments else None
+
+
+def _due_moments(due: Due) -> Iterator[datetime]:
+    """When something is due, earliest first. The first is nearly always all that is asked for, so one page has one."""
+    for one in every(lambda cursor: store.page_due(due, until=None, cursor=cursor, limit=_SOME if cursor else 1)):
+        if isinstance(one, Sandbox) and one.due_at is not None:
+            yield one.due_at
 
 
 def stats() -> Stats | None:

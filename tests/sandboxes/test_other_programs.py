@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -242,3 +243,18 @@ def test_a_none_reads_a_few_at_most_of_those_that_an_index_shows_late(pool: Pool
         pool.take("track-30")
 
     assert len(set(read)) == len(read) == 20
+
+
+@pytest.mark.parametrize("values", UNREADABLE, ids=str)
+def test_rows_that_cant_be_read_hide_no_expected_return(pool: Pool, values: dict[str, Any]) -> None:
+    pool.fill(5)
+    odd = [pool.take(f"track-{number}").sandbox for number in range(4)]
+    pool.clock.advance(60)
+    last = pool.take("track-9").sandbox
+    for one in odd:
+        written(one, **values)
+
+    assert last.grace_ends_at is not None
+    assert queries.next_return_at(now=pool.clock.now()) == last.grace_ends_at + timedelta(seconds=60)
+    pool.release(last, "track-9")
+    assert queries.next_return_at(now=pool.clock.now()) == pool.clock.now() + timedelta(seconds=60)
