@@ -47,17 +47,25 @@ def get(*, sandbox_id: str) -> Sandbox:
     sandbox = store.get(sandbox_id)
     if sandbox is None:
         raise NoSuchSandbox
-    return policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
+    return _shown_as_lent(sandbox)
 
 
 def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
-    """Those in a status, longest lent first (the seed's StatusIndex)."""
-    return store.page_by_status(status, cursor=cursor, limit=limit)
+    """Those in a status, longest lent first (the seed's StatusIndex), each with the deadlines that :func:`get` shows."""
+    return _page_as_lent(store.page_by_status(status, cursor=cursor, limit=limit))
 
 
 def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
-    """What a track holds, and what it held last and is not cleaned yet, newest first (the seed's TrackIndex)."""
-    return store.page_of_track(track, cursor=cursor, limit=limit)
+    """What a track holds, and what it held last and is not cleaned yet, newest first (the seed's TrackIndex); as :func:`get`."""
+    return _page_as_lent(store.page_of_track(track, cursor=cursor, limit=limit))
+
+
+def _page_as_lent(page: Page[Sandbox | Unreadable]) -> Page[Sandbox | Unreadable]:
+    return Page(tuple(_shown_as_lent(one) if isinstance(one, Sandbox) else one for one in page.items), page.next_cursor)
+
+
+def _shown_as_lent(sandbox: Sandbox) -> Sandbox:
+    return policy.as_lent(sandbox, grace_seconds=current().grace_seconds)
 
 
 def find_by_key(*, key: str) -> Sandbox | None:

@@ -8,6 +8,7 @@ from accessportal.kernel.pages import Page
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Unreadable
 from tests.api.conftest import Lab
+from tests.sandboxes import seed_examples as seed
 
 ADMIN_ONLY = [
     ("GET", "sandboxes?status=available"),
@@ -157,3 +158,15 @@ def test_a_row_that_cannot_be_read_is_told(lab: Lab, monkeypatch: pytest.MonkeyP
     told = lab.admin("GET", "sandboxes?status=available").body
 
     assert told["unreadable"] == [{"sandbox_id": "sbx-1", "external_id": "ext-1"}]
+
+
+def test_a_list_tells_of_another_programs_allocation_what_a_look_at_it_tells(lab: Lab) -> None:
+    (one,) = lab.pool.fill(1)
+    now = int(lab.pool.clock.now().timestamp())
+    rows = seed.table_named("SandboxPool")
+    seed.allocate(rows, one.sandbox_id, track="outside", now=now)
+
+    (listed,) = lab.admin("GET", "sandboxes?status=allocated").body["items"]
+
+    assert listed == lab.send("GET", f"sandboxes/{one.sandbox_id}", token=lab.admin_token).body
+    assert (listed["expires_at"], listed["grace_ends_at"]) == (now + 4 * 3600, now + 4 * 3600 + 300)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.errors import Unavailable
 from accessportal.sandboxes import operations, queries, store
 from accessportal.sandboxes.states import NoneFree, Sandbox, Status, Unreadable
@@ -258,3 +259,16 @@ def test_rows_that_cant_be_read_hide_no_expected_return(pool: Pool, values: dict
     assert queries.next_return_at(now=pool.clock.now()) == last.grace_ends_at + timedelta(seconds=60)
     pool.release(last, "track-9")
     assert queries.next_return_at(now=pool.clock.now()) == pool.clock.now() + timedelta(seconds=60)
+
+
+@pytest.mark.parametrize("status", ["allocated", "pending_deletion"])
+def test_every_list_shows_the_deadline_that_another_programs_allocation_gets(pool: Pool, status: str) -> None:
+    (one,) = pool.fill(1)
+    now = int(pool.clock.now().timestamp())
+    written(one, status=status, allocated_to_track="outside", idempotency_key="outside", allocated_at=now)
+
+    seen = queries.get(sandbox_id=one.sandbox_id)
+
+    assert seen.expires_at == from_epoch(now + 4 * 3600)
+    assert queries.list_by_status(status=Status(status)).items == (seen,)
+    assert queries.list_of_track(track="outside").items == (seen,)
