@@ -34,13 +34,13 @@ READS: dict[str, list[Callable[[], object]]] = {
         lambda: queries.find_person(email=ALICE),
         lambda: queries.find_person_with_groups(email=ALICE, now=NOW),
         lambda: store.get_people([ALICE, BOB]),
-        lambda: queries.list_people(),
+        queries.list_people,
     ],
     GROUP["sk"]: [
         lambda: queries.find_group(group_id=PAYMENTS),
         lambda: queries.find_groups(group_ids=[PAYMENTS, SECURITY]),
         lambda: queries.groups_of(email=ALICE, now=NOW),
-        lambda: queries.list_groups(),
+        queries.list_groups,
     ],
 }
 MEMBERSHIP_READS: list[Callable[[], object]] = [
