@@ -15,6 +15,7 @@ from django.test import Client
 from accessportal.audit import queries as audit
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
+from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import State
 from accessportal.identity.queries import actor_named
 from accessportal.identity.sessions import end
@@ -86,6 +87,16 @@ def test_nobody_is_let_in_or_out_when_the_directory_does_not_answer(
     with monkeypatch.context() as broken:
         broken.setattr(directory_queries, "find_person_with_groups", fail)
         assert alice.get("/").status_code == 503
+    assert alice.get("/").status_code == 200
+
+
+def test_an_item_that_another_program_spoilt_is_no_answer_for_its_person_alone(story: Story, signed_in: SignedIn) -> None:
+    alice, bob = signed_in("alice"), signed_in("bob")
+    item = DirectoryItem.get("U:alice@example.com", "U:alice@example.com")
+    item.update(actions=[DirectoryItem.state.set("suspended")])
+
+    assert [client.get("/").status_code for client in (alice, bob)] == [503, 200]
+    item.update(actions=[DirectoryItem.state.set("enabled")])
     assert alice.get("/").status_code == 200
 
 
