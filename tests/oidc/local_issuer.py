@@ -27,6 +27,8 @@ CLIENT_ID = "access-portal"
 CLIENT_SECRET = "a secret/with: odd+characters"
 _KID = "key-1"
 _LIFETIME_SECONDS = 300
+# Longer than the portal waits, and an end in every case: who waits for the threads of servers must not wait for ever.
+_SLOW_SECONDS = 10.0
 
 
 class Fault(enum.StrEnum):
@@ -123,7 +125,7 @@ class LocalIssuer:
                 case Fault.NO_JSON:
                     return Response("<p>Hello", content_type="text/html")
                 case Fault.SLOW:
-                    self.released.wait()
+                    self.released.wait(_SLOW_SECONDS)
         return pages[request.path](request)
 
     def _discovery(self, _: Request) -> Response:
