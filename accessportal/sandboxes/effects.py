@@ -21,6 +21,14 @@ class Fate(enum.Enum):
     NOT_YET = "not yet"
 
 
+class Sending(enum.Enum):
+    """What came of a deletion that was to be sent. ``UNKNOWN_THERE``: the provider says that it has none, which proves little."""
+
+    NOT_SENT = "not sent"
+    DONE = "done"
+    UNKNOWN_THERE = "unknown there"
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """``generation`` is the provider's word for the life that it shows, empty where there is none."""
@@ -49,6 +57,21 @@ def read_list(provider: Provider) -> dict[str, UpstreamSandbox]:
     return found
 
 
+def listed(provider: Provider) -> frozenset[str]:
+    """The external ids of the provider's list, as far as its entries make sense.
+
+    :raises UpstreamError: when the list can't be read.
+    """
+    found: set[str] = set()
+    try:
+        for page in provider.list_sandboxes():
+            found.update(one.external_id for one in page)
+    except Refused as error:
+        if error.code != ODD_ENTRY:
+            raise
+    return frozenset(found)
+
+
 def look(provider: Provider, sandbox: Sandbox) -> Look:
     """What became of it: ready counts only for another life than the one whose deletion was sent, where lives are told apart.
 
@@ -61,22 +84,24 @@ def look(provider: Provider, sandbox: Sandbox) -> Look:
     return Look(Fate.READY if found.is_ready and not is_former else Fate.NOT_YET, found.generation)
 
 
-def send_deletion(provider: Provider, sandbox: Sandbox, *, generation: str, clock: Clock) -> bool:
-    """Whether the deletion was sent: not when the hold has less left than a call may take, because a call that arrives after the
-    hold could delete what is lent to somebody else by then.
+def send_deletion(provider: Provider, sandbox: Sandbox, *, generation: str, clock: Clock) -> Sending:
+    """The deletion was sent, but not when the hold has less left than a call may take: a call that arrives after the hold could
+    delete what is lent to somebody else by then.
 
     :raises UpstreamError: when the provider refused or did not answer; it may have happened.
     """
     if not policy.may_send(sandbox, clock.now()):
-        return False
+        return Sending.NOT_SENT
     try:
         provider.delete_sandbox(sandbox.external_id, generation=generation)
     except (Gone, Changed):
         # Deleted already, by an earlier try whose answer was lost, or by somebody else: unless the life that was to end is still shown.
         found = provider.get_sandbox(sandbox.external_id)
-        if found is not None and found.generation == generation:
+        if found is None:
+            return Sending.UNKNOWN_THERE
+        if found.generation == generation:
             raise
-    return True
+    return Sending.DONE
 
 
 def trouble(provider: Provider) -> str:

@@ -369,6 +369,42 @@ def test_a_provider_that_does_a_few_at_a_time_does_all_in_the_end(upstream: Upst
     assert {row.status for row in upstream.pool.everything()} == {Status.AVAILABLE}
 
 
+@pytest.mark.parametrize("code", [404, 410])
+@pytest.mark.parametrize("calls", [("DELETE", "GET one", "GET list"), ("DELETE", "GET one"), ("GET one",)], ids=" ".join)
+def test_nothing_leaves_the_pool_by_the_word_of_a_gateway(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, calls: tuple[str, ...], code: int
+) -> None:
+    """A wrong address is answered with 404 as well. Without the list, or against it, no sandbox is gone."""
+    rows = upstream.fill(4)
+    given_back = [upstream.given_back(f"track-{number}") for number in range(3)]
+    odd = Odd(upstream, dict.fromkeys(calls, code))
+    monkeypatch.setattr(upstream.adapter, "twin", odd)
+    for _ in range(12):
+        report = upstream.clean()
+        assert (report.removed, report.failures) == ((), ())
+        assert bool(report.stopped) is ("GET list" in calls)
+        upstream.later(60)
+    assert len(upstream.pool.everything()) == len(rows)
+
+    odd.statuses = {}
+    assert set(upstream.clean().cleaned) == {one.sandbox_id for one in given_back}
+    assert set(upstream.twin.deletions) == {one.external_id for one in given_back}
+
+
+def test_one_that_is_listed_a_while_longer_leaves_the_pool_later(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream.fill(3)
+    given_back = [upstream.given_back("track-1"), upstream.given_back("track-2")]
+    monkeypatch.setattr(upstream.adapter, "twin", Odd(upstream, {"GET one": 404}))
+    assert set(upstream.clean().waiting) == {one.sandbox_id for one in given_back}
+
+    for one in given_back:
+        upstream.twin.lose(one.external_id)
+    upstream.later(policy.LOOK_AGAIN_SECONDS)
+    lists = upstream.adapter.calls.count("GET list")
+    assert set(upstream.clean().removed) == {one.sandbox_id for one in given_back}
+    assert upstream.adapter.calls.count("GET list") == lists + 1
+
+
 def test_one_that_waits_for_its_reset_is_no_failing_one(upstream: Upstream) -> None:
     upstream.fill(2)
     slow = upstream.given_back()

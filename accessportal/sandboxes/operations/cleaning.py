@@ -19,7 +19,7 @@ from accessportal.kernel.errors import PortalError
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.effects import Fate
+from accessportal.sandboxes.effects import Fate, Sending
 from accessportal.sandboxes.operations.shared import told, unheld, unreadable_failure
 from accessportal.sandboxes.operations.tending import quarantine_loaded
 from accessportal.sandboxes.states import CleanReport, Due, Failure, Sandbox, Status, Unreadable
@@ -74,6 +74,7 @@ class _Run:
     """One run under way. Each sandbox by itself: its failure is noted and stops nobody else.
 
     ``own``: failures after which another sandbox was cleaned. ``suspects``: those since then, which may be the provider's.
+    ``gone``: those that the provider does not know, if its list says so too.
     """
 
     provider: Provider
@@ -89,6 +90,7 @@ class _Run:
     stopped: str = ""
     own: dict[str, UpstreamError] = field(default_factory=dict)
     suspects: dict[str, UpstreamError] = field(default_factory=dict)
+    gone: list[Sandbox] = field(default_factory=list)
     _has_cleaned: bool = False
     _began: float = field(default_factory=time.monotonic)
     _pacing: threading.Lock = field(default_factory=threading.Lock)
@@ -110,10 +112,12 @@ class _Run:
             return
         if self.stopped or len(self.suspects) >= _MOST_SUSPECTS or time.monotonic() - self._began > _LAST_STARTS_SECONDS:
             return
-        self._by_itself(seen.sandbox_id, self._clean)
+        self._by_itself(seen.sandbox_id, partial(self._clean, seen.sandbox_id))
 
     def settle(self) -> None:
         """After all were tried: whose the failures are is known only by what became of the others."""
+        if self.gone:
+            self._settle_gone()
         suspects = self.suspects
         if suspects and not self.stopped:
             self.stopped = effects.trouble(self.provider) or self._common_failure()
@@ -121,13 +125,25 @@ class _Run:
             self.own |= suspects
             suspects = {}
         for sandbox_id, error in self.own.items():
-            self._by_itself(sandbox_id, partial(self._count, error=error))
+            self._by_itself(sandbox_id, partial(self._count, sandbox_id, error))
         for sandbox_id, error in suspects.items():
-            self._by_itself(sandbox_id, partial(self._put_off, error=error))
+            self._by_itself(sandbox_id, partial(self._put_off, sandbox_id, error))
 
-    def _by_itself(self, sandbox_id: str, act: Callable[[str], None]) -> None:
+    def _settle_gone(self) -> None:
+        """404 is also what a wrong address answers: nobody leaves the pool without, or against, the provider's list."""
+        listed = None
         try:
-            act(sandbox_id)
+            listed = effects.listed(self.provider)
+        except UpstreamError as error:
+            self.stopped = f"None leaves the pool while the provider's list can't be read: {error}"
+        for sandbox in self.gone:
+            is_gone = listed is not None and sandbox.external_id not in listed
+            settle = self._remove if is_gone else self._look_again
+            self._by_itself(sandbox.sandbox_id, partial(settle, sandbox))
+
+    def _by_itself(self, sandbox_id: str, act: Callable[[], None]) -> None:
+        try:
+            act()
         except store.Overtaken:
             # Another cleaner, an operator or another program has it now.
             return
@@ -151,16 +167,14 @@ class _Run:
             with self._judging:
                 self.suspects[sandbox_id] = error
             return
-        if sent is not held:
+        if sent.delete_sent_at != held.delete_sent_at:
             self._cleaning_works()
         if found.fate is Fate.GONE:
-            self._remove(sent)
+            self.gone.append(sent)
         elif found.fate is Fate.READY:
             self._make_free(sent)
         else:
-            again = self.clock.now() + timedelta(seconds=policy.LOOK_AGAIN_SECONDS)
-            store.note(sent, dataclasses.replace(sent, due_at=again, held_by="", held_until=None, clean_error=""))
-            self.waiting.append(sandbox_id)
+            self._look_again(sent)
 
     def _acquire(self, sandbox_id: str) -> Sandbox | None:
         sandbox, now = store.get(sandbox_id), self.clock.now()
@@ -171,7 +185,7 @@ class _Run:
         return store.lease(sandbox, holder=self.holder, until=now + timedelta(seconds=policy.HOLD_SECONDS), now=now)
 
     def _delete(self, held: Sandbox) -> Sandbox | None:
-        """The sandbox with its deletion sent and noted; ``None`` when the hold is nearly over."""
+        """The sandbox with its deletion sent and noted; ``None`` when the provider does not know it, or the hold is nearly over."""
         if not policy.needs_deletion(held, self.clock.now()):
             return held
         found = self.provider.get_sandbox(held.external_id)
@@ -180,7 +194,10 @@ class _Run:
         intent = dataclasses.replace(held, delete_generation=generation)
         store.note(held, intent)
         self._wait_for_turn()
-        if not effects.send_deletion(self.provider, intent, generation=generation, clock=self.clock):
+        sending = effects.send_deletion(self.provider, intent, generation=generation, clock=self.clock)
+        if sending is Sending.UNKNOWN_THERE:
+            self.gone.append(intent)
+        if sending is not Sending.DONE:
             return None
         sent = dataclasses.replace(intent, delete_sent_at=self.clock.now())
         store.note(intent, sent)
@@ -196,6 +213,11 @@ class _Run:
         now = self.clock.now()
         store.change(sandbox, after, draft=told("sandbox.cleaned", after, status=after.status.value), actor=self.actor, now=now)
         self.cleaned.append(sandbox.sandbox_id)
+
+    def _look_again(self, sandbox: Sandbox) -> None:
+        again = self.clock.now() + timedelta(seconds=policy.LOOK_AGAIN_SECONDS)
+        store.note(sandbox, dataclasses.replace(sandbox, due_at=again, held_by="", held_until=None, clean_error=""))
+        self.waiting.append(sandbox.sandbox_id)
 
     def _remove(self, sandbox: Sandbox) -> None:
         draft = told("sandbox.removed", sandbox, external_id=sandbox.external_id)
