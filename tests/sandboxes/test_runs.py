@@ -307,6 +307,25 @@ def test_one_that_takes_every_performer_down_is_given_up(upstream: Upstream, mon
     assert "never ended" in given_up.error
 
 
+def test_one_that_waited_for_days_is_performed_and_not_given_up(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker was down; and its first performer after that dies, too."""
+    pool = upstream.pool
+    run = order(pool)
+    upstream.later(timedelta(days=3).total_seconds())
+
+    def dies(**_kwargs: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "expire", dies)
+        with pytest.raises(Died):
+            sweep(pool, upstream.provider)
+    upstream.later(runs.HOLD.total_seconds() + 1)
+
+    (done,) = sweep(pool, upstream.provider)
+    assert (done.run_id, done.state, done.error) == (run.run_id, RunState.DONE, "")
+
+
 def test_an_error_of_the_store_is_no_end_of_a_run_that_it_hides(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     run = order(pool)
 

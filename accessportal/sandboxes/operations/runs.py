@@ -24,8 +24,8 @@ from accessportal.upstream.provider import Provider
 
 # Longer than the task that performs may live (jobs.schedules): a second performer comes only when the first is surely dead.
 HOLD = timedelta(minutes=15)
-# One that was begun again and again for so long takes every performer down with it.
-_GIVEN_UP_AFTER = timedelta(days=1)
+# One that was begun so often takes every performer down with it: a day of them, one after the other.
+_MOST_BEGINNINGS = timedelta(days=1) // HOLD
 _REMEMBERED = timedelta(days=7)
 _COUNTS_KEPT = timedelta(days=8)
 # At most so many runs, and counts, are forgotten at a time.
@@ -83,8 +83,9 @@ def perform_run(*, run_id: str, provider: Provider | None, clock: Clock) -> Run:
 
 def _outcome(run: Run, provider: Provider | None, clock: Clock) -> tuple[Report, str]:
     """What the run did, and why it failed (empty: it did not)."""
-    if clock.now() - run.ordered_at > _GIVEN_UP_AFTER:
-        return {}, "It was begun again and again for a day and never ended."
+    # A version for the order, and one for each beginning.
+    if run.version - 1 > _MOST_BEGINNINGS:
+        return {}, f"It was begun {_MOST_BEGINNINGS} times and never ended."
     try:
         return _synced(provider, clock) if run.kind is RunKind.SYNC else _cleaned_up(provider, clock)
     except PortalError as error:
