@@ -22,6 +22,7 @@ from accessportal.access_requests.states import AccessRequest, Status, TickRepor
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
+from accessportal.directory.operations import mirroring
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, Role, person, system
 from accessportal.kernel.ports import set_after_commit
@@ -218,6 +219,7 @@ def story(twin: Twin, tables: None, clock: FakeClock, db: None, monkeypatch: pyt
     """Everybody in place, the demo's rules loaded, the catalog synced; no request yet."""
     # Work is carried out in the test's own thread: the clock jumps, and would leave a thread that is still at work behind.
     monkeypatch.setattr(sweeping, "_WORKERS", 1)
+    monkeypatch.setattr(mirroring, "_WORKERS", 1)
     _prepare(clock)
     told = Story(twin=twin, clock=clock)
     replaced = set_after_commit(lambda name, /, **payload: told.asked.append((name, payload)))

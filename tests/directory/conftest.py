@@ -13,6 +13,7 @@ from moto import mock_aws
 from accessportal.audit.models import AuditItem
 from accessportal.directory import operations
 from accessportal.directory.models import DirectoryItem
+from accessportal.directory.operations import mirroring
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, person, system
 from accessportal.store.base import StoreSettings, configure
@@ -71,8 +72,10 @@ def directory(founded: None) -> None:
 
 
 @pytest.fixture
-def world(twin: Twin, user_pool: str, clock: FakeClock) -> World:
+def world(twin: Twin, user_pool: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> World:
     """A company that Cognito has followed."""
+    # In the test's own thread, or one after the other: the clock stands still, and moto is not made for several at once.
+    monkeypatch.setattr(mirroring, "_WORKERS", 1)
     made = World(twin=twin, clock=clock, pool=user_pool)
     made.build()
     return made
