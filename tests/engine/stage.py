@@ -26,6 +26,7 @@ from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, person, system
+from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import every
 from accessportal.rules import operations as rules
 from accessportal.twin.identity_center import IdentityCenterTwin
@@ -210,6 +211,16 @@ def at_once(actions: Sequence[Callable[[], T]]) -> list[T | Exception]:
         thread.join(timeout=120)
         assert not thread.is_alive(), "a thread hangs"
     return cast("list[T | Exception]", outcomes)
+
+
+def patient(action: Callable[[], T]) -> T:
+    """Who has collided twelve times is told that nothing was done and to try again; who does what it says is served."""
+    try:
+        return action()
+    except Unavailable as error:
+        if error.code != "store_contended":
+            raise
+        return action()
 
 
 def won(outcomes: Sequence[T | Exception]) -> list[T]:

@@ -17,7 +17,7 @@ from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.actors import system
 from accessportal.store.coordination import claim_watch, leave_seat, reserve_slot, take_seat
 from accessportal.store.transactions import ConditionFailed, transact
-from tests.engine.stage import at_once, lost, won
+from tests.engine.stage import at_once, lost, patient, won
 
 pytestmark = pytest.mark.usefixtures("engine")
 THREADS = 16
@@ -64,7 +64,7 @@ def test_there_are_never_more_seated_than_seats() -> None:
         taken = 0
         for _ in range(12):
             try:
-                transact([take_seat("creations", holder=holder, seats=seats)])
+                patient(partial(transact, [take_seat("creations", holder=holder, seats=seats)]))
             except ConditionFailed:
                 continue
             with lock:
@@ -74,7 +74,7 @@ def test_there_are_never_more_seated_than_seats() -> None:
             with lock:
                 # Before it is given back: who sees it free may take it at once.
                 seated.discard(holder)
-            transact([leave_seat("creations", holder=holder)])
+            patient(partial(transact, [leave_seat("creations", holder=holder)]))
         return taken
 
     outcomes = at_once([partial(work, f"worker-{number}") for number in range(THREADS)])

@@ -9,7 +9,7 @@ import pytest
 from accessportal.store.coordination import CoordinationItem
 from accessportal.store.reading import get_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Step, Upsert, transact, update_one
-from tests.engine.stage import at_once, lost
+from tests.engine.stage import at_once, lost, patient
 
 pytestmark = pytest.mark.usefixtures("engine")
 THREADS = 16
@@ -110,7 +110,7 @@ def test_collisions_are_tried_again_until_everybody_has_written() -> None:
         add = [holders.add({f"w{number}"})]
         transact([Upsert(CoordinationItem, name, add, ~holders.contains("nobody")) for name in ("one", "two")])
 
-    outcomes = at_once([partial(work, number) for number in range(THREADS)])
+    outcomes = at_once([partial(patient, partial(work, number)) for number in range(THREADS)])
 
     assert lost(outcomes) == []
     for name in ("one", "two"):
