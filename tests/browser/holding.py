@@ -18,10 +18,16 @@ class Held:
     page: Page
     address: re.Pattern[str]
     routes: list[Route] = field(default_factory=list)
+    is_over: bool = False
 
     def __post_init__(self) -> None:
-        # A builtin method is nothing that Playwright can call.
-        self.page.route(self.address, lambda route: self.routes.append(route))  # noqa: PLW0108
+        self.page.route(self.address, self._keep)
+
+    def _keep(self, route: Route) -> None:
+        if self.is_over:
+            route.continue_()
+        else:
+            self.routes.append(route)
 
     def wait_for(self, count: int) -> list[Route]:
         """Those that are kept, as soon as there are so many."""
@@ -32,8 +38,8 @@ class Held:
         return self.routes
 
     def let_go(self) -> None:
-        """All of them, and nothing is kept any more."""
-        self.page.unroute(self.address)
+        """All of them, and nothing is kept any more. (Playwright's own ``unroute`` would let them go in its own time.)"""
+        self.is_over = True
         for route in self.routes:
             route.continue_()
 

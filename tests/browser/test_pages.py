@@ -6,12 +6,13 @@ import re
 
 import pytest
 from django.contrib.auth import get_user_model
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
 from accessportal.kernel.errors import Unavailable
 from tests.browser.conftest import BusyDay, OpenAs
+from tests.browser.holding import Held
 from tests.browser.looks import axe_violations, look_at
 from tests.browser.people import fill_in, preview
 
@@ -89,15 +90,12 @@ def test_a_preview_is_readable_while_the_next_is_under_way(busy_day: BusyDay, op
     alice = open_as("alice")
     fill_in(alice, account="payments-dev", permission_set="PowerUserAccess", duration="1h", reason="Incident 4711")
     expect(preview(alice)).to_contain_text("You already hold this")
-    held: list[Route] = []
-    # A builtin method is nothing that Playwright can call.
-    alice.route("**/aws_account/preview/**", lambda route: held.append(route))  # noqa: PLW0108
+    held = Held(alice, re.compile("/aws_account/preview/"))
     alice.get_by_label("For how long").fill("30m")
     expect(alice.locator("#preview.htmx-request")).to_be_attached()
     alice.wait_for_function("document.getAnimations().every((one) => one.playState === 'finished')")
     assert axe_violations(alice) == []
-    for route in held:
-        route.continue_()
+    held.let_go()
     expect(alice.locator("#preview.htmx-request")).to_have_count(0)
 
 
@@ -180,7 +178,7 @@ def test_details_of_the_administration(busy_day: BusyDay, open_as: OpenAs) -> No
 
     olga.goto("/admin/assignments/")
     olga.get_by_role("row").nth(1).get_by_role("link").first.click()
-    expect(olga.get_by_role("heading", level=1)).to_be_visible()
+    expect(olga.get_by_role("heading", level=1)).to_contain_text(" for ")
     look_at(olga, "detail-assignment")
 
 
@@ -235,13 +233,13 @@ def test_pages_for_what_went_wrong(busy_day: BusyDay, open_as: OpenAs, monkeypat
     bob.goto(f"{page_of(busy_day.waiting)}approve/")
     busy_day.story.approve(busy_day.waiting, actor=busy_day.story.sam)
     bob.get_by_role("button", name="Approve").click()
-    expect(bob.get_by_role("heading", level=1)).to_be_visible()
+    expect(bob.get_by_role("heading", level=1)).to_have_text("It has changed meanwhile")
     look_at(bob, "error-409")
 
     alice.goto(f"{page_of(busy_day.half_approved)}cancel/")
     alice.context.clear_cookies(name="csrftoken")
     alice.get_by_role("button", name="Cancel request").click()
-    expect(alice.get_by_role("heading", level=1)).to_be_visible()
+    expect(alice.get_by_role("heading", level=1)).to_have_text("That form is too old")
     look_at(alice, "error-403-form-too-old")
 
     monkeypatch.setattr(queries, "list_open", _fail)
