@@ -159,7 +159,7 @@ def test_alice_asks_holds_it_keeps_it_longer_and_gives_it_back_by_keyboard(labs:
     alice.wait_for_url(re.compile(r"/requests/[0-9a-f-]{36}/$"))
     (asked,) = labs.open_of_alice()
     labs.story.carry_out(asked)
-    expect(state(alice)).to_have_text("Active", timeout=15_000)
+    expect(state(alice)).to_have_text("Active")
     expect(alice.get_by_role("heading", level=1)).to_have_text("Sandbox lab-1")
     look_at(alice, "sandbox-request-active")
 
@@ -181,7 +181,7 @@ def test_alice_asks_holds_it_keeps_it_longer_and_gives_it_back_by_keyboard(labs:
     alice.wait_for_url(re.compile(r"/requests/[0-9a-f-]{36}/$"))
     for one in labs.open_of_alice():
         labs.story.carry_out(one)
-    expect(state(alice)).to_have_text("Ended", timeout=15_000)
+    expect(state(alice)).to_have_text("Ended")
     alice.goto("/sandboxes/")
     expect(alice.get_by_text("You have none at the moment.")).to_be_visible()
 
@@ -194,6 +194,7 @@ def test_it_all_works_without_javascript(busy_pool: Labs, open_as: OpenAs) -> No
     expect(alice.get_by_role("button", name=re.compile("^Copy"))).to_have_count(0)
     alice.get_by_role("link", name=re.compile("^Give back")).click()
     alice.get_by_role("button", name="Give back").click()
+    expect(alice.get_by_text("It is being given back.")).to_be_visible()
     busy_pool.story.carry_out(held)
     alice.reload()
     expect(state(alice)).to_have_text("Ended")
