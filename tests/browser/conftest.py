@@ -115,7 +115,8 @@ def _delay(story: Story, request: AccessRequest) -> None:
 
 
 @pytest.fixture
-def open_as(desk: Desk, live_server: LiveServer, story: Story) -> OpenAs:
+def open_as(story: Story, desk: Desk, live_server: LiveServer) -> OpenAs:
+    # The story is named first, so that it ends last: until the desk has been left, pages go on asking at its time.
     def open_page(name: str, *, javascript: bool = True) -> Page:
         context = desk.sit_down(base_url=live_server.url, java_script_enabled=javascript)
         context.clock.set_fixed_time(story.clock.now())

@@ -126,8 +126,11 @@ def spoil(sandbox: Sandbox) -> None:
 
 
 @pytest.fixture
-def olga(desk: Desk, live_server: LiveServer, as_person: SignIn, story: Story) -> Page:
-    """Her browser, at the story's own time: after the things she looks at, so that nothing lies in its future."""
+def olga(story: Story, desk: Desk, live_server: LiveServer, as_person: SignIn) -> Page:
+    """Her browser, at the story's own time: after the things she looks at, so that nothing lies in its future.
+
+    The story is named first, so that it ends last: until the desk has been left, pages go on asking at its time.
+    """
     context = desk.sit_down(base_url=live_server.url)
     context.add_cookies([{"name": "sessionid", "value": as_person("olga").cookies["sessionid"].value, "url": live_server.url}])
     context.clock.set_fixed_time(story.clock.now())
