@@ -42,13 +42,13 @@ def running(journal: Path, settings: TwinSettings | None = None) -> Iterator[Twi
         yield server
     finally:
         server.stop()
-        thread.join(timeout=10)
+        thread.join(timeout=60)
         BackendDict.reset()
     assert not thread.is_alive()
 
 
 def client(service: str, server: TwinServer) -> Any:
-    config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=5, read_timeout=10)
+    config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=5, read_timeout=60)
     return boto3.Session().client(service, region_name=REGION, endpoint_url=server.url, config=config)  # type: ignore[call-overload]
 
 
@@ -319,7 +319,7 @@ def test_a_killed_process_loses_nothing_that_it_answered(tmp_path: Path) -> None
         else:
             assert [item["pk"]["S"] for item in scan(dynamodb)] == ["kept"]
             process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == (-signal.SIGKILL if number == 0 else 0)
+        assert process.wait(timeout=60) == (-signal.SIGKILL if number == 0 else 0)
         assert process.stderr is not None
         process.stderr.close()
 
