@@ -22,8 +22,6 @@ from accessportal.upstream.client import provider
 
 # A killed cleaner holds a sandbox for two minutes, and one whose deletion failed a few times waits for as long.
 _DRAIN_SECONDS = 600.0
-# From the decision to the write that follows it, where no cleaner lived to say when it knew.
-_WRITE_SECONDS = 2.0
 Histories = Mapping[str, Sequence[AuditEvent]]
 
 
@@ -87,7 +85,10 @@ def _page(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]:
 
 
 def problems(heard: Heard, *, pool: int, since: float, slack_seconds: float) -> Iterator[str]:
-    """Everything that is wrong, in words. ``since``: when the whole pool was free; nothing is lent any more."""
+    """Everything that is wrong, in words. ``since``: when the whole pool was free; nothing is lent any more.
+
+    ``slack_seconds``: at most so long after an event's time its change was written.
+    """
     yield from heard.faults
     verdict = queries.verify(receipts=heard.receipts, slack_seconds=slack_seconds)
     yield from (f"{one.kind}: {one.sandbox_id or 'the pool'}: {one.words}" for one in verdict.problems)
@@ -95,7 +96,7 @@ def problems(heard: Heard, *, pool: int, since: float, slack_seconds: float) -> 
     histories = {row.sandbox_id: queries.history(sandbox_id=row.sandbox_id) for row in every_row()}
     yield from _lost_answers(heard.receipts, histories)
     nones = [receipt for receipt in heard.receipts if receipt.kind == "none"]
-    yield from (one.words for one in ledger.refused_while_free(nones, free_spans(histories, heard.cleaned, since)))
+    yield from (one.words for one in ledger.refused_while_free(nones, free_spans(histories, heard.cleaned, since, slack_seconds)))
 
 
 def _lost_sandboxes(rows: Sequence[Sandbox | Unreadable], pool: int) -> Iterator[str]:
@@ -122,10 +123,11 @@ def _lost_answers(receipts: Sequence[Receipt], histories: Histories) -> Iterator
         yield from (f"invented: a client was told that {sandbox_id} is {kind} (fence {fence})" for sandbox_id, fence in told - done)
 
 
-def free_spans(histories: Histories, cleaned: Mapping[str, Sequence[float]], since: float) -> Iterator[Span]:
+def free_spans(histories: Histories, cleaned: Mapping[str, Sequence[float]], since: float, slack_seconds: float) -> Iterator[Span]:
     """When each sandbox was surely free: from when a cleaner knew that it had freed it to the decision to lend it.
 
-    Tighter than the events alone: those tell when freeing it was decided, not when it was written.
+    Tighter than the events alone: those tell when freeing it was decided, not when it was written. Where no cleaner lived to say
+    when it knew, it was written ``slack_seconds`` later at the latest.
     """
     for sandbox_id, events in histories.items():
         start: float | None = since
@@ -134,8 +136,8 @@ def free_spans(histories: Histories, cleaned: Mapping[str, Sequence[float]], sin
             if event.action == "sandbox.taken" and start is not None and start < at:
                 yield start, at
             if event.action == "sandbox.cleaned":
-                known = next((moment for moment in cleaned.get(sandbox_id, ()) if moment >= at), at + _WRITE_SECONDS)
-                start = min(known, at + _WRITE_SECONDS)
+                known = next((moment for moment in cleaned.get(sandbox_id, ()) if moment >= at), at + slack_seconds)
+                start = min(known, at + slack_seconds)
             elif event.action != "sandbox.added":
                 start = None
         if start is not None:

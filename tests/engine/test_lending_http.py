@@ -36,6 +36,8 @@ SETUP = system("setup")
 CLOCK = SystemClock()
 CLIENTS = 50
 _ANSWER_SECONDS = 60
+# More than the benchmark allows: here the machine may be busy with anything.
+_SLACK_SECONDS = 10.0
 
 
 @dataclass
@@ -167,7 +169,7 @@ def test_a_server_that_is_killed_amid_its_requests_leaves_one_sandbox_for_each_k
     for number, (_, answer) in enumerate(outcomes):
         assert [row.sandbox_id for row in lent_to(f"track-{number}")] == [answer.json()["sandbox_id"]]
     assert len(rows_in(Status.ALLOCATED)) == CLIENTS
-    assert queries.verify(receipts=[], slack_seconds=2).problems == ()
+    assert queries.verify(receipts=[], slack_seconds=_SLACK_SECONDS).problems == ()
 
 
 def rows_in(status: Status) -> list[Any]:
@@ -209,7 +211,7 @@ def test_what_the_api_does_the_seeds_code_sees(portal: Portal) -> None:
 def test_many_clients_and_killed_processes_lose_nothing_and_the_proof_can_fail(
     twin_url: str, tmp_path: Path, record_testsuite_property: Any
 ) -> None:
-    plan = lending.Plan(takes=200, pool=20, clients=16, servers=2, cleaners=2, seed=1, is_killing=True)
+    plan = lending.Plan(takes=200, pool=20, clients=16, servers=2, cleaners=2, seed=1, is_killing=True, slack_seconds=_SLACK_SECONDS)
     since = time.time()
 
     result = lending.lend(plan, twin_url=twin_url, folder=tmp_path)
@@ -218,14 +220,15 @@ def test_many_clients_and_killed_processes_lose_nothing_and_the_proof_can_fail(
     record_testsuite_property("lending", f"{result.seconds:.0f} s, {heard.count('none')} none, killed {result.kills}")
     assert result.problems == []
     assert heard.count("none") > 0
-    prove = partial(lending_proof.problems, pool=plan.pool, since=since, slack_seconds=2)
+    prove = partial(lending_proof.problems, pool=plan.pool, since=since, slack_seconds=_SLACK_SECONDS)
     (taken, *_) = [one for one in heard.receipts if one.kind == "taken"]
-    now = time.time()
+    # By then the whole pool has surely been free for long enough.
+    later = time.time() + 2 * _SLACK_SECONDS
     wrongs = {
         "lost: ": [one for one in heard.receipts if one is not taken],
         "invented: ": [*heard.receipts, dataclasses.replace(taken, fence=10_000)],
         "overlap: ": [*heard.receipts, dataclasses.replace(taken, track="track-x", key="key-x")],
-        "refused: ": [*heard.receipts, Receipt("none", "track-x", now, now)],
+        "refused: ": [*heard.receipts, Receipt("none", "track-x", later, later)],
     }
     for words, receipts in wrongs.items():
         found = list(prove(dataclasses.replace(heard, receipts=tuple(receipts))))
