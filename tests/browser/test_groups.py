@@ -165,7 +165,7 @@ def test_alice_asks_gina_admits_her_from_the_queue_and_the_end_comes(story: Stor
     story.tick()
     story.tick()
     # What just runs is looked at every 15 s.
-    expect(state(alice)).to_have_text("Ended", timeout=20_000)
+    expect(state(alice)).to_have_text("Ended")
     look_at(alice, "group-request-ended")
     gina.reload()
     expect(gina.get_by_role("region", name="Members")).not_to_contain_text("Alice Park")

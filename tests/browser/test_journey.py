@@ -17,9 +17,11 @@ from tests.fixtures_browser import Desk
 # They stay in one process (tests/scheduling.py), which starts the portal once.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-_GRANT_MS = 30_000
-_SHORT_ACCESS_MS = 90_000
-_ALLOWED_LATENESS_SECONDS = 5.0
+_GRANT_MS = 60_000
+# An access of two minutes and its end.
+_SHORT_ACCESS_MS = 240_000
+# That it is seconds is measured by the benchmarks; here the machine may be busy with anything.
+_ALLOWED_LATENESS_SECONDS = 30.0
 _PASSING, _LASTING = "/engineering/web", "/engineering/mobile"
 
 
@@ -201,6 +203,13 @@ def test_without_javascript_a_request_is_sent_seen_and_ended(portal: RunningPort
     alice.get_by_role("button", name="End now").click()
     expect(alice.get_by_text("It is being ended.")).to_be_visible()
     alice.screenshot(path=SCREENSHOTS / "no-javascript-request.png", full_page=True)
+    # A page without scripts does not refresh itself. Who holds nothing any more disturbs no other test either.
+    for _ in range(_GRANT_MS // 500):
+        if state(alice).inner_text() == "Ended":
+            break
+        alice.wait_for_timeout(500)
+        alice.reload()
+    expect(state(alice)).to_have_text("Ended")
 
 
 def test_a_membership_ends_by_itself_and_a_permanent_one_below_it_stays(portal: RunningPortal, desk: Desk) -> None:
@@ -230,10 +239,10 @@ def test_a_membership_ends_by_itself_and_a_permanent_one_below_it_stays(portal: 
 
 
 def ask_to_join(page: Page, group: str, reason: str) -> None:
-    """For a minute as contributor; the page waits, marked."""
+    """For two minutes as contributor; the page waits, marked. Both memberships are looked at before the first one ends."""
     page.goto(f"/requests/new/group/?group={group}")
     page.get_by_label("Contributor").check()
-    page.get_by_label("For how long").fill("1m")
+    page.get_by_label("For how long").fill("2m")
     page.get_by_label("Why").fill(reason)
     expect(preview(page)).to_contain_text("Mei Marino")
     send(page)
