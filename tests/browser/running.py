@@ -23,7 +23,7 @@ from accessportal.commands.demo_env import free_port
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _PARTS = ("manage.py", "accessportal", "templates", "static")
 _START_SECONDS = 150
-_STOP_SECONDS = 30
+_STOP_SECONDS = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def portal_in(home: Path) -> Iterator[RunningPortal]:
     for name in _PARTS:
         source = _ROOT / name
         if source.is_dir():
-            shutil.copytree(source, home / name)
+            shutil.copytree(source, home / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, home / name)
     command = [sys.executable, "manage.py", "runportal", "--json", "--port", str(free_port())]
