@@ -131,12 +131,16 @@ def _ensure_person(one: DemoPerson, clock: Clock) -> None:
     roles = {group_id: role for (email, group_id), role in _ROLES.items() if email == one.email}
     if one.group:
         roles.setdefault(one.group, GroupRole.CONTRIBUTOR)
+    wanted = [group_id for group_id in sorted(roles) if queries.find_group(group_id=group_id) is not None]
     if queries.find_person(email=one.email) is None:
         if audit.history(person_entity(one.email), limit=1).items:
             return
-        operations.create_person(email=one.email, name=one.name, actor=_ACTOR, now=clock.now())
-    for group_id in sorted(roles.keys() - _groups_ever(one.email)):
-        if queries.find_group(group_id=group_id) is not None:
+        first = wanted[0] if wanted else None
+        role = roles[first] if first else None
+        operations.create_person(email=one.email, name=one.name, group_id=first, role=role, actor=_ACTOR, now=clock.now())
+    were_there = _groups_ever(one.email)
+    for group_id in wanted:
+        if group_id not in were_there:
             operations.grant_membership(email=one.email, group_id=group_id, role=roles[group_id], actor=_ACTOR, now=clock.now())
 
 

@@ -64,8 +64,9 @@ def test_an_admin_makes_a_group_below_theirs(town: FakeClock) -> None:
         "audit_head": "",
     }
     assert told.json["mirror"] == {"is_done": True, "reason": ""}
-    elsewhere = run("create_group", "/design", "--name", "Design", "--parent", "/engineering", *ALICE)
-    assert elsewhere.lines == ["/design was created below /engineering."]
+    elsewhere = ["create_group", "/design", "--name", "Design", "--parent", "/engineering"]
+    assert run(*elsewhere, *ALICE, "--json").json["error"]["code"] == "group_admins_only"
+    assert by_olga(*elsewhere).lines == ["/design was created below /engineering."]
 
 
 def test_a_group_is_renamed_and_keeps_its_description(town: FakeClock) -> None:
@@ -144,10 +145,12 @@ def test_a_role_is_granted_changed_and_revoked(town: FakeClock) -> None:
     assert run("revoke_role", "mallory@example.com", "/engineering/payments", *ALICE).lines == [
         "The role of mallory@example.com in /engineering/payments was revoked."
     ]
-    last = by_olga("revoke_role", "mallory@example.com", "/security", "--json")
+    # Mallory came into no group, and Bob into this one.
+    assert by_olga("revoke_role", "mallory@example.com", "/security", "--json").json["record"]["email"] == "mallory@example.com"
+    last = by_olga("revoke_role", "bob@example.com", "/engineering/payments", "--json")
     assert last.json["record"] is None
     assert last.json["did"].endswith(f"Nothing else was left, so the person was deleted. {STAYS}")
-    assert queries.find_person(email="mallory@example.com") is None
+    assert queries.find_person(email="bob@example.com") is None
 
 
 def test_a_person_is_renamed_disabled_enabled_and_deleted(town: FakeClock) -> None:

@@ -13,7 +13,7 @@ from accessportal.kernel.actors import Actor
 
 
 class Command(ChangeCommand):
-    help = "Create a group below another: the one that its path names, or --parent. For admins of the group above."
+    help = "Create a group below another: the one that its path names, or --parent. For admins of the group above and of the path's."
     example = "create_group /engineering/payments --name Payments --as olga@example.com"
 
     def add_arguments(self, parser: CommandParser) -> None:

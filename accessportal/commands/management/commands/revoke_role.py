@@ -15,8 +15,8 @@ from accessportal.kernel.actors import Actor
 
 class Command(ChangeCommand):
     help = (
-        "Take back what an admin has given a person in a group. Whoever is in no group afterwards is deleted. Memberships that a request "
-        "gave end with the request. For admins of the group."
+        "Take back what an admin has given a person in a group. Whoever came with a group and is in none afterwards is "
+        "deleted. Memberships that a request gave end with the request. For admins of the group."
     )
     example = "revoke_role alice@example.com /engineering/payments --as olga@example.com"
 
