@@ -114,7 +114,10 @@ def require_group_right(verb: GroupVerb, group: Group, *, actor: Actor, now: dat
 def require_right_to_give(group: Group, role: GroupRole, *, to: str, actor: Actor, now: datetime) -> None:
     """:raises NotAllowed: unless the actor may give the person ``to`` this role in the group for good."""
     require_group_right(GroupVerb.GRANT, group, actor=actor, now=now)
-    policy.may_give_for_good(role, group=group, to=to, lasting=lasting_role_of(actor=actor, group_id=group.group_id), actor=actor).require()
+    is_own = to == actor.name
+    if role is GroupRole.ADMIN or is_own:
+        lasting = lasting_role_of(actor=actor, group_id=group.group_id)
+        policy.may_give_for_good(group=group, lasting=lasting, is_own=is_own, actor=actor).require()
 
 
 def require_people_right(verb: PersonVerb, *, actor: Actor, now: datetime) -> None:

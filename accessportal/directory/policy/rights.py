@@ -37,17 +37,16 @@ def may_with_group(verb: GroupVerb, *, group: Group, role: GroupRole | None, act
     return refuse(f"Only admins of {group.group_id} or of a group above it may {_WORDS[verb]}. Ask one of them.", code="group_admins_only")
 
 
-def may_give_for_good(role: GroupRole, *, group: Group, to: str, lasting: GroupRole | None, actor: Actor) -> Decision:
-    """Whether ``actor``, who may give roles in ``group`` and has ``lasting`` on it without an end, may give the person ``to``
-    this role without one. Who is admin for a time must not outlast it, neither by themselves nor by another admin's hand."""
+def may_give_for_good(*, group: Group, lasting: GroupRole | None, is_own: bool, actor: Actor) -> Decision:
+    """Whether ``actor``, who may give roles in ``group`` and has ``lasting`` on it without an end, may make somebody admin
+    without one, or (``is_own``) give themselves any role without one. Other roles every admin gives. Who is admin for a time
+    must not outlast it, neither by themselves nor by another admin's hand."""
     if actor.is_system or lasting is GroupRole.ADMIN:
         return allow("admin without an end, or the portal itself")
     until_the_end = f"You are admin of {group.group_id} only until your request ends. "
-    if to == actor.name:
+    if is_own:
         return refuse(until_the_end + "Ask an admin who stays to give you a role without an end.", code="admin_for_a_time")
-    if role is GroupRole.ADMIN:
-        return refuse(until_the_end + "Give another role, or ask an admin who stays to make somebody admin.", code="admin_for_a_time")
-    return allow("not an admin, and not oneself")
+    return refuse(until_the_end + "Give another role, or ask an admin who stays to make somebody admin.", code="admin_for_a_time")
 
 
 def may_move(group: Group, *, parents: Iterable[str], roles: Mapping[str, GroupRole], actor: Actor) -> Decision:
