@@ -13,7 +13,8 @@ from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.pages import Page, every
 from accessportal.kernel.ports import set_after_commit
 from accessportal.sandboxes import operations, queries, store
-from accessportal.sandboxes.states import CleanReport, ExpireReport, Released, Sandbox, Status, SyncPlan, Taken, Unreadable
+from accessportal.sandboxes.states import CleanReport, ExpireReport, Released, RunKind, Sandbox, Status, SyncPlan, Taken, Unreadable
+from accessportal.sandboxes.store import pool as pool_store
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.upstream.client import HttpProvider
 from tests.conftest import FakeClock
@@ -134,3 +135,18 @@ def pool(tables: None, clock: FakeClock) -> Pool:
 @pytest.fixture
 def upstream(pool: Pool, provider_twin: SandboxProviderTwin, provider_adapter: TwinAdapter, provider: HttpProvider) -> Upstream:
     return Upstream(pool, provider_twin, provider_adapter, provider)
+
+
+def order_in_between(pool: Pool, kind: RunKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Olga's order of a run is written right after somebody else has read where the pool's own chain of events ends."""
+    read = pool_store.pool_head
+    ordered: list[RunKind] = []
+
+    def meanwhile() -> tuple[int, str]:
+        head = read()
+        if not ordered:
+            ordered.append(kind)
+            operations.order_run(kind=kind, actor=OLGA, now=pool.clock.now())
+        return head
+
+    monkeypatch.setattr(pool_store, "pool_head", meanwhile)

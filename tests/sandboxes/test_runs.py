@@ -11,9 +11,8 @@ from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, PortalErr
 from accessportal.sandboxes import operations, queries, store
 from accessportal.sandboxes.operations import runs
 from accessportal.sandboxes.states import POOL_ENTITY, Run, RunKind, RunState, Status
-from accessportal.sandboxes.store import pool as pool_store
 from accessportal.upstream.provider import Provider
-from tests.sandboxes.conftest import MALLORY, OLGA, Pool, Upstream
+from tests.sandboxes.conftest import MALLORY, OLGA, Pool, Upstream, order_in_between
 
 pytestmark = pytest.mark.usefixtures("asked_of_the_queue")
 
@@ -84,17 +83,7 @@ def test_two_orders_at_the_same_moment_are_one_run(pool: Pool, monkeypatch: pyte
 
 def test_the_chain_of_the_pool_tells_who_ordered(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when another event of the pool is written right before this order's; an order that is not needed tells nothing."""
-    read = store.pool_head
-    others: list[RunKind] = []
-
-    def meanwhile() -> tuple[int, str]:
-        head = read()
-        if not others:
-            others.append(RunKind.SYNC)
-            order(pool, others[0])
-        return head
-
-    monkeypatch.setattr(pool_store, "pool_head", meanwhile)
+    order_in_between(pool, RunKind.SYNC, monkeypatch)
     run = order(pool)
     assert order(pool) == run
 

@@ -6,12 +6,11 @@ import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Unavailable
-from accessportal.sandboxes import operations, queries
-from accessportal.sandboxes.states import POOL_ENTITY, NoneFree, RunKind, Status, SyncStopped
-from accessportal.sandboxes.store import pool as pool_store
+from accessportal.sandboxes import queries
+from accessportal.sandboxes.states import POOL_ENTITY, NoneFree, RunKind, Sandbox, Status, SyncStopped
 from accessportal.twin.sandbox_provider import PREFIX
 from tests.sandboxes import seed_examples as seed
-from tests.sandboxes.conftest import OLGA, Upstream
+from tests.sandboxes.conftest import Upstream, order_in_between
 
 
 def test_new_ones_come_in_once_and_a_plan_changes_nothing(upstream: Upstream) -> None:
@@ -108,21 +107,10 @@ def test_an_empty_list_and_half_a_list_are_stopped(upstream: Upstream, share: fl
 
 @pytest.mark.usefixtures("asked_of_the_queue")
 def test_a_stop_is_told_although_another_event_of_the_pool_comes_between(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = upstream.pool
     upstream.fill(20)
     upstream.later()
     upstream.set(list_share=0)
-    read = pool_store.pool_head
-    ordered: list[RunKind] = []
-
-    def meanwhile() -> tuple[int, str]:
-        head = read()
-        if not ordered:
-            ordered.append(RunKind.CLEANUP)
-            operations.order_run(kind=ordered[0], actor=OLGA, now=pool.clock.now())
-        return head
-
-    monkeypatch.setattr(pool_store, "pool_head", meanwhile)
+    order_in_between(upstream.pool, RunKind.CLEANUP, monkeypatch)
     with pytest.raises(SyncStopped):
         upstream.sync()
 
@@ -195,17 +183,22 @@ def test_a_list_from_before_a_cleaning_does_not_bring_a_removed_one_back_into_us
     upstream.pool.check_whole()
 
 
+def write_as_another(sandbox: Sandbox, status: str, *, now: int) -> None:
+    """As a program that knows the seed's attributes alone."""
+    seed.table_named("SandboxPool").update_item(
+        Key={"PK": f"SBX#{sandbox.sandbox_id}", "SK": "META"},
+        UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t, updated_at = :n",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":a": status, ":t": f"track-{status}", ":n": now},
+    )
+
+
 def test_what_other_programs_wrote_is_caught_up_with(upstream: Upstream) -> None:
     rows = seed.table_named("SandboxPool")
     free, lent, marked = upstream.fill(3)
     now = int(upstream.pool.clock.now().timestamp())
-    for sandbox, track in ((lent, "track-8"), (marked, "track-9")):
-        rows.update_item(
-            Key={"PK": f"SBX#{sandbox.sandbox_id}", "SK": "META"},
-            UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t, updated_at = :n",
-            ExpressionAttributeNames={"#s": "status"},
-            ExpressionAttributeValues={":a": "allocated" if sandbox is lent else "pending_deletion", ":t": track, ":n": now},
-        )
+    write_as_another(lent, "allocated", now=now)
+    write_as_another(marked, "pending_deletion", now=now)
     seed.insert_available(rows, "abc123", now=now)
     upstream.twin.create("ext-abc123", name="outside")
 
@@ -225,7 +218,6 @@ def test_other_programs_are_caught_up_with_whatever_becomes_of_the_list(
     upstream: Upstream, fault: dict[str, float], error: type[Exception]
 ) -> None:
     """What they lent and gave back must not wait until somebody mends the provider's list."""
-    rows = seed.table_named("SandboxPool")
     found = upstream.fill(20)
     lent, marked = found[-2:]
     upstream.later()
@@ -233,13 +225,8 @@ def test_other_programs_are_caught_up_with_whatever_becomes_of_the_list(
     upstream.sync()
     upstream.later()
     now = int(upstream.pool.clock.now().timestamp())
-    for sandbox, status in ((lent, "allocated"), (marked, "pending_deletion")):
-        rows.update_item(
-            Key={"PK": f"SBX#{sandbox.sandbox_id}", "SK": "META"},
-            UpdateExpression="SET #s = :a, allocated_to_track = :t, allocated_at = :n, idempotency_key = :t, updated_at = :n",
-            ExpressionAttributeNames={"#s": "status"},
-            ExpressionAttributeValues={":a": status, ":t": f"track-{status}", ":n": now},
-        )
+    write_as_another(lent, "allocated", now=now)
+    write_as_another(marked, "pending_deletion", now=now)
     upstream.set(**fault)
     with pytest.raises(error):
         upstream.sync(apply=False)
