@@ -54,17 +54,17 @@ class Conf(BaseSettings):
     oidc_create_people: bool = False
     oidc_sign_out_url: str = ""
     help_contact: str = "your operator"
-    session_idle_minutes: int = Field(default=60, ge=1)
+    session_idle_minutes: int = Field(default=60, ge=1, le=60 * 24 * 7)
     session_hours: int = Field(default=12, ge=1, le=24 * 7)
 
-    decide_within_seconds: int = Field(default=86_400, ge=60)
-    purge_after_days: int = Field(default=90, ge=1)
+    decide_within_seconds: int = Field(default=86_400, ge=60, le=86_400 * 366)
+    purge_after_days: int = Field(default=90, ge=1, le=3_650)
     identity_center_calls_per_second: float = Field(default=18.0, gt=0, le=20)
     identity_center_open_creations: int = Field(default=10, ge=1, le=10)
     sandbox_provider_url: str = ""
     sandbox_provider_token: SecretStr = SecretStr("")
-    sandbox_grace_seconds: int = Field(default=300, ge=0)
-    sandbox_longest_hours: int = Field(default=24, ge=1)
+    sandbox_grace_seconds: int = Field(default=300, ge=0, le=86_400 * 7)
+    sandbox_longest_hours: int = Field(default=24, ge=1, le=24 * 366)
     workers: int = Field(default=4, ge=1)
     log_level: str = "INFO"
     log_json: bool = True

@@ -41,12 +41,7 @@ def check_input(*, duration_seconds: int, reason: str, ticket_id: str, submissio
 
     :raises InvalidRequest: naming field, rule and remedy.
     """
-    if duration_seconds < SHORTEST_SECONDS:
-        text = f"Access lasts at least {format_duration(SHORTEST_SECONDS)}; ask for that or more."
-        raise InvalidRequest(text, code="duration_too_short", field="duration")
-    if duration_seconds > LONGEST_SECONDS:
-        text = f"Access lasts at most {format_duration(LONGEST_SECONDS)}; ask for less."
-        raise InvalidRequest(text, code="duration_too_long", field="duration")
+    check_duration(duration_seconds)
     check_text(reason, field="reason", name="The reason", longest=LONGEST_REASON)
     if not is_visible(reason):
         text = "A reason is needed: say in a sentence what you will do, for those who decide and audit."
@@ -55,6 +50,16 @@ def check_input(*, duration_seconds: int, reason: str, ticket_id: str, submissio
     if not 1 <= len(submission_id) <= 100 or not submission_id.isprintable():
         text = "The form carries no valid submission id; open it anew and send it again."
         raise InvalidRequest(text, code="submission_invalid", field="submission_id")
+
+
+def check_duration(duration_seconds: int) -> None:
+    """:raises InvalidRequest: for what no rule may give, and no clock could add to now."""
+    if duration_seconds < SHORTEST_SECONDS:
+        text = f"Access lasts at least {format_duration(SHORTEST_SECONDS)}; ask for that or more."
+        raise InvalidRequest(text, code="duration_too_short", field="duration")
+    if duration_seconds > LONGEST_SECONDS:
+        text = f"Access lasts at most {format_duration(LONGEST_SECONDS)}; ask for less."
+        raise InvalidRequest(text, code="duration_too_long", field="duration")
 
 
 def clean_ticket(ticket_id: str) -> str:
@@ -149,7 +154,7 @@ def may_extend(request: AccessRequest, standing: Standing, now: datetime) -> Dec
 
 def ends_no_later(held: AccessRequest, duration_seconds: int, now: datetime) -> bool:
     """Whether an extension of this length, approved now, would end no later than what is held."""
-    return now + timedelta(seconds=duration_seconds) <= held.expires_at
+    return duration_seconds <= (held.expires_at - now).total_seconds()
 
 
 def may_retry(request: AccessRequest, actor: Actor) -> Decision:

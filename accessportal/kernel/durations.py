@@ -10,10 +10,12 @@ _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?", re.ASCII)
 _ISO = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?", re.ASCII | re.IGNORECASE)
 _HINT = "write it like 30m, 8h, 2h30m, 2d or PT8H"
+# Longer than anything the portal lends, and far from where moments end: a longer one could not even be added to now.
+LONGEST_SECONDS = 3_650 * 86_400
 
 
 def parse_duration(text: str, *, field: str = "duration") -> int:
-    """Whole seconds, at least 1, of ``30m``, ``8h``, ``2h30m``, ``2d``, ``45s`` or ISO 8601 ``PT8H``, ``P1DT2H``.
+    """Whole seconds, 1 to 3,650 days, of ``30m``, ``8h``, ``2h30m``, ``2d``, ``45s`` or ISO 8601 ``PT8H``, ``P1DT2H``.
 
     :raises InvalidRequest: naming ``field``, the rule and the remedy.
     """
@@ -29,6 +31,9 @@ def parse_duration(text: str, *, field: str = "duration") -> int:
     seconds = sum(int(part) * unit for part, unit in zip(match.groups(), _UNITS.values(), strict=True) if part)
     if seconds == 0:
         raise InvalidRequest("A duration must be longer than zero.", code="duration_not_positive", field=field)
+    if seconds > LONGEST_SECONDS:
+        text = f"A duration has at most {format_duration(LONGEST_SECONDS)}, and “{compact}” is more: write a shorter one."
+        raise InvalidRequest(text, code="duration_too_long", field=field)
     return seconds
 
 

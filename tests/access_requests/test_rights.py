@@ -11,6 +11,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.durations import LONGEST_SECONDS
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError
 from accessportal.rules import operations as rules
 from tests.fixtures_story import RULES, Story
@@ -224,6 +225,28 @@ def test_an_extension_must_reach_further(story: Story) -> None:
     story.end(granted)
     with pytest.raises(Conflict, match="Only access that is active"):
         operations.extend(request_id=granted.request_id, duration_seconds=7200, submission_id="x", actor=story.alice, now=story.clock.now())
+
+
+@pytest.mark.parametrize("seconds", [LONGEST_SECONDS, 9_999_999 * 86_400, 10**18])
+def test_an_absurd_duration_is_refused_and_overflows_nothing(story: Story, seconds: int) -> None:
+    granted = story.carry_out(story.ask(seconds=3600))
+
+    with pytest.raises(InvalidRequest, match="at most 366 d") as refused:
+        story.extend(granted, seconds)
+    seen = queries.preview(
+        kind="aws_account",
+        subject_id=None,
+        target={"account": "payments-dev", "permission_set": "PowerUserAccess"},
+        duration_seconds=seconds,
+        ticket_id=None,
+        extends=granted,
+        actor=story.alice,
+        now=story.clock.now(),
+    )
+
+    assert refused.value.field == "duration"
+    assert (seen.outcome, seen.field) == ("impossible", "duration")
+    assert "more than the longest 4 h" in seen.reason
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,19 @@ def test_alice_extends_and_ends(story: Story) -> None:
     assert ended.json["work"] == "REVOKE"
 
 
+@pytest.mark.parametrize("duration", ["9999999d", "999999999d999999999h"])
+def test_no_command_takes_an_absurd_duration(story: Story, duration: str) -> None:
+    asked = story.carry_out(story.ask())
+
+    extended = run("extend_access", asked.request_id, *ALICE, "--duration", duration)
+    asked_anew = ask(*ALICE, *DEV, "--duration", duration)
+    explained = run("explain_rule", *ALICE, *DEV[:4], "--duration", duration)
+
+    for told in (extended, asked_anew, explained):
+        assert told.code == 2
+        assert f"“{duration}” is more: write a shorter one" in told.problem
+
+
 def test_mallory_ends_and_extends_nothing(story: Story) -> None:
     asked = story.carry_out(story.ask())
 

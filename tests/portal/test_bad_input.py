@@ -25,7 +25,7 @@ BAD = [
     ({"duration": "soon"}, "“soon” is not a duration: write it like 30m, 8h, 2h30m, 2d or PT8H."),
     ({"duration": "9" * 60}, "For how long has 60 characters; 40 is the most."),
     ({"duration": "5h"}, "4 h"),
-    ({"duration": "999999999d"}, "4 h"),
+    ({"duration": "999999999d"}, "A duration has at most 3650 d, and “999999999d” is more: write a shorter one."),
     ({"reason": ""}, "Say why you need it."),
     ({"reason": " \n\t\u200b "}, "Say why you need it."),
     ({"reason": "x" * 2001}, "Why has 2,001 characters; 2,000 is the most. Shorten it."),
@@ -54,6 +54,20 @@ def test_the_form_comes_back_with_the_message_and_all_that_was_typed(
     form = answer.context["form"]
     assert {name: form[name].value() for name in given} == given
     assert queries.list_mine(actor=story.alice).items == ()
+
+
+@pytest.mark.parametrize("duration", ["9999999d", "999999999d999999999h", "PT999999999H"])
+def test_an_absurd_duration_is_refused_in_the_extension_and_its_preview(story: Story, signed_in: SignedIn, duration: str) -> None:
+    held, alice = story.carry_out(story.ask()), signed_in("alice")
+    given = {"duration": duration, "reason": "more", "extends": held.request_id}
+
+    sent = alice.post(f"/requests/{held.request_id}/extend/", given)
+    seen = alice.get("/requests/new/aws_account/preview/", {**DEV, **given}, headers=HTMX)
+
+    assert (sent.status_code, seen.status_code) == (422, 200)
+    for answer in (sent, seen):
+        assert f"A duration has at most 3650 d, and “{duration}” is more: write a shorter one." in text_of(answer)
+    assert [one.request_id for one in queries.list_mine(actor=story.alice).items] == [held.request_id]
 
 
 def test_newlines_emoji_and_every_script_are_kept(story: Story, signed_in: SignedIn) -> None:

@@ -330,3 +330,14 @@ def test_any_value_under_a_known_key_is_rules_or_told_mistakes(value: Any, key: 
         assert not rule.approval.required or (
             rule.approval.quorum >= 1 and (rule.approval.approvers.groups or rule.approval.approvers.users)
         )
+
+
+@pytest.mark.parametrize("duration", ["9999999d", "999999999d999999999h"])
+@pytest.mark.parametrize("key", ["min", "default", "max"])
+def test_an_absurd_duration_is_a_mistake_of_its_line(key: str, duration: str) -> None:
+    written = {"max": "8h", key: duration}
+
+    found = problems(with_line("duration", f"duration: {{{', '.join(f'{name}: {value}' for name, value in written.items())}}}"))
+
+    assert [problem.path for problem in found] == [f"rules[0].duration.{key}"]
+    assert "is more: write a shorter one" in found[0].message

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.decisions import allow, refuse
-from accessportal.kernel.durations import format_duration, parse_duration
+from accessportal.kernel.durations import LONGEST_SECONDS, format_duration, parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.kernel.ids import new_event_id, request_id_for
 from accessportal.kernel.pages import Page, every
@@ -48,7 +48,17 @@ def test_no_duration(text: str) -> None:
     assert refused.value.field == "length"
 
 
-@given(st.integers(1, 10**9))
+@pytest.mark.parametrize("text", ["3651d", "9999999d", "999999999d999999999h", "PT999999999H", "315360001s"])
+def test_a_duration_that_no_clock_could_add_is_refused(text: str) -> None:
+    assert parse_duration("3650d") == LONGEST_SECONDS
+
+    with pytest.raises(InvalidRequest, match=r"at most 3650 d, and “.*” is more: write a shorter one") as refused:
+        parse_duration(text, field="length")
+
+    assert (refused.value.field, refused.value.code) == ("length", "duration_too_long")
+
+
+@given(st.integers(1, LONGEST_SECONDS))
 def test_what_is_shown_reads_back_as_the_same(seconds: int) -> None:
     assert parse_duration(format_duration(seconds).replace("min", "m")) == seconds
 

@@ -103,6 +103,7 @@ def extend(
     :raises InvalidRequest: also when it would end no later than what is held.
     :raises Conflict: when the access is not active any more.
     """
+    policy.check_duration(duration_seconds)
     first, standing = load_for(request_id, actor, now)
     require(policy.may_extend(first, standing, now), first)
     if policy.ends_no_later(first, duration_seconds, now):

@@ -19,6 +19,9 @@ from accessportal.sandboxes.states import Claim, Due, Sandbox, Status, Unreadabl
 from accessportal.store.reading import RawItem
 from accessportal.store.transactions import Change
 
+# As the provider's list is read. Another program's row may say more than could be added to a moment.
+_LONGEST_LAB_HOURS = 24 * 365
+
 
 @dataclass(frozen=True, slots=True)
 class FreeEntry:
@@ -52,7 +55,7 @@ def _record_of(item: SandboxItem) -> Sandbox:
         name=item.name or "",
         external_id=item.external_id or "",
         status=Status(item.status),
-        lab_duration_hours=item.lab_duration_hours or 0,
+        lab_duration_hours=min(item.lab_duration_hours or 0, _LONGEST_LAB_HOURS),
         created_at=from_epoch(item.created_at or 0),
         updated_at=from_epoch(item.updated_at or 0),
         allocated_at=_moment(item.allocated_at),
