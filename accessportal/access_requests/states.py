@@ -61,6 +61,7 @@ class Receipt:
 @dataclass(frozen=True, slots=True)
 class ApprovalDemand:
     """What the deciding rule asked for at submission: how many, and who may decide. Empty groups and users: nobody.
+    ``groups_only`` are groups without those below.
 
     ``admins_of``: the group whose admins decide, where the rule leaves it to them; else empty.
     """
@@ -70,20 +71,22 @@ class ApprovalDemand:
     groups: tuple[str, ...]
     users: tuple[str, ...]
     admins_of: str = ""
+    groups_only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """Who the access is for: the person who asks, or a group that they are in.
 
-    ``groups`` are those that the subject is in, every group above included, and a group itself too; ``below`` are the
-    groups below a subject that is a group.
+    ``groups`` are those that the subject is in, every group above included, and a group itself too; ``direct`` those that a
+    person is in without a group in between; ``below`` are the groups below a subject that is a group.
     """
 
     subject_id: str
     name: str
     groups: frozenset[str]
     requester_name: str
+    direct: frozenset[str] = frozenset()
     below: frozenset[str] = frozenset()
 
 

@@ -331,6 +331,8 @@ def _moment(seconds: float | None) -> datetime | None:
 def _approval_map(demand: ApprovalDemand) -> dict[str, Any]:
     found: dict[str, Any] = {"required": demand.required, "quorum": demand.quorum}
     found |= {"groups": list(demand.groups), "users": list(demand.users)}
+    if demand.groups_only:
+        found["groups_only"] = list(demand.groups_only)
     return found | {"admins_of": demand.admins_of} if demand.admins_of else found
 
 
@@ -387,6 +389,7 @@ def _record(item: RequestItem) -> AccessRequest:
             groups=tuple(approval["groups"]),
             users=tuple(approval["users"]),
             admins_of=approval.get("admins_of", ""),
+            groups_only=tuple(approval.get("groups_only", ())),
         ),
         evidence=item.evidence.as_dict(),
         scope=item.scope,

@@ -80,7 +80,7 @@ def approvers_words(rule: Rule) -> str:
 def people_words(people: People) -> str:
     if EVERYBODY in people.groups:
         return "everybody"
-    return ", ".join((*people.groups, *people.users))
+    return ", ".join(people.names)
 
 
 def targets_words(targets: Targets) -> str:

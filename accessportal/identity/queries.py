@@ -35,7 +35,7 @@ def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:
 
     :raises NotAllowed: the directory does not know the person, has them disabled, or no longer keeps ``identity``.
     """
-    known, groups = directory.find_person_with_groups(email=email, now=now)
+    known, groups, _ = directory.find_person_with_groups(email=email, now=now)
     if known is None:
         raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")
     if not known.is_enabled:

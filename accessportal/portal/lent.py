@@ -54,11 +54,13 @@ def mark_of_all(requests: Iterable[AccessRequest], held: Mapping[str, Sandbox | 
 
 def offered_prefixes(actor: Actor, now: datetime) -> tuple[str, ...]:
     """How the names begin that some rule offers the actor, in the order of the rules; empty text: any name. Never empty."""
-    groups = directory.groups_of(email=actor.name, now=now)
+    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now)
     found = [
         prefix
         for rule in rules.current_rules()
-        if rule.kind == "sandbox" and rule.effect is Effect.ALLOW and includes(rule.subjects, subject=actor.name, groups=groups)
+        if rule.kind == "sandbox"
+        and rule.effect is Effect.ALLOW
+        and includes(rule.subjects, subject=actor.name, groups=groups, direct=direct)
         for prefix in rule.targets.name_prefixes or ("",)
     ]
     return tuple(dict.fromkeys(found)) or ("",)

@@ -76,6 +76,10 @@ def content_of(rule: Rule) -> dict[str, Any]:
                 del content[key]
             for key in offers.target_keys:
                 del content["targets"][key]
+    # A key that came later leaves the hash of rules without it as it was.
+    for who in (content["subjects"], content["approval"]["approvers"]):
+        if not who["groups_only"]:
+            del who["groups_only"]
     return content
 
 
@@ -217,10 +221,15 @@ def _read_subjects(reader: Reader, node: yaml.Node, path: str) -> People:
 
 
 def _read_people(reader: Reader, node: yaml.Node, path: str, check_group: Any) -> People:
-    values = reader.mapping(node, path, optional=("groups", "users")) or {}
+    values = reader.mapping(node, path, optional=("groups", "groups_only", "users")) or {}
     groups = reader.texts(values["groups"], f"{path}.groups", check_group) if "groups" in values else ()
+    only = reader.texts(values["groups_only"], f"{path}.groups_only", _check_group_only) if "groups_only" in values else ()
     users = reader.texts(values["users"], f"{path}.users", _check_user) if "users" in values else ()
-    return People(groups, tuple(dict.fromkeys(fold_email(user) for user in users)))
+    return People(groups, tuple(dict.fromkeys(fold_email(user) for user in users)), only)
+
+
+def _check_group_only(value: str) -> str:
+    return check_group(value) if value != EVERYBODY else "means everybody only in groups: name a group here."
 
 
 def _check_subject_group(value: str) -> str:
@@ -281,7 +290,7 @@ def _read_approval(reader: Reader, node: yaml.Node, path: str, kind: str) -> App
             f", or leave it out: then {_STAND_INS[kind]} approve." if kind in _STAND_INS else "."
         )
         reader.report(values.get("approvers", node), f"{path}.approvers", "Approval is required but nobody may approve.", remedy)
-    elif quorum and not approvers.groups and 0 < len(approvers.users) < quorum:
+    elif quorum and not (approvers.groups or approvers.groups_only) and 0 < len(approvers.users) < quorum:
         what = f"{quorum} approvals are needed but only {len(approvers.users)} people may approve."
         reader.report(values.get("quorum", node), f"{path}.quorum", what, "Lower it, or name more approvers.")
     return Approval(bool(required), quorum or 0, approvers)

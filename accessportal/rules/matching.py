@@ -58,9 +58,10 @@ def is_at_or_below(path: str, top: str) -> bool:
     return top == "/" or path == top or path.startswith(top + "/")
 
 
-def includes(who: People, *, subject: str, groups: frozenset[str]) -> bool:
-    """Whether ``subject`` (a folded address or a group's id), who is in ``groups``, is among ``who`` as subjects."""
-    return EVERYBODY in who.groups or subject in who.users or not groups.isdisjoint(who.groups)
+def includes(who: People, *, subject: str, groups: frozenset[str], direct: frozenset[str]) -> bool:
+    """Whether ``subject`` (a folded address or a group's id), who is in ``groups`` and ``direct``ly in some of them, is among
+    ``who`` as subjects."""
+    return EVERYBODY in who.groups or subject in who.users or not groups.isdisjoint(who.groups) or not direct.isdisjoint(who.groups_only)
 
 
 def is_in_place(where: Targets, *, account_id: str, account_name: str, ou_path: str) -> bool:
@@ -108,17 +109,21 @@ def ticket_matches(pattern: str, ticket_id: str) -> bool:
 
 def _judge_subject(rule: Rule, question: Question) -> Iterator[Finding]:
     who = rule.subjects
-    if includes(who, subject=question.subject, groups=question.subject_groups or frozenset()):
+    if includes(who, subject=question.subject, groups=question.subject_groups or frozenset(), direct=question.subject_direct):
         return
-    # Access given to a group serves everybody below it, the refused ones too.
-    if rule.effect is Effect.DENY and not question.subject_below.isdisjoint(who.groups):
+    # Access given to a group serves everybody in it and below it, the refused ones too.
+    served = question.subject_below | {question.subject}
+    if rule.effect is Effect.DENY and not served.isdisjoint((*who.groups, *who.groups_only)):
         return
     parts = []
     if who.groups:
         parts.append(f"{'at or below' if question.subject.startswith('/') else 'in'} {words.listed(who.groups)}")
+    if who.groups_only:
+        parts.append(f"directly in {words.listed(who.groups_only)}")
     if who.users:
         parts.append(words.listed(who.users))
-    remedy = f"Join {words.listed(who.groups)}." if who.groups else ""
+    joinable = [*who.groups, *who.groups_only]
+    remedy = f"Join {words.listed(joinable)}." if joinable else ""
     yield Finding(Part.SUBJECT, f"{question.subject} is not {' and not '.join(parts) or 'anybody this rule names'}", remedy)
 
 

@@ -58,7 +58,10 @@ def _facts(plan: RulePlan, now: datetime) -> planning.Facts:
     return planning.Facts(
         accounts=tuple(every(lambda cursor: catalog.list_accounts(cursor=cursor, limit=_PAGE))),
         permission_sets=frozenset(found.name for found in every(lambda cursor: catalog.list_permission_sets(cursor=cursor, limit=_PAGE))),
-        people={who: directory.people_in(groups=who.groups, users=who.users, now=now).people for who in _countable(plan)},
+        people={
+            who: directory.people_in(groups=who.groups, groups_only=who.groups_only, users=who.users, now=now).people
+            for who in _countable(plan)
+        },
         groups=directory.tree().groups,
         missing_groups=groups - directory.find_groups(group_ids=groups).keys(),
         missing_users=users - directory.find_people(emails=users).keys(),

@@ -77,7 +77,8 @@ def warnings(rules: Collection[Rule], facts: Facts) -> tuple[str, ...]:
         found.append("The catalog has no accounts yet: accounts, OUs and permission sets were not checked.")
     known = {account.account_id for account in facts.accounts} | {account.name.casefold() for account in facts.accounts}
     for rule in rules:
-        groups = [*rule.subjects.groups, *rule.approval.approvers.groups, *rule.targets.groups, *rule.targets.subtrees]
+        groups = [group for who in (rule.subjects, rule.approval.approvers) for group in (*who.groups, *who.groups_only)]
+        groups += [*rule.targets.groups, *rule.targets.subtrees]
         users = [*rule.subjects.users, *rule.approval.approvers.users]
         found += [f"Rule {rule.name}: there is no group {group}." for group in groups if group in facts.missing_groups]
         found += [f"Rule {rule.name}: there is no person {user}." for user in users if user in facts.missing_users]
@@ -101,7 +102,7 @@ def _fields(rule: Rule) -> dict[str, str]:
     """Every key of the file with its value in words; lists sorted, because their order says nothing."""
     tags = [f"{key}={value}" for key, values in rule.targets.tags.items() for value in values]
     fields = {"description": rule.description, "kind": rule.kind, "effect": rule.effect.value}
-    fields |= {"subjects.groups": _joined(rule.subjects.groups), "subjects.users": _joined(rule.subjects.users)}
+    fields |= _people_fields("subjects", rule.subjects)
     fields |= {"targets.ous": _joined(rule.targets.ous), "targets.accounts": _joined(rule.targets.accounts), "targets.tags": _joined(tags)}
     fields |= {"targets.groups": _joined(rule.targets.groups), "targets.subtrees": _joined(rule.targets.subtrees)}
     fields |= {"targets.name_prefixes": _joined(rule.targets.name_prefixes), "targets.pool": rule.targets.pool}
@@ -114,11 +115,15 @@ def _fields(rule: Rule) -> dict[str, str]:
         "duration.max": _duration(rule.max_duration_seconds),
         "approval.required": _flag(rule.approval.required),
         "approval.quorum": str(rule.approval.quorum or ""),
-        "approval.approvers.groups": _joined(approvers.groups),
-        "approval.approvers.users": _joined(approvers.users),
+        **_people_fields("approval.approvers", approvers),
         "ticket.required": _flag(rule.ticket.required),
         "ticket.pattern": rule.ticket.pattern,
     }
+
+
+def _people_fields(key: str, who: People) -> dict[str, str]:
+    groups = {f"{key}.groups": _joined(who.groups), f"{key}.groups_only": _joined(who.groups_only)}
+    return groups | {f"{key}.users": _joined(who.users)}
 
 
 def _flag(is_set: bool) -> str:  # noqa: FBT001 - one value in, its word out
@@ -254,8 +259,7 @@ def _names_moved(old: Rule, new: Rule) -> tuple[list[str], list[str]]:
 
 
 def _approvers(rule: Rule) -> list[str]:
-    named = rule.approval.approvers
-    return [words.approvers(rule)] if rule.asks_admins else [*named.groups, *named.users]
+    return [words.approvers(rule)] if rule.asks_admins else [*rule.approval.approvers.names]
 
 
 def _newcomers(old: People, new: People, facts: Facts) -> _Who | None:
@@ -272,6 +276,9 @@ def _newcomers(old: People, new: People, facts: Facts) -> _Who | None:
     # Whoever joins later will be served all the same.
     old_groups = frozenset(old.groups)
     names = [group for group in new.groups if old_groups.isdisjoint(_with_above(group, facts))]
+    names += [
+        f"{group} alone" for group in new.groups_only if group not in old.groups_only and old_groups.isdisjoint(_with_above(group, facts))
+    ]
     names += [user for user in new.users if user not in old.users and user not in after]
     return _Who(f"{words.listed(names, 'and')} (nobody new now)", is_one=len(names) == 1) if names else None
 
@@ -286,8 +293,8 @@ def _who(who: People, facts: Facts) -> _Who:
     if EVERYBODY in who.groups:
         return _Who("everybody", is_one=True)
     count = len(facts.people.get(who, ()))
-    names = [*who.groups, *who.users]
-    if not who.groups:
+    names = who.names
+    if not (who.groups or who.groups_only):
         return _Who(words.listed(names, "and"), is_one=len(names) == 1)
     return _Who(f"{words.listed(names, 'and')} ({_count(count, 'person')})", is_one=len(names) == 1)
 
@@ -340,5 +347,5 @@ def names_in(rules: Collection[Rule]) -> tuple[frozenset[str], frozenset[str]]:
     """Every group (but ``/``) and every user that the rules name."""
     everyone = [who for rule in rules for who in (rule.subjects, rule.approval.approvers)]
     places = frozenset(group for rule in rules for group in (*rule.targets.groups, *rule.targets.subtrees))
-    groups = (places | frozenset(group for who in everyone for group in who.groups)) - {EVERYBODY}
+    groups = (places | frozenset(group for who in everyone for group in (*who.groups, *who.groups_only))) - {EVERYBODY}
     return groups, frozenset(user for who in everyone for user in who.users)

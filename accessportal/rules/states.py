@@ -29,13 +29,20 @@ class Effect(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Groups (each with everything below it) and single users by folded address. Empty means nobody.
+    """Groups (each with everything below it), ``groups_only`` (each without the groups below: who is directly in it) and single
+    users by folded address. Empty means nobody.
 
     In ``subjects`` the group ``/`` means everybody.
     """
 
     groups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
+    groups_only: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything named, in words: ``/security`` with the groups below, ``/security alone`` without them."""
+        return (*self.groups, *(f"{group} alone" for group in self.groups_only), *self.users)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,8 @@ class Question:
     """Everything a decision stands on; facts are ``None`` where they could not be read, which refuses.
 
     ``subject`` is a folded address or a group's id; ``subject_groups`` are the groups that it is in, every group above
-    included, and a group itself too. ``subject_below``: of a group, every group below it.
+    included, and a group itself too; ``subject_direct`` those that a person is in without a group in between.
+    ``subject_below``: of a group, every group below it.
     Account, OU, tags and permission set are asked for by kind ``aws_account``, group and role by kind ``group``, a name prefix
     (empty: any sandbox) by kind ``sandbox``; ``groups_above`` are the group that is asked for and every group above it.
     ``duration_seconds`` and ``ticket_id`` are ``None`` while a form is still empty: then they are not judged.
@@ -129,6 +137,7 @@ class Question:
     kind: str
     subject: str
     subject_groups: frozenset[str] | None
+    subject_direct: frozenset[str] = frozenset()
     subject_below: frozenset[str] = frozenset()
     account_id: str = ""
     account_name: str = ""

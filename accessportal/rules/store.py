@@ -300,7 +300,8 @@ def _targets_map(rule: Rule) -> dict[str, Any]:
 
 
 def _people_map(who: People) -> dict[str, list[str]]:
-    return {"groups": list(who.groups), "users": list(who.users)}
+    found = {"groups": list(who.groups), "users": list(who.users)}
+    return found | {"groups_only": list(who.groups_only)} if who.groups_only else found
 
 
 def _record(item: RuleItem) -> Rule:
@@ -340,4 +341,4 @@ def _record(item: RuleItem) -> Rule:
 
 
 def _people(raw: dict[str, Any]) -> People:
-    return People(groups=tuple(raw["groups"]), users=tuple(raw["users"]))
+    return People(groups=tuple(raw["groups"]), users=tuple(raw["users"]), groups_only=tuple(raw.get("groups_only", ())))

@@ -24,7 +24,7 @@ def listed(items: Sequence[str], word: str = "or") -> str:
 def people(who: People, word: str = "and") -> str:
     if EVERYBODY in who.groups:
         return "everybody"
-    return listed([*who.groups, *who.users], word) or "nobody"
+    return listed(who.names, word) or "nobody"
 
 
 def targets(where: Targets) -> str:

@@ -319,3 +319,22 @@ def test_what_a_deny_rule_covers_is_refused_with_its_name(story: Story) -> None:
     with pytest.raises(InvalidRequest, match="security-accounts") as refused:
         story.ask(account="security-audit", permission_set="ReadOnlyAccess")
     assert (refused.value.field, refused.value.code) == ("account", "denied_by_rule")
+
+
+def test_approvers_of_one_group_alone_and_subjects_too(story: Story) -> None:
+    """Gina, admin of a group below, would otherwise make approvers and served people of whomever she likes."""
+    now = story.clock.now()
+    directory.create_group(group_id="/security/lab", name="Lab", description="", actor=SETUP, now=now)
+    directory.grant_membership(email="mallory@example.com", group_id="/security/lab", role=GroupRole.READER, actor=SETUP, now=now)
+    narrow = RULES.replace("approvers: {groups: [/security]}", "approvers: {groups_only: [/security]}")
+    narrow = narrow.replace("subjects: {groups: [/engineering/payments]}", "subjects: {groups_only: [/engineering]}")
+    asked = story.ask_for_prod()
+    assert "mallory@example.com" in names(story, asked)
+    rules.apply_rules(text=narrow, actor=SETUP, now=now)
+
+    assert names(story, asked) == ["bob@example.com", "sam@example.com"]
+    assert not queries.is_approver_anywhere(actor=story.mallory, now=now)
+    assert queries.is_approver_anywhere(actor=story.bob, now=now)
+    with pytest.raises(NotAllowed, match="none of the groups"):
+        story.ask()
+    assert story.ask_for_prod().approval.groups_only == ("/security",)

@@ -67,6 +67,7 @@ class AwsAccount:
                 kind=self.name,
                 subject=subject.subject_id,
                 subject_groups=subject.groups,
+                subject_direct=subject.direct,
                 subject_below=subject.below,
                 account_id=account.account_id,
                 account_name=account.name,

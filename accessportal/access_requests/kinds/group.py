@@ -43,6 +43,7 @@ class GroupMembership:
                 kind=self.name,
                 subject=subject.subject_id,
                 subject_groups=subject.groups,
+                subject_direct=subject.direct,
                 group_id=group.group_id,
                 group_name=group.name,
                 groups_above=frozenset((*group.ancestors, group.group_id)),

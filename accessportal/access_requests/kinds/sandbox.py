@@ -61,6 +61,7 @@ class PoolSandbox:
                 kind=self.name,
                 subject=subject.subject_id,
                 subject_groups=subject.groups,
+                subject_direct=subject.direct,
                 name_prefix=prefix,
                 duration_seconds=duration_seconds,
                 ticket_id=ticket_id,

@@ -12,6 +12,7 @@ from accessportal.directory import queries as directory
 from accessportal.directory.states import Crowd, GroupRole
 from accessportal.kernel.actors import Actor
 from accessportal.rules import queries as rules
+from accessportal.rules.matching import includes
 from accessportal.rules.states import Effect, Rule
 
 _NOBODY = Approvers(people=(), quorum=0, is_fallback=False, missing_groups=())
@@ -25,7 +26,7 @@ class ApproverBook:
 
     def __init__(self, *, now: datetime) -> None:
         self._now = now
-        self._crowds: dict[tuple[tuple[str, ...], tuple[str, ...]], Crowd] = {}
+        self._crowds: dict[tuple[tuple[str, ...], ...], Crowd] = {}
         self._admins: dict[str, Crowd] = {}
         self._groups: dict[str, frozenset[str]] = {}
         self._rules: dict[str, Rule] | None = None
@@ -43,13 +44,13 @@ class ApproverBook:
         if not demand.required:
             return _NOBODY
         quorum = max(1, demand.quorum)
-        crowd = self._admins_of(demand.admins_of) if demand.admins_of else self._crowd(demand.groups, demand.users)
+        crowd = self._admins_of(demand.admins_of) if demand.admins_of else self._crowd(demand.groups, demand.users, demand.groups_only)
         excluded = {requested_by, subject_id} | self._served(subject_id)
         people = _without(crowd, excluded)
         if len(people) >= quorum:
             return Approvers(people=people, quorum=quorum, is_fallback=False, missing_groups=crowd.missing_groups)
         own = {person.email for person in people}
-        operators = _without(self._crowd((current().operator_group,), ()), excluded | own)
+        operators = _without(self._crowd((current().operator_group,)), excluded | own)
         return Approvers(people=people + operators, quorum=quorum, is_fallback=True, missing_groups=crowd.missing_groups)
 
     def is_holder(self, request: AccessRequest, actor: Actor) -> bool:
@@ -61,12 +62,12 @@ class ApproverBook:
         return request.subject_id in self._groups[actor.name]
 
     def _served(self, subject_id: str) -> set[str]:
-        return {person.key for person in self._crowd((subject_id,), ()).people} if subject_id.startswith("/") else set()
+        return {person.key for person in self._crowd((subject_id,)).people} if subject_id.startswith("/") else set()
 
-    def _crowd(self, groups: tuple[str, ...], users: tuple[str, ...]) -> Crowd:
-        key = (groups, users)
+    def _crowd(self, groups: tuple[str, ...], users: tuple[str, ...] = (), groups_only: tuple[str, ...] = ()) -> Crowd:
+        key = (groups, users, groups_only)
         if key not in self._crowds:
-            self._crowds[key] = directory.people_in(groups=groups, users=users, now=self._now)
+            self._crowds[key] = directory.people_in(groups=groups, groups_only=groups_only, users=users, now=self._now)
         return self._crowds[key]
 
     def _admins_of(self, group_id: str) -> Crowd:
@@ -91,6 +92,7 @@ def demand_of(rule: Rule, *, group_id: str) -> ApprovalDemand:
         groups=approval.approvers.groups,
         users=approval.approvers.users,
         admins_of=group_id if rule.asks_admins else "",
+        groups_only=approval.approvers.groups_only,
     )
 
 
@@ -110,11 +112,9 @@ def is_approver_anywhere(*, actor: Actor, now: datetime) -> bool:
     """Whether some current rule names the actor or one of their groups as an approver, or leaves a group's requests to its
     admins and the actor is one of some group."""
     asking = [rule for rule in rules.current_rules() if rule.effect is Effect.ALLOW and rule.approval.required]
-    groups = directory.groups_of(email=actor.name, now=now)
-    for rule in asking:
-        approvers = rule.approval.approvers
-        if actor.name in approvers.users or groups & set(approvers.groups):
-            return True
+    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now)
+    if any(includes(rule.approval.approvers, subject=actor.name, groups=groups, direct=direct) for rule in asking):
+        return True
     if not any(rule.asks_admins for rule in asking):
         return False
     return any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=actor.name, now=now))

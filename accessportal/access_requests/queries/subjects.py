@@ -23,7 +23,7 @@ def subject_facts(subject_id: str | None, actor: Actor, *, now: datetime) -> Sub
             raise NotAllowed("You can ask for yourself, or for a group that you are in.", code="subject_not_you")
         return facts_of(actor.name, now=now)
     found = facts_of(wanted, now=now)
-    person, groups = directory.find_person_with_groups(email=actor.name, now=now)
+    person, groups, _ = directory.find_person_with_groups(email=actor.name, now=now)
     if person is None or wanted not in groups:
         raise NotAllowed(f"You are not in {wanted}; ask somebody who is.", code="subject_not_yours")
     return replace(found, requester_name=person.name)
@@ -37,12 +37,12 @@ def facts_of(subject_id: str, *, now: datetime) -> Subject:
     """
     if subject_id.startswith("/"):
         return _group_facts(subject_id)
-    person, groups = directory.find_person_with_groups(email=subject_id, now=now)
+    person, groups, direct = directory.find_person_with_groups(email=subject_id, now=now)
     if person is None:
         raise NotAllowed(f"The directory does not know {fold_email(subject_id)}.", code="person_unknown")
     if not person.is_enabled:
         raise NotAllowed(f"{person.email} is disabled in the directory.", code="person_disabled")
-    return Subject(subject_id=person.key, name=person.name, groups=groups, requester_name=person.name)
+    return Subject(subject_id=person.key, name=person.name, groups=groups, requester_name=person.name, direct=direct)
 
 
 def _group_facts(group_id: str) -> Subject:

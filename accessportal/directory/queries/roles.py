@@ -21,16 +21,17 @@ def groups_of(*, email: str, now: datetime) -> frozenset[str]:
     return find_person_with_groups(email=email, now=now)[1]
 
 
-def find_person_with_groups(*, email: str, now: datetime) -> tuple[Person | None, frozenset[str]]:
-    """What :func:`find_person` and :func:`groups_of` say, of one moment. Two strong requests for up to a hundred groups; one
-    more when a group of theirs was moved.
+def find_person_with_groups(*, email: str, now: datetime) -> tuple[Person | None, frozenset[str], frozenset[str]]:
+    """What :func:`find_person` and :func:`groups_of` say, of one moment, and which of the groups they are directly in. Two
+    strong requests for up to a hundred groups; one more when a group of theirs was moved.
 
     :raises Unavailable: when the store did not answer.
     """
     person, memberships = held_by(email)
     if person is None or not person.is_enabled:
-        return person, frozenset()
-    return person, groups_through(memberships, now=now)
+        return person, frozenset(), frozenset()
+    groups = groups_through(memberships, now=now)
+    return person, groups, groups & {one.group_id for one in memberships if one.role_at(now)}
 
 
 def groups_through(memberships: Collection[Membership], *, now: datetime) -> frozenset[str]:
@@ -85,8 +86,9 @@ def roles_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[s
     return {group_id: role for group_id, role in roles.items() if role is not None}
 
 
-def people_in(*, groups: Collection[str], users: Collection[str] = (), now: datetime) -> Crowd:
-    """The enabled people in these groups and in every group below at ``now``, and these users if they are enabled.
+def people_in(*, groups: Collection[str], groups_only: Collection[str] = (), users: Collection[str] = (), now: datetime) -> Crowd:
+    """The enabled people in ``groups`` and in every group below at ``now``, those directly in ``groups_only``, and these users
+    if they are enabled.
 
     It agrees with :func:`groups_of`: somebody is here through ``groups`` exactly if one of them is among theirs. Index
     reads only find candidates; each group, membership and person is then strongly read, because the right to approve
@@ -94,11 +96,13 @@ def people_in(*, groups: Collection[str], users: Collection[str] = (), now: date
 
     :raises Unavailable: when the store did not answer.
     """
-    asked = store.get_groups(filter(policy.is_group_id, groups))
+    named = {*groups, *groups_only}
+    asked = store.get_groups(filter(policy.is_group_id, named))
     live = {group_id for group_id, group in asked.items() if group.is_enabled}
-    keys = {one.person for one in _memberships_in(live) if one.role_at(now)}
+    memberships = _memberships_in(live.intersection(groups), live.intersection(groups_only))
+    keys = {one.person for one in memberships if one.role_at(now)}
     keys.update(key for key in map(policy.key_of, users) if key)
-    return Crowd(people=_enabled(keys), missing_groups=tuple(sorted(set(groups) - live)))
+    return Crowd(people=_enabled(keys), missing_groups=tuple(sorted(named - live)))
 
 
 def admins_of(*, group_id: str, now: datetime) -> Crowd:
@@ -126,10 +130,11 @@ def groups_below(*, group_id: str) -> frozenset[str]:
     return frozenset(_below({group_id}))
 
 
-def _memberships_in(live: Collection[str]) -> tuple[Membership, ...]:
-    """The memberships in the groups ``live`` (known to exist and to be enabled) and in enabled groups below."""
+def _memberships_in(live: Collection[str], alone: Collection[str]) -> tuple[Membership, ...]:
+    """The memberships in the groups ``live`` (known to exist and to be enabled), in enabled groups below, and in ``alone``."""
     below = {one.group_id for one in _below(live).values() if one.is_enabled} if live else set()
-    candidates = [(one.person, one.group_id) for group_id in sorted(below | set(live)) for one in store.every_member(group_id)]
+    wanted = sorted({*below, *live, *alone})
+    candidates = [(one.person, one.group_id) for group_id in wanted for one in store.every_member(group_id)]
     return store.get_memberships(candidates)
 
 
