@@ -18,6 +18,7 @@ pytest_plugins = [
     "tests.fixtures_pool",
     "tests.oidc.fixtures",
     "tests.scheduling",
+    "tests.chance",
 ]
 
 

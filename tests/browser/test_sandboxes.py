@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes.states import Sandbox
 from tests.browser.conftest import OpenAs
 from tests.browser.keyboard import press, tab_to, write
 from tests.browser.looks import look_at
@@ -25,10 +26,11 @@ _SLOT = 300
 def busy_pool(labs: Labs) -> Labs:
     """A day of lending, with everything that a drawing can show; sandboxes with long names among them."""
     rows = labs.fill(*(f"lab-{number:02}" for number in range(8)), hours=72)
-    (broken,) = rows[:1]
-    lent = []
+    lent: list[Sandbox] = []
     for slot in range(288):
         if slot == 200:
+            # Chance lends; what breaks is one that stays with nobody, so that each return finds its own.
+            broken = next(row for row in rows if row.sandbox_id not in {one.sandbox_id for one in lent})
             sandboxes.quarantine(sandbox_id=broken.sandbox_id, reason="broken", actor=labs.story.olga, now=labs.story.clock.now())
         if slot in {20, 60, 100, 180, 240}:
             lent.append(labs.take_elsewhere(f"track-{slot}"))

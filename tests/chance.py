@@ -1,0 +1,47 @@
+"""The product's own random choices, all decided one way: ``PORTAL_TESTS_CHANCE=low`` or ``high``.
+
+A test that passes both ways does not hang on which sandbox was lent or whose id came first.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import types
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from accessportal.kernel import ids
+from accessportal.kernel.pages import every
+from accessportal.sandboxes import store
+from accessportal.sandboxes.operations import taking
+from accessportal.sandboxes.states import KeyRecord, Sandbox
+
+_CHANCE = os.environ.get("PORTAL_TESTS_CHANCE", "")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _chance() -> Iterator[None]:
+    if not _CHANCE:
+        yield
+        return
+    is_high = {"low": False, "high": True}[_CHANCE]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(taking, "_quick", partial(_by_name, is_high=is_high))
+        patch.setattr(ids, "os", types.SimpleNamespace(urandom=_counting(is_high=is_high)))
+        yield
+
+
+def _by_name(asked: taking.Asked, record: KeyRecord | None, *, is_high: bool) -> Sandbox | None:
+    """The free sandbox whose name comes first, or last, instead of one near a random place."""
+    lists = (every(partial(taking._free_page, shard)) for shard in store.free_shards())
+    entries = sorted(itertools.chain.from_iterable(lists), key=lambda entry: (entry.name, entry.sandbox_id), reverse=is_high)
+    return taking._first_lent(entries, asked, record)
+
+
+def _counting(*, is_high: bool) -> Callable[[int], bytes]:
+    """Ids of one millisecond rise, or fall, in the order in which they are made."""
+    numbers = itertools.count(2**60, -1) if is_high else itertools.count(2**32)
+    return lambda size: next(numbers).to_bytes(size, "big")
