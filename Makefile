@@ -24,7 +24,7 @@ $(VENV)/.dev: requirements-dev.txt | $(BIN)/uv
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.txt
 	@touch $@
 
-.PHONY: help run test check fmt engine bench requirements
+.PHONY: help run test lint check fmt engine bench requirements
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -35,7 +35,7 @@ run: $(VENV)/.run ## the whole portal on this machine, with demo data (PORT=8000
 test: $(VENV)/.dev ## the tests (browser tests need Chromium, see README)
 	$(BIN)/pytest -n 2 -q
 
-check: $(VENV)/.dev ## style, types, import contracts, templates, settings, migrations, tests
+lint: $(VENV)/.dev ## style, types, import contracts, templates, settings, migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -45,7 +45,8 @@ check: $(VENV)/.dev ## style, types, import contracts, templates, settings, migr
 	$(DEMO_SETTINGS) $(BIN)/python manage.py makemigrations --check --dry-run
 	PORTAL_SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") PORTAL_DATABASE_URL=sqlite://:memory: \
 	  $(BIN)/python manage.py check --deploy --fail-level WARNING
-	$(BIN)/pytest -n 2 -q
+
+check: lint test ## lint, then the tests
 
 fmt: $(VENV)/.dev ## format code and templates
 	$(BIN)/ruff check --fix-only --quiet .

@@ -1,0 +1,31 @@
+"""What moto holds at one moment, kept and put back: building a world by calls costs more than most tests that use it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from moto.core.base_backend import BackendDict, BaseBackend
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of every backend in use; each is found again by its service's own dictionary, its account and its region."""
+
+    kept: list[tuple[BackendDict[Any], str, str, BaseBackend, dict[str, Any]]]
+
+    @classmethod
+    def take(cls) -> Snapshot:
+        in_use: list[BackendDict[Any]] = list(BackendDict._instances)  # type: ignore[misc]
+        used = [(services, *place) for services in in_use for place in services.iter_backends()]
+        memo: dict[int, Any] = {id(backend): backend for *_, backend in used}
+        return cls([(*place, copy.deepcopy(vars(place[-1]), memo)) for place in used])
+
+    def put_back(self) -> None:
+        """What was taken is there again, in the backends of now; nobody shares an object with the snapshot."""
+        places = [(services[account][region], before, state) for services, account, region, before, state in self.kept]
+        memo: dict[int, Any] = {id(before): backend for backend, before, _ in places}
+        for backend, _, state in places:
+            vars(backend).clear()
+            vars(backend).update(copy.deepcopy(state, memo))
