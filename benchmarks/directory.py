@@ -18,7 +18,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import meter
-from benchmarks.installation import OLGA, installation
+from benchmarks.installation import OLGA, RULES, installation
 
 if TYPE_CHECKING:
     from django.test import Client
@@ -36,6 +36,8 @@ _HALL = "/hall"
 _DEEP = "/g0/g0/g0/g0/g0/g0"
 _SOMEBODY = "p00000@example.com"
 """In a group of the tree and in the hall."""
+_APPROVERS = "/g0"
+"""A third of the tree is below it. Somebody is in it."""
 
 ALL_GROUPS = "all groups"
 TREE_PAGE = "GET the tree"
@@ -55,6 +57,7 @@ def main() -> int:
     meter.install()
     with installation(accounts=40, permission_sets=4):
         _import("a small one", people=100, groups=10)
+        _have_the_tree_approve()
         before = dict(_costs())
         _import("the large one", people=options.people, groups=options.groups)
         after = dict(_costs())
@@ -123,6 +126,15 @@ def _costs() -> Iterator[tuple[str, Measured]]:
     for name, action in (_reads() | _pages()).items():
         yield name, meter.measured([action] * _TIMES)
     yield from _writes()
+    yield from _verbs()
+
+
+def _have_the_tree_approve() -> None:
+    from accessportal.kernel.actors import system
+    from accessportal.kernel.clock import SystemClock
+    from accessportal.rules import operations as rules
+
+    rules.apply_rules(text=RULES.replace("[/security]", f"[{_APPROVERS}]"), actor=system("bench"), now=SystemClock().now())
 
 
 def _reads() -> dict[str, Callable[[], object]]:
@@ -197,6 +209,33 @@ def _writes() -> Iterator[tuple[str, Measured]]:
     yield "delete a person", each(operations.delete_person, *addressed)
     yield "move a group", each(operations.move_group, *({**one, "parent_id": "/g0/g0"} for one in named))
     yield "delete a group", each(operations.delete_group, *named)
+
+
+def _verbs() -> Iterator[tuple[str, Measured]]:
+    """What is done with requests that a group decides which has a third of the tree below it."""
+    from accessportal.access_requests import operations
+    from accessportal.catalog import queries as catalog
+    from accessportal.kernel.actors import Role, person
+    from benchmarks.costs import BUSY, CLOCK, submit
+
+    accounts = catalog.list_accounts(limit=100).items
+    account = next(one.account_id for one in accounts if one.ou_path.startswith("/Workloads"))
+    asked = [submit("AdministratorAccess", account).request_id for _ in range(3 * _TIMES)]
+    approved, denied, cancelled = asked[:_TIMES], asked[_TIMES : 2 * _TIMES], asked[2 * _TIMES :]
+    approver, olga = person(_SOMEBODY), person(OLGA.email, roles=frozenset({Role.OPERATOR}))
+
+    def each(operation: Callable[..., object], request_ids: list[str], **given: Any) -> Measured:
+        return meter.measured([partial(operation, request_id=request_id, now=CLOCK.now(), **given) for request_id in request_ids])
+
+    yield "approve", each(operations.approve, approved, actor=approver)
+    yield "deny", each(operations.deny, denied, reason="Use staging", actor=approver)
+    yield "cancel", each(operations.cancel, cancelled, actor=BUSY)
+    longer = [{"duration_seconds": 7200, "submission_id": f"longer-{next(_NUMBERS)}"} for _ in approved]
+    extend = partial(operations.extend, actor=BUSY, now=CLOCK.now())
+    extensions = [partial(extend, request_id=request_id, **one) for request_id, one in zip(approved, longer, strict=True)]
+    yield "extend", meter.measured(extensions)
+    yield "end", each(operations.end, approved, actor=approver)
+    yield "retry", each(operations.retry, approved, actor=olga)
 
 
 def _told(before: dict[str, Measured], after: dict[str, Measured]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -28,12 +28,15 @@ _LONGEST_GAP_SECONDS = {Work.GRANT: 900.0, Work.REVOKE: 300.0}
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an actor is to one request, as far as rights need it. Made by ``queries`` from live facts."""
+    """What an actor is to one request, as far as rights need it. Made by ``queries`` from live facts.
+
+    Whether the actor is an approver costs look-ups, and who else is costs a walk through everybody: asked only where needed.
+    """
 
     is_requester: bool
     is_holder: bool
-    approvers: Approvers
-    is_approver: bool
+    is_approver: Callable[[], bool]
+    approvers: Callable[[], Approvers]
 
 
 def check_input(*, duration_seconds: int, reason: str, ticket_id: str, submission_id: str) -> None:
@@ -95,10 +98,12 @@ def check_text(text: str, *, field: str, name: str, longest: int, allowed: str =
 
 def may_see(request: AccessRequest, actor: Actor, standing: Standing) -> Decision:
     """Holders, the requester, whoever may decide, and those who read everything."""
-    if actor.reads_everything or standing.is_requester or standing.is_holder or standing.is_approver:
+    if actor.reads_everything or standing.is_requester or standing.is_holder:
         return allow("May see it")
     if actor.name in request.approvals or actor.name == request.decided_by:
         return allow("Took part in deciding it")
+    if standing.is_approver():
+        return allow("May decide it")
     return refuse("There is no such request.", code="request_not_found")
 
 
@@ -112,8 +117,8 @@ def may_decide(request: AccessRequest, actor: Actor, standing: Standing, now: da
         return refuse("Nobody decides on their own request.", code="own_request")
     if standing.is_holder:
         return refuse("You would get this access yourself, through the group; somebody outside it decides.", code="own_group")
-    if not standing.is_approver:
-        names = ", ".join(person.name for person in standing.approvers.people[:5]) or "nobody at the moment"
+    if not standing.is_approver():
+        names = ", ".join(person.name for person in standing.approvers().people[:5]) or "nobody at the moment"
         return refuse(f"Only an approver of the rule {request.rule_name} decides: {names}.", code="not_an_approver")
     return allow("May decide")
 
@@ -139,7 +144,7 @@ def may_end(request: AccessRequest, actor: Actor, standing: Standing) -> Decisio
         return refuse(decided_text(request), code="not_active")
     if request.work is Work.REVOKE:
         return refuse("It is being taken back already.", code="already_ending")
-    if standing.is_requester or standing.is_holder or standing.is_approver or actor.is_operator:
+    if standing.is_requester or standing.is_holder or actor.is_operator or standing.is_approver():
         return allow("May end")
     return refuse("Only the holder, an approver of the rule or an operator may end access early.", code="not_a_holder")
 
@@ -181,12 +186,6 @@ def decided_text(request: AccessRequest) -> str:
             return "Nobody decided before the deadline; the request has lapsed."
         case Status.REVOKED:
             return "The access has ended."
-
-
-def count_valid(approvals: Collection[str], approvers: Approvers) -> int:
-    """Distinct approvals by people who may decide now: somebody disabled since does not count."""
-    allowed = {person.email for person in approvers.people}
-    return len(set(approvals) & allowed)
 
 
 def retry_gap(*, work: Work, attempts: int, jitter: float) -> timedelta:

@@ -79,7 +79,8 @@ class Subject:
     """Who the access is for: the person who asks, or a group that they are in.
 
     ``groups`` are those that the subject is in, every group above included, and a group itself too; ``direct`` those that a
-    person is in without a group in between; ``below`` are the groups below a subject that is a group.
+    person is in without a group in between; ``below`` are the groups below a subject that is a group, as far as a deny rule
+    names them.
     """
 
     subject_id: str
@@ -184,6 +185,22 @@ class Approvers:
     @property
     def can_decide(self) -> bool:
         return len(self.people) >= self.quorum
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many approvals count now, of how many that are needed; by the rule that decides, as :class:`Approvers`.
+
+    ``is_fallback``: an operator who stands in is among them.
+    """
+
+    given: int
+    quorum: int
+    is_fallback: bool
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.quorum - self.given)
 
 
 @dataclass(frozen=True, slots=True)

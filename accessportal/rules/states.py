@@ -128,7 +128,7 @@ class Question:
 
     ``subject`` is a folded address or a group's id; ``subject_groups`` are the groups that it is in, every group above
     included, and a group itself too; ``subject_direct`` those that a person is in without a group in between.
-    ``subject_below``: of a group, every group below it.
+    ``subject_below``: of a group, those below it that a deny rule names.
     Account, OU, tags and permission set are asked for by kind ``aws_account``, group and role by kind ``group``, a name prefix
     (empty: any sandbox) by kind ``sandbox``; ``groups_above`` are the group that is asked for and every group above it.
     ``duration_seconds`` and ``ticket_id`` are ``None`` while a form is still empty: then they are not judged.

@@ -105,7 +105,6 @@ class TestPeopleIn:
         everything = [replace(one, ancestors=("/", "/security")) if one.group_id == "/eng" else one for one in store.every_group()]
         monkeypatch.setattr(store, "every_group", lambda: iter(everything))
         assert _emails("/security") == ["bob@example.com"]
-        assert queries.groups_below(group_id="/security") == frozenset()
 
     def test_more_than_one_page_and_one_batch(self) -> None:
         """Written as another program would, with nothing but the seed's attributes."""
@@ -151,7 +150,6 @@ class TestLists:
         assert [group.group_id for group in everything] == ["/", "/eng", "/engineering", "/engineering/payments", "/security", "/web"]
         under = every(lambda cursor: queries.list_groups(under="/engineering", cursor=cursor, limit=1))
         assert [group.group_id for group in under] == ["/engineering/payments", "/web"]
-        assert queries.groups_below(group_id="/engineering") == {"/engineering/payments", "/web"}
         assert queries.list_groups(under="/eng").items == ()
         with pytest.raises(InvalidRequest):
             queries.list_groups(under="eng")

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.rights import ApproverBook
 from accessportal.access_requests.queries.subjects import facts_of
-from accessportal.access_requests.states import AccessRequest, Approvers, Status, Work
+from accessportal.access_requests.states import AccessRequest, Status, Tally, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
@@ -29,13 +30,14 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
     policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor, now)
+        book = ApproverBook(now=now)
+        request, standing = load_for(request_id, actor, now, book=book)
         require(policy.may_approve(request, actor, standing, now), request)
         _require_still_allowed(request, now)
         approvals = request.approvals | {actor.name}
-        if policy.count_valid(approvals, standing.approvers) < standing.approvers.quorum:
-            return _give_approval(request, standing.approvers, approvals, reason.strip(), actor, now)
-        return _activate(request, standing.approvers, approvals, reason.strip(), actor, now)
+        tally = book.tally(request, approvals)
+        decide = _give_approval if tally.missing else _activate
+        return decide(request, tally, approvals, reason.strip(), actor, now)
 
     approved = until_written(attempt)
     if approved.work is not None:
@@ -88,15 +90,15 @@ def lapse(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
 
 
 def _give_approval(
-    request: AccessRequest, approvers: Approvers, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
+    request: AccessRequest, tally: Tally, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
 ) -> AccessRequest:
-    data = {"reason": reason, "approvals": sorted(approvals), "quorum": approvers.quorum, "fallback": approvers.is_fallback}
+    data = {"reason": reason, "approvals": sorted(approvals), "quorum": tally.quorum, "fallback": tally.is_fallback}
     draft = Draft("request.approval_given", request.subject_id, data, scope=request.scope)
     return store.change(request, store.add_approval(actor.name), draft=draft, actor=actor, now=now)
 
 
 def _activate(
-    request: AccessRequest, approvers: Approvers, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
+    request: AccessRequest, tally: Tally, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
 ) -> AccessRequest:
     expires_at = now + timedelta(seconds=request.duration_seconds)
     actions = [
@@ -109,8 +111,8 @@ def _activate(
     data = {
         "reason": reason,
         "approvals": sorted(approvals),
-        "quorum": approvers.quorum,
-        "fallback": approvers.is_fallback,
+        "quorum": tally.quorum,
+        "fallback": tally.is_fallback,
         "status": Status.ACTIVE.value,
         "expires_at": to_epoch(expires_at),
     }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
-from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers
+from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Tally
 from accessportal.directory import queries as directory
-from accessportal.directory.states import Crowd, GroupRole
+from accessportal.directory.states import Crowd, GroupRole, Person
 from accessportal.kernel.actors import Actor
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import includes
@@ -28,13 +29,27 @@ class ApproverBook:
         self._now = now
         self._crowds: dict[tuple[tuple[str, ...], ...], Crowd] = {}
         self._admins: dict[str, Crowd] = {}
-        self._groups: dict[str, frozenset[str]] = {}
+        self._is_admin_on: dict[tuple[str, str], bool] = {}
+        self._persons: dict[str, tuple[Person | None, frozenset[str], frozenset[str]]] = {}
         self._rules: dict[str, Rule] | None = None
 
     def of_request(self, request: AccessRequest) -> Approvers:
         """By the rule as it is now; by the request's own copy when the rule is gone or asks for no approval any more."""
-        demand = self._demand_now(request) or request.approval
-        return self.of_demand(demand, requested_by=request.requested_by, subject_id=request.subject_id)
+        return self.of_demand(self._demand_of(request), requested_by=request.requested_by, subject_id=request.subject_id)
+
+    def is_approver(self, request: AccessRequest, email: str) -> bool:
+        """Whether :meth:`of_request` has this person. Of their own groups alone: the others are listed only for an operator, who
+        stands in only where they are too few."""
+        if not self._could_decide(request, email):
+            return False
+        return self._is_named(self._demand_of(request), email) or self._stands_in(request, email)
+
+    def tally(self, request: AccessRequest, approvals: Collection[str]) -> Tally:
+        """Which of ``approvals`` count now: those of people who may decide. Somebody disabled since does not."""
+        demand = self._demand_of(request)
+        valid = [email for email in approvals if self.is_approver(request, email)]
+        is_fallback = any(not self._is_named(demand, email) for email in valid)
+        return Tally(given=len(valid), quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
 
     def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str) -> Approvers:
         """The live, enabled approvers without the requester and without whoever the access would serve.
@@ -55,11 +70,34 @@ class ApproverBook:
 
     def is_holder(self, request: AccessRequest, actor: Actor) -> bool:
         """The subject, or somebody in the subject group."""
-        if not request.subject_id.startswith("/"):
-            return request.subject_id == actor.name
-        if actor.name not in self._groups:
-            self._groups[actor.name] = directory.groups_of(email=actor.name, now=self._now)
-        return request.subject_id in self._groups[actor.name]
+        return self._is_served(request.subject_id, actor.name)
+
+    def _is_served(self, subject_id: str, email: str) -> bool:
+        return subject_id in self._person(email)[1] if subject_id.startswith("/") else subject_id == email
+
+    def _could_decide(self, request: AccessRequest, email: str) -> bool:
+        """Somebody enabled whom it is not for, if it is decided by people at all."""
+        if not self._demand_of(request).required or email == request.requested_by or self._is_served(request.subject_id, email):
+            return False
+        person = self._person(email)[0]
+        return person is not None and person.is_enabled
+
+    def _is_named(self, demand: ApprovalDemand, email: str) -> bool:
+        """Whether the rule itself lets this person decide, who is enabled."""
+        if demand.admins_of:
+            return self._is_admin(email, demand.admins_of)
+        _, groups, direct = self._person(email)
+        return email in demand.users or not groups.isdisjoint(demand.groups) or not direct.isdisjoint(demand.groups_only)
+
+    def _stands_in(self, request: AccessRequest, email: str) -> bool:
+        if current().operator_group not in self._person(email)[1]:
+            return False
+        return any(one.email == email for one in self.of_request(request).people)
+
+    def _person(self, email: str) -> tuple[Person | None, frozenset[str], frozenset[str]]:
+        if email not in self._persons:
+            self._persons[email] = directory.find_person_with_groups(email=email, now=self._now)
+        return self._persons[email]
 
     def _served(self, subject_id: str) -> set[str]:
         return {person.key for person in self._crowd((subject_id,)).people} if subject_id.startswith("/") else set()
@@ -70,10 +108,19 @@ class ApproverBook:
             self._crowds[key] = directory.people_in(groups=groups, groups_only=groups_only, users=users, now=self._now)
         return self._crowds[key]
 
+    def _is_admin(self, email: str, group_id: str) -> bool:
+        if (email, group_id) not in self._is_admin_on:
+            role = directory.role_on(email=email, group_id=group_id, now=self._now)
+            self._is_admin_on[email, group_id] = role is GroupRole.ADMIN
+        return self._is_admin_on[email, group_id]
+
     def _admins_of(self, group_id: str) -> Crowd:
         if group_id not in self._admins:
             self._admins[group_id] = directory.admins_of(group_id=group_id, now=self._now)
         return self._admins[group_id]
+
+    def _demand_of(self, request: AccessRequest) -> ApprovalDemand:
+        return self._demand_now(request) or request.approval
 
     def _demand_now(self, request: AccessRequest) -> ApprovalDemand | None:
         if self._rules is None:
@@ -99,12 +146,11 @@ def demand_of(rule: Rule, *, group_id: str) -> ApprovalDemand:
 def standing_of(request: AccessRequest, actor: Actor, *, now: datetime, book: ApproverBook | None = None) -> Standing:
     """What ``actor`` is to ``request`` now."""
     book = book or ApproverBook(now=now)
-    approvers = book.of_request(request)
     return Standing(
         is_requester=request.requested_by == actor.name,
         is_holder=not actor.is_system and book.is_holder(request, actor),
-        approvers=approvers,
-        is_approver=any(person.email == actor.name for person in approvers.people),
+        is_approver=lambda: not actor.is_system and book.is_approver(request, actor.name),
+        approvers=lambda: book.of_request(request),
     )
 
 

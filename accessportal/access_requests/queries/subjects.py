@@ -9,6 +9,8 @@ from accessportal.access_requests.states import Subject
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.rules import queries as rules
+from accessportal.rules.states import Effect
 
 
 def subject_facts(subject_id: str | None, actor: Actor, *, now: datetime) -> Subject:
@@ -59,5 +61,12 @@ def _group_facts(group_id: str) -> Subject:
         name=group.name or group_id,
         groups=enabled | {group_id},
         requester_name="",
-        below=directory.groups_below(group_id=group_id),
+        below=_below_and_denied(group_id),
     )
+
+
+def _below_and_denied(group_id: str) -> frozenset[str]:
+    """The groups below that a deny rule names: no other group below makes a difference, and a big tree has many."""
+    denied = [rule.subjects for rule in rules.current_rules() if rule.effect is Effect.DENY]
+    named = {name for who in denied for name in (*who.groups, *who.groups_only)}
+    return frozenset(one.group_id for one in directory.find_groups(group_ids=named).values() if group_id in one.ancestors)

@@ -21,7 +21,6 @@ from accessportal.directory.queries.rights import get_person_for, lasting_role_o
 from accessportal.directory.queries.roles import (
     admins_of,
     find_person_with_groups,
-    groups_below,
     groups_of,
     people_in,
     role_on,
@@ -38,7 +37,6 @@ __all__ = [
     "find_person",
     "find_person_with_groups",
     "get_person_for",
-    "groups_below",
     "groups_of",
     "is_mirrored",
     "lasting_role_of",

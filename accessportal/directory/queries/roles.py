@@ -119,17 +119,6 @@ def admins_of(*, group_id: str, now: datetime) -> Crowd:
     return Crowd(people=_enabled(admins))
 
 
-def groups_below(*, group_id: str) -> frozenset[str]:
-    """The ids of the groups below ``group_id`` at any depth, enabled or not; itself left out.
-
-    The index finds candidates, which are then strongly read: a group that came a moment ago may be missing, one that was
-    moved away or deleted never is here.
-
-    :raises Unavailable: when the store did not answer.
-    """
-    return frozenset(_below({group_id}))
-
-
 def _memberships_in(live: Collection[str], alone: Collection[str]) -> tuple[Membership, ...]:
     """The memberships in the groups ``live`` (known to exist and to be enabled), in enabled groups below, and in ``alone``."""
     below = {one.group_id for one in _below(live).values() if one.is_enabled} if live else set()

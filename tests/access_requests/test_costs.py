@@ -1,0 +1,123 @@
+"""What the verbs cost in requests to DynamoDB: the same with ten groups and with a thousand below those who decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+from unittest import mock
+
+import boto3
+import pytest
+from pynamodb.connection.base import Connection
+
+from accessportal.access_requests import operations, queries
+from accessportal.access_requests.queries import ApproverBook
+from accessportal.access_requests.states import AccessRequest
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole, State
+from accessportal.kernel.actors import Role, person, system
+from tests.fixtures_story import PEOPLE, Story
+from tests.fixtures_twin import REGION
+
+SETUP = system("setup")
+OPERATOR = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
+
+
+def grow(numbers: Collection[int]) -> None:
+    """So many groups, with one member each, below security, below engineering and beside them."""
+    with boto3.resource("dynamodb", region_name=REGION).Table("AccessManagement").batch_writer() as batch:
+        for number in numbers:
+            above = ("/", "/security", "/engineering", "/engineering/payments")[number % 4]
+            group, email = f"{above.rstrip('/')}/g{number}", f"p{number}@example.com"
+            ancestors = [above] if above == "/" else ["/", *(["/engineering"] if above.endswith("/payments") else []), above]
+            common = {"state": "enabled", "createdAt": "2026-01-01T00:00:00.000Z"}
+            batch.put_item({"pk": f"G:{group}", "sk": f"G:{group}", "siKey1": "G", "id": group, "ancestors": ancestors, **common})
+            batch.put_item({"pk": f"U:{email}", "sk": f"U:{email}", "siKey1": "U", "email": email, **common})
+            batch.put_item({"pk": f"U:{email}", "sk": f"G:{group}", "siKey1": f"M:{group}", "role": "reader"})
+
+
+def cost_of(action: Callable[[], object]) -> list[str]:
+    with mock.patch.object(Connection, "dispatch", autospec=True, side_effect=Connection.dispatch) as dispatch:
+        action()
+    return [call.args[1] for call in dispatch.call_args_list]
+
+
+def ask_for_team(story: Story) -> AccessRequest:
+    return story.ask(
+        account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", subject_id="/engineering/payments", actor=story.alice
+    )
+
+
+def costs_of_verbs(story: Story) -> dict[str, list[str]]:
+    costs: dict[str, list[str]] = {}
+
+    def measure(name: str, verb: Callable[..., Any], asked: AccessRequest, **given: Any) -> None:
+        costs[name] = cost_of(lambda: verb(asked, **given))
+
+    asked = story.ask_for_prod()
+    measure("approve", story.approve, asked)
+    story.carry_out(asked)
+    measure("extend", story.extend, asked, seconds=7200)
+    measure("end", story.end, asked)
+    measure("retry", lambda one: operations.retry(request_id=one.request_id, actor=OPERATOR, now=story.clock.now()), asked)
+    measure("deny", story.deny, story.ask_for_prod())
+    measure("cancel", story.cancel, story.ask_for_prod())
+    quorum = story.ask(account="payments-prod")
+    measure("first approval", story.approve, quorum)
+    measure("second approval", story.approve, quorum, actor=story.sam)
+    measure("end by an approver", story.end, quorum, actor=story.bob)
+    measure("submit for a team", lambda _: ask_for_team(story), asked)
+    team = ask_for_team(story)
+    measure("approve for a team", story.approve, team, actor=story.sam)
+    measure("end by an operator", story.end, team, actor=OPERATOR)
+    measure("approve a role", story.approve, story.ask_to_join(role="contributor"), actor=story.gina)
+    return costs
+
+
+def test_no_verb_costs_more_in_a_bigger_directory(story: Story) -> None:
+    costs_of_verbs(story)  # what is read once in a process is read now
+    grow(range(10))
+    small = costs_of_verbs(story)
+
+    grow(range(10, 1000))
+
+    assert costs_of_verbs(story) == small
+    assert max(map(len, small.values())) <= 20, small
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_who_is_an_approver_alone_and_among_all(story: Story, is_short: bool) -> None:
+    """Sam disabled leaves one approver for a quorum of two: the operators stand in."""
+    directory.grant_membership(
+        email="sam@example.com", group_id="/engineering/payments", role=GroupRole.READER, actor=SETUP, now=story.clock.now()
+    )
+    asked = [
+        story.ask_for_prod(),
+        story.ask(account="payments-prod"),
+        ask_for_team(story),
+        story.ask_to_join(role="contributor"),
+        story.ask_to_join("/engineering/payments", "admin"),
+        story.ask_to_join("/portal/operators", "contributor"),
+        story.ask(),
+    ]
+    if is_short:
+        directory.set_person_state(email="sam@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
+
+    found = [one for one in asked if queries.approvers_of(request=one, now=story.clock.now()).is_fallback]
+    for request in asked:
+        listed = {one.email for one in queries.approvers_of(request=request, now=story.clock.now()).people}
+        alone = ApproverBook(now=story.clock.now())
+        assert {email for email in (*PEOPLE, "olga@example.com", "nobody@example.com") if alone.is_approver(request, email)} == listed
+
+    assert (asked[1] in found) is is_short
+
+
+def test_an_operator_who_stands_in_is_told_as_one(story: Story) -> None:
+    asked = story.ask(account="payments-prod")
+    story.approve(asked)
+    directory.set_person_state(email="sam@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
+
+    story.approve(asked, actor=story.olga)
+
+    events = queries.history(request=story.now_of(asked))
+    assert [event.data.get("fallback") for event in events] == [None, False, True]
