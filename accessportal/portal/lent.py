@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from accessportal.access_requests.kinds.sandbox import key_of
+from accessportal.access_requests.kinds.sandbox import chain_of, key_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
@@ -16,11 +16,6 @@ from accessportal.rules.matching import includes
 from accessportal.rules.states import Effect
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox
-
-
-def chain_of(request: AccessRequest) -> str:
-    """The request with which it began: all that extend it hold the same sandbox."""
-    return str(request.target.get("continues") or request.request_id)
 
 
 def sandbox_of(request: AccessRequest) -> Sandbox | None:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from accessportal.access_requests import operations, queries
+from accessportal.access_requests import operations
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
-from accessportal.portal.lent import chain_of
 
 
 class Reason(enum.Enum):
@@ -121,31 +120,12 @@ VERBS = {
 }
 
 
-def _give_back(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Ends every request that holds the same sandbox: an extension would keep it lent.
-
-    The one that was asked for ends last: dying on the way leaves it active, for everybody to see and to give back again.
-    """
-    asked = queries.get(request_id=request_id, actor=actor, now=now)
-    if _can_end(asked, actor, now):
-        for other in queries.list_open(subject_id=asked.subject_id):
-            is_same = other.kind == asked.kind and chain_of(other) == chain_of(asked) and other.request_id != request_id
-            if is_same and _can_end(other, actor, now):
-                operations.end(request_id=other.request_id, reason=reason, actor=actor, now=now)
-    return operations.end(request_id=request_id, reason=reason, actor=actor, now=now)
-
-
-def _can_end(request: AccessRequest, actor: Actor, now: datetime) -> bool:
-    return queries.can(verb="end", request=request, actor=actor, now=now).allowed
-
-
 _GIVE_BACK = replace(
     VERBS["end"],
     label="Give back",
     question="Give this sandbox back now?",
     explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
     button="Give back",
-    operation=_give_back,
     done=lambda _after: "It is being given back. It shows as ended when it is proved to be yours no longer.",
 )
 _STOP_WAITING = replace(

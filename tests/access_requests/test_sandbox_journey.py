@@ -68,15 +68,31 @@ def test_an_extension_is_a_second_claim_and_keeps_the_sandbox_when_the_first_is_
     assert actions == ["sandbox.added", "sandbox.taken", "sandbox.prolonged", "sandbox.shortened", "sandbox.released"]
 
 
-def test_giving_the_extension_back_shortens_to_what_the_first_request_has(labs: Labs) -> None:
-    labs.fill("lab-1")
+@pytest.mark.parametrize("which", [0, 1])
+def test_giving_back_ends_every_request_on_the_sandbox_whichever_is_named(labs: Labs, which: int) -> None:
+    labs.fill("lab-1", "lab-2")
     held = labs.held(seconds=3600)
+    sandbox = labs.of(held)
     labs.story.clock.advance(60)
     further = labs.story.carry_out(labs.story.extend(held, 7200))
 
-    give_back(labs, further)
+    labs.story.end((held, further)[which])
+    labs.story.tick()
 
-    assert labs.of(held).expires_at == held.expires_at
+    assert {labs.story.now_of(one).status for one in (held, further)} == {Status.REVOKED}
+    assert pool.get(sandbox_id=sandbox.sandbox_id).status is Lent.PENDING_DELETION
+
+
+def test_who_stops_waiting_ends_no_other_request(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held = labs.held(seconds=3600)
+    further = labs.story.extend(held, 7200)
+
+    labs.story.end(further)
+    labs.story.tick()
+
+    assert labs.story.now_of(further).status is Status.REVOKED
+    assert (labs.story.now_of(held).is_granted, labs.of(held).expires_at) == (True, held.expires_at)
 
 
 def test_an_extension_of_an_extension_goes_on_with_the_same_sandbox(labs: Labs) -> None:

@@ -117,6 +117,10 @@ class AwsAccount:
     def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
         return assignments.release(key=_key(request), claim=request.request_id, subject=request.subject_id, actor=actor, clock=clock)
 
+    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
+        """Another request for the same thing keeps it."""
+        return False
+
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         names = ("account_id", "permission_set_arn", "principal_type", "principal_id")
         return all(one[name] == other[name] for name in names)

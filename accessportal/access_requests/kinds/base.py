@@ -82,6 +82,11 @@ class Kind(Protocol):
         """Undo it, idempotently; the proof that this request no longer gives access, or what is waited for."""
         ...
 
+    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
+        """Whether ending ``one`` by hand ends ``other`` too, an open request of the same subject: what they hold can't be given
+        back in part."""
+        ...
+
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two stored targets are the same thing."""
         ...

@@ -120,12 +120,21 @@ class PoolSandbox:
     def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
         return sandboxes.let_go(claim=request.request_id, key=_key(request), track=_track(request.subject_id), actor=actor, clock=clock)
 
+    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
+        """Giving a sandbox back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
+        return one.granted_at is not None and other.kind == SANDBOX and chain_of(other) == chain_of(one)
+
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return all(one[name] == other[name] for name in ("name_prefix", "continues"))
 
 
+def chain_of(request: AccessRequest) -> str:
+    """The request with which it began: all that extend it hold the same sandbox."""
+    return str(request.target.get("continues") or request.request_id)
+
+
 def _key(request: AccessRequest) -> str:
-    return key_of(str(request.target.get("continues") or request.request_id))
+    return key_of(chain_of(request))
 
 
 def key_of(first_request_id: str) -> str:

@@ -97,9 +97,7 @@ def _give_approval(
     return store.change(request, store.add_approval(actor.name), draft=draft, actor=actor, now=now)
 
 
-def _activate(
-    request: AccessRequest, tally: Tally, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
-) -> AccessRequest:
+def _activate(request: AccessRequest, tally: Tally, approvals: frozenset[str], reason: str, actor: Actor, now: datetime) -> AccessRequest:
     expires_at = now + timedelta(seconds=request.duration_seconds)
     actions = [
         *store.set_status(request, Status.ACTIVE),

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, require, until_written
+from accessportal.access_requests.queries.one import ended_together
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 
 
 def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
     """End active access now: its end becomes ``now`` and taking it back becomes due. It stays ACTIVE until proved gone.
 
+    What by its kind can't be kept alone ends with it, as far as the actor may end it. The one that was asked for ends last:
+    dying on the way leaves it active, for everybody to see and to end again.
+
     :raises Conflict: when it is not active, or is being taken back already.
     :raises NotAllowed: for anybody but the holder, an approver of the rule and operators.
     """
     policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+    asked, standing = load_for(request_id, actor, now)
+    require(policy.may_end(asked, actor, standing), asked)
+    for other in ended_together(request=asked):
+        with suppress(Conflict, NotAllowed, NotFound):
+            _end_one(other.request_id, reason, actor, now)
+    return _end_one(request_id, reason, actor, now)
 
+
+def _end_one(request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)
         require(policy.may_end(request, actor, standing), request)

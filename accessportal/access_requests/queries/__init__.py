@@ -19,7 +19,7 @@ from accessportal.access_requests.queries.lists import (
     list_waiting_for,
     recent_of,
 )
-from accessportal.access_requests.queries.one import approvers_of, asked, can, describe, get, verbs_for
+from accessportal.access_requests.queries.one import approvers_of, asked, can, describe, ended_together, get, verbs_for
 from accessportal.access_requests.queries.previews import explain, preview
 from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere
 
@@ -32,6 +32,7 @@ __all__ = [
     "can",
     "count_waiting_for",
     "describe",
+    "ended_together",
     "explain",
     "get",
     "history",

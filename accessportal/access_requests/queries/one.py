@@ -8,6 +8,7 @@ from datetime import datetime
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
+from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.rights import ApproverBook, standing_of
 from accessportal.access_requests.states import AccessRequest, Approvers, Described
 from accessportal.kernel.actors import Actor
@@ -55,6 +56,13 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
     """Every verb that ``actor`` may do to ``request`` now. One ``book`` serves a whole page."""
     standing = standing_of(request, actor, now=now, book=book)
     return frozenset(verb for verb, check in _CHECKS.items() if check(request, actor, standing, now).allowed)
+
+
+def ended_together(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
+    """The other open requests that end when somebody ends this one, as its kind says."""
+    together = kind_named(request.kind).ends_together
+    others = list_open(subject_id=request.subject_id)
+    return tuple(one for one in others if one.request_id != request.request_id and together(request, one))
 
 
 def asked(*, request: AccessRequest) -> dict[str, str]:

@@ -137,6 +137,8 @@ def _will_approve(request: AccessRequest) -> str:
 
 def _will_end(request: AccessRequest) -> str:
     others = "Other requests that hold the same access keep it." if request.granted_at else ""
+    if together := queries.ended_together(request=request):
+        others = f"It ends for {len(together) + 1} requests: what extends it ends with it."
     return f"Takes {_named(request)} away from {request.subject_id} now. {others}".strip()
 
 

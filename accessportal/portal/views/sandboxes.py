@@ -12,12 +12,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.kinds.sandbox import chain_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock, from_epoch, to_epoch
 from accessportal.portal import live
-from accessportal.portal.lent import chain_of, held_by, mark_of_all
+from accessportal.portal.lent import held_by, mark_of_all
 from accessportal.portal.people import Names
 from accessportal.portal.pool_chart import RANGES, WORDS, Range, draw
 from accessportal.portal.presenting import seconds_to_next_look
