@@ -16,7 +16,8 @@ from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import Role, person, system
-from tests.fixtures_story import PEOPLE, Story
+from accessportal.rules import operations as rules
+from tests.fixtures_story import PEOPLE, RULES, Story
 from tests.fixtures_twin import REGION
 
 SETUP = system("setup")
@@ -85,9 +86,16 @@ def test_no_verb_costs_more_in_a_bigger_directory(story: Story) -> None:
     assert max(map(len, small.values())) <= 20, small
 
 
+@pytest.mark.parametrize("approvers", ["groups", "groups_only"])
 @pytest.mark.parametrize("is_short", [False, True])
-def test_who_is_an_approver_alone_and_among_all(story: Story, is_short: bool) -> None:
+def test_who_is_an_approver_alone_and_among_all(story: Story, is_short: bool, approvers: str) -> None:
     """Sam disabled leaves one approver for a quorum of two: the operators stand in."""
+    text = RULES.replace("approvers: {groups: [/security]}", f"approvers: {{{approvers}: [/security]}}")
+    rules.apply_rules(text=text, actor=SETUP, now=story.clock.now())
+    directory.create_group(group_id="/security/watch", name="Watch", description="", actor=SETUP, now=story.clock.now())
+    directory.create_person(
+        email="mei@example.com", name="Mei Chen", group_id="/security/watch", role=GroupRole.READER, actor=SETUP, now=story.clock.now()
+    )
     directory.grant_membership(
         email="sam@example.com", group_id="/engineering/payments", role=GroupRole.READER, actor=SETUP, now=story.clock.now()
     )
@@ -107,9 +115,11 @@ def test_who_is_an_approver_alone_and_among_all(story: Story, is_short: bool) ->
     for request in asked:
         listed = {one.email for one in queries.approvers_of(request=request, now=story.clock.now()).people}
         alone = ApproverBook(now=story.clock.now())
-        assert {email for email in (*PEOPLE, "olga@example.com", "nobody@example.com") if alone.is_approver(request, email)} == listed
+        assert {
+            email for email in (*PEOPLE, "olga@example.com", "mei@example.com", "nobody@example.com") if alone.is_approver(request, email)
+        } == listed
 
-    assert (asked[1] in found) is is_short
+    assert (asked[1] in found) is (is_short and approvers == "groups_only")
 
 
 def test_an_operator_who_stands_in_is_told_as_one(story: Story) -> None:
