@@ -7,6 +7,8 @@ PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
+# Compiled once and kept: where the environment forbids it, each process compiles everything anew, for ten seconds.
+export PYTHONDONTWRITEBYTECODE :=
 DEMO_SETTINGS := PORTAL_DEMO=true PORTAL_SECURE=false PORTAL_DATABASE_URL=sqlite://:memory:
 
 $(BIN)/uv:
