@@ -90,7 +90,7 @@ ROUTES: dict[str, list[Route]] = {
     # Without an issuer in the settings; with one, tests/identity follows them.
     "sign_in_start": [everybody("/sign-in/start/", 404), post("/sign-in/start/", *(405,) * 6)],
     "sign_in_callback": [everybody("/sign-in/callback/", 404), post("/sign-in/callback/", *(405,) * 6)],
-    "sign_out": [everybody("/sign-out/", 405), post("/sign-out/", *(302,) * 6)],
+    "sign_out": [everybody("/sign-out/", 302), post("/sign-out/", *(302,) * 6)],
     "signed_out": [everybody("/signed-out/")],
     # portal
     "home": [signed_in("/")],
@@ -197,7 +197,9 @@ ROUTES: dict[str, list[Route]] = {
     ],
     "console_requests_history": [readers("/admin/requests/{pending}/history/")],
     "console_requests_operate": [
-        readers("/admin/requests/{pending}/do/approve/", 405),
+        # Whoever may not, or no more, is led to the record.
+        get("/admin/requests/{pending}/do/approve/", 302, 403, 403, 200, 302, 302),
+        readers("/admin/requests/{pending}/do/nothing/", 404),
         post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 200, 403, 403),
         post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 302, 403, 403, confirmed="yes"),
         post("/admin/requests/{pending}/do/deny/", 302, 403, 403, 302, 403, 403, confirmed="yes", reason="no"),
@@ -205,8 +207,9 @@ ROUTES: dict[str, list[Route]] = {
         post("/admin/requests/{active}/do/retry/", 302, 403, 403, 404, 409, 409, confirmed="yes"),
     ],
     "console_requests_bulk": [
+        readers("/admin/requests/bulk/approve/", 302),
         post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}"),
-        post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}", confirmed="yes"),
+        post("/admin/requests/bulk/approve/", 302, 403, 403, 302, 302, 302, key="{pending}", confirmed="yes"),
     ],
 }
 for resource, key in (("assignments", "{assignment}"), ("rules", "{rule}")):
@@ -219,7 +222,7 @@ for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().t
     ROUTES[f"console_{resource}_detail"] = [overseers(page), overseers(f"/admin/{resource}/nothing/", 404)]
     ROUTES[f"console_{resource}_history"] = [overseers(f"{page}history/"), overseers(f"{page}history/?check=1")]
     ROUTES[f"console_{resource}_operate"] = [
-        readers(f"{page}do/disable/", 405),
+        get(f"{page}do/disable/", 302, 403, 403, 403, 302, 200),
         post(f"{page}do/disable/", 302, 403, 403, 403, 403, 200),
         post(f"{page}do/disable/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
         post(f"{page}do/enable/", 302, 403, 403, 403, 409, 409, confirmed="yes"),
@@ -227,7 +230,7 @@ for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().t
     ]
 ROUTES["console_people"] += [overseers("/admin/people/?q=al"), overseers("/admin/people/?pattern=behind")]
 ROUTES["console_people_operate"] += [post("/admin/people/sam@example.com/do/delete/", 302, 403, 403, 403, 403, 302, confirmed="yes")]
-ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 200, 200, key="sam@example.com", confirmed="yes")]
+ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 302, 302, key="sam@example.com", confirmed="yes")]
 ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineering")]
 ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/disable/", 302, 403, 403, 403, 400, 400, key="/security")]
 TOKEN = {"name": "Lab runner", "scope": "track", "rate_per_minute": "600", "days": "", "submission_id": ABSENT}
@@ -245,7 +248,7 @@ ROUTES |= {
     "console_tokens_detail": [overseers("/admin/tokens/{token}/"), overseers("/admin/tokens/nothing/", 404)],
     "console_tokens_history": [overseers("/admin/tokens/{token}/history/"), overseers("/admin/tokens/{token}/history/?check=1")],
     "console_tokens_operate": [
-        readers("/admin/tokens/{token}/do/revoke/", 405),
+        get("/admin/tokens/{token}/do/revoke/", 302, 403, 403, 403, 302, 200),
         post("/admin/tokens/{token}/do/revoke/", 302, 403, 403, 403, 403, 200),
         post("/admin/tokens/{token}/do/revoke/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
         post("/admin/tokens/{token}/do/nothing/", 302, 403, 403, 403, 404, 404),
@@ -262,7 +265,7 @@ ROUTES |= {
     "console_sandboxes_detail": [overseers("/admin/sandboxes/{sandbox}/"), overseers("/admin/sandboxes/nothing/", 404)],
     "console_sandboxes_history": [overseers("/admin/sandboxes/{sandbox}/history/?check=1")],
     "console_sandboxes_operate": [
-        readers("/admin/sandboxes/{sandbox}/do/restore/", 405),
+        get("/admin/sandboxes/{sandbox}/do/restore/", 302, 403, 403, 403, 302, 302),
         post("/admin/sandboxes/{sandbox}/do/restore/", 302, 403, 403, 403, 409, 409),
         post("/admin/sandboxes/{sandbox}/do/quarantine/", 302, 403, 403, 403, 403, 200),
         # Whoever was not asked has not said which hand-over is meant.
@@ -271,7 +274,7 @@ ROUTES |= {
     ],
     "console_sandboxes_bulk": [
         post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 200, 200, key="{sandbox}"),
-        post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 200, 200, key="{sandbox}", confirmed="yes"),
+        post("/admin/sandboxes/bulk/restore/", 302, 403, 403, 403, 302, 302, key="{sandbox}", confirmed="yes"),
         post("/admin/sandboxes/bulk/quarantine/", 302, 403, 403, 403, 400, 400, key="{sandbox}", confirmed="yes", reason="Smoke."),
     ],
     "console_order_run": [
@@ -317,7 +320,7 @@ ROUTES |= {
 ROUTES |= {
     "admin:index": [readers("/admin/")],
     "admin:login": [everybody("/admin/login/", 302)],
-    "admin:logout": [post("/admin/logout/", 302, 403, 403, 302, 302, 302)],
+    "admin:logout": [readers("/admin/logout/", 302), post("/admin/logout/", 302, 403, 403, 302, 302, 302)],
     "admin:password_change": [readers("/admin/password_change/")],
     "admin:password_change_done": [readers("/admin/password_change/done/")],
     "admin:autocomplete": [readers("/admin/autocomplete/", 403)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -114,6 +115,23 @@ def test_every_whole_page_has_one_heading_above_all_others(story: Story, who: st
     assert any(path.startswith("/requests/new/group/") for path in whole)
     # A script draws the heading of the API's pages; tests/browser looks at it.
     assert {path: count for path, count in whole.items() if count != 1 and path != "/v1/docs"} == {}
+
+
+@pytest.mark.parametrize("who", ["alice", "bob", "olga"])
+def test_no_address_to_which_a_page_sends_something_is_blank_when_it_is_opened(story: Story, who: str) -> None:
+    """Signing in again, Back and bookmarks open it with a GET: there is always a page, the question or the record."""
+    client, keys = sign_in(who), prepare(story).keys()
+    posted = [route.path.format(**keys) for name, routes in ROUTES.items() for route in routes if route.data is not None]
+    # Programs get an answer in JSON; these two begin and end the way to an issuer, and there is none here.
+    paths = sorted({path for path in posted if not path.startswith(("/v1/", "/sign-in/"))})
+    answers = {path: client.get(path) for path in paths}
+    assert len(paths) > 60
+    assert {path: answer.status_code for path, answer in answers.items() if answer.status_code == 405 or not _tells(answer)} == {}
+    assert story.pending_of("alice@example.com") != []
+
+
+def _tells(answer: Any) -> bool:
+    return answer.status_code in {301, 302} or b"<h1" in answer.content or b"id=" in answer.content
 
 
 GROUP_ADMIN_MAY = [

@@ -43,6 +43,17 @@ class AccountIndex(GlobalSecondaryIndex["RequestItem"]):
     requested_at = NumberAttribute(range_key=True)
 
 
+class TicketIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By ticket, in any spelling of its letters; sparse."""
+
+    class Meta:
+        index_name = "TicketIndex"
+        projection = AllProjection()
+
+    ticket_key = UnicodeAttribute(hash_key=True)
+    requested_at = NumberAttribute(range_key=True)
+
+
 class OpenIndex(GlobalSecondaryIndex["RequestItem"]):
     """What a subject holds or waits for now; sparse, so it costs what is open and not what ever was."""
 
@@ -110,6 +121,7 @@ class RequestItem(PortalModel):
     evidence: Any = MapAttribute()
     scope = UnicodeAttribute()
     open_subject = UnicodeAttribute(null=True)
+    ticket_key = UnicodeAttribute(null=True)
     version = NumberAttribute()
     audit_head = UnicodeAttribute()
     purge_at = NumberAttribute(null=True)
@@ -117,5 +129,6 @@ class RequestItem(PortalModel):
     expiration_index = ExpirationIndex()
     subject_index = SubjectIndex()
     account_index = AccountIndex()
+    ticket_index = TicketIndex()
     open_index = OpenIndex()
     work_index = WorkIndex()

@@ -217,6 +217,7 @@ class Preview:
     rule_name: str
     max_duration_seconds: int
     default_duration_seconds: int
+    longest_by_any_rule_seconds: int
     duration_seconds: int | None
     approvers: Approvers | None
     quorum: int

@@ -71,6 +71,7 @@ def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime)
         evidence=dict(request.evidence),
         scope=request.scope,
         open_subject=request.subject_id,
+        ticket_key=_ticket_key(request.ticket_id) or None,
         version=1,
         audit_head=event.head,
     )
@@ -264,6 +265,24 @@ def page_by_subject(subject_id: str, *, cursor: str | None, limit: int) -> Page[
         limit=limit,
         newest_first=True,
     )
+
+
+def page_by_ticket(ticket_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    key = _ticket_key(ticket_id)
+    return query_page(
+        RequestItem,
+        key,
+        index=RequestItem.ticket_index,
+        pattern=f"requests.by_ticket:{key}",
+        convert=_record,
+        cursor=cursor,
+        limit=limit,
+        newest_first=True,
+    )
+
+
+def _ticket_key(ticket_id: str) -> str:
+    return ticket_id.strip().casefold()
 
 
 def page_by_account(account_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:

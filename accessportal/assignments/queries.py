@@ -12,6 +12,11 @@ def find(*, key: AssignmentKey) -> Assignment | None:
     return store.find(key)
 
 
+def id_of(*, key: AssignmentKey) -> str:
+    """The id that our record of it has, if there is one."""
+    return store.id_for(key)
+
+
 def get(*, assignment_id: str) -> Assignment | None:
     """Strongly read; ``None`` when there is no such item."""
     return store.get(assignment_id)

@@ -20,5 +20,5 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def search_text(*parts: str, tags: Mapping[str, str] | None = None) -> str:
-    """What a word is looked for in; line ends keep a word from matching across two parts."""
-    return "\n".join(fold(part) for part in (*parts, *(tags or {}).values()))
+    """What a word is looked for in; line ends keep a word from matching across two parts. Tags stand as pages show them."""
+    return "\n".join(fold(part) for part in (*parts, *(f"{key}={value}" for key, value in (tags or {}).items())))

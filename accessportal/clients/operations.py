@@ -55,10 +55,12 @@ def create_token(
     try:
         made = store.insert(token, secret_hash=policy.hash_of(secret), draft=draft, actor=actor, now=now)
     except store.Taken as error:
+        first = _found(token.token_id)
         raise Conflict(
-            f"This form was sent before and made the token {token.token_id}. Its text is shown once only: "
+            f"This form was sent before and made the token “{first.name}”. Its text is shown once only: "
             "if you did not keep it, revoke that token and create another.",
             code="token_made_before",
+            present=first,
         ) from error
     return NewToken(made, policy.text_of(made.token_id, secret))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from accessportal.console.resource import Operation, Resource
 from accessportal.kernel.actors import Actor
@@ -15,7 +16,7 @@ from accessportal.kernel.errors import PortalError
 class Prospect:
     """What the operation would do to one record: possible, or not and why. ``title`` is its key when it can't be read.
 
-    ``mark`` proves at the button what was described here.
+    ``mark`` proves at the button what was described here. ``record`` is ``None`` when it can't be read.
     """
 
     key: str
@@ -23,6 +24,7 @@ class Prospect:
     is_possible: bool
     words: str
     mark: str = ""
+    record: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,26 @@ def carry_out_many(
     return [_carry_out(resource, operation, key, mark, reason, actor, now) for key, mark in marks.items()]
 
 
+def to_keep(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """For a session, so that the page of the results can be loaded again."""
+    return [asdict(outcome) for outcome in outcomes]
+
+
+def kept(found: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+    return [Outcome(**one) for one in found]
+
+
 def _weigh(resource: Resource, operation: Operation, key: str, actor: Actor, now: datetime) -> Prospect:
-    title = key
+    title, record = key, None
     try:
         record = resource.load(key, actor, now)
         title = resource.title(record)
         decision = operation.offered(record, actor, now)
     except PortalError as error:
-        return Prospect(key, title, is_possible=False, words=error.message)
+        return Prospect(key, title, is_possible=False, words=error.message, record=record)
     if not decision.allowed:
-        return Prospect(key, title, is_possible=False, words=decision.reason)
-    return Prospect(key, title, is_possible=True, words=operation.will(record), mark=operation.mark_of(record))
+        return Prospect(key, title, is_possible=False, words=decision.reason, record=record)
+    return Prospect(key, title, is_possible=True, words=operation.will(record), mark=operation.mark_of(record), record=record)
 
 
 def _carry_out(resource: Resource, operation: Operation, key: str, mark: str, reason: str, actor: Actor, now: datetime) -> Outcome:

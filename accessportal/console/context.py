@@ -14,7 +14,7 @@ _GRANTED = frozenset({Status.ACTIVE, Status.REVOKED})
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``similar`` says how often the same person asked for the same thing and what came of it; ``holds`` is what they hold
+    """``similar`` says how often the same person had asked for the same thing before, and what came of it; ``holds`` is what they hold
     in the same account or group now, ``overlaps`` that it is this very thing."""
 
     similar: str
@@ -25,10 +25,11 @@ class Context:
 def context_of(request: AccessRequest, others: Sequence[AccessRequest], *, now: datetime, is_all: bool) -> Context:
     """``others``: the subject's requests, newest first; ``is_all`` is false when there are older ones that were not read."""
     rest = [other for other in others if other.request_id != request.request_id]
-    alike = [other for other in rest if _is_same_thing(other, request) and other.requested_at > now - _LOOK_BACK]
+    since = request.requested_at - _LOOK_BACK
+    alike = [other for other in rest if _is_same_thing(other, request) and since < other.requested_at < request.requested_at]
     holds = tuple(other for other in rest if other.status is Status.ACTIVE and not other.is_over(now) and _is_same_place(other, request))
     return Context(
-        similar=_words(alike, is_lower_bound=not is_all and _reaches_less_than_look_back(others, now)),
+        similar=_words(alike, is_lower_bound=not is_all and _reaches_less_than(since, others)),
         holds=holds,
         overlaps=any(_is_same_thing(other, request) for other in holds),
     )
@@ -70,5 +71,5 @@ def _what(request: AccessRequest) -> tuple[str, str]:
     return request.permission_set, str(request.target.get("role", ""))
 
 
-def _reaches_less_than_look_back(others: Sequence[AccessRequest], now: datetime) -> bool:
-    return bool(others) and others[-1].requested_at > now - _LOOK_BACK
+def _reaches_less_than(since: datetime, others: Sequence[AccessRequest]) -> bool:
+    return bool(others) and others[-1].requested_at > since

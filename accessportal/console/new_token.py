@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from accessportal.clients import operations, queries
 from accessportal.clients.states import DEFAULT_RATE, LONGEST_NAME, MOST_RATE, NewToken, Scope
 from accessportal.console.views import render_page
+from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
@@ -60,8 +61,8 @@ class NewTokenForm(forms.Form):
     )
     submission_id = forms.CharField(required=False, widget=forms.HiddenInput, initial=new_submission_id)
 
-    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, label_suffix="")
+    def __init__(self, data: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(data, label_suffix="", **kwargs)
         for name in ("name", "rate_per_minute"):
             self.fields[name].widget.attrs["class"] = "form-control"
 
@@ -90,7 +91,7 @@ def create(request: HttpRequest) -> HttpResponse:
     """
     actor, now = actor_of(request), SystemClock().now()
     queries.may_manage(actor=actor).require()
-    form = NewTokenForm(request.POST if request.method == "POST" else None)
+    form = NewTokenForm(request.POST) if request.method == "POST" else NewTokenForm(initial=take(request).dict())
     if form.is_bound and form.is_valid():
         made = _made(form, actor, now)
         if made is not None:

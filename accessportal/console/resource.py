@@ -71,7 +71,7 @@ class Pattern:
     """A named list that a table or index can answer. ``fetch`` raises; it never turns an error into an empty page.
 
     ``columns`` replaces the resource's. ``bulk`` and ``row_operations`` name operations. ``tally`` counts up to
-    ``tally_up_to``. A pattern that is not ``is_tab`` is reached by the box or a link.
+    ``tally_up_to``. A pattern that is not ``is_tab`` is reached by the box or a link. ``is_live``: its first page looks again.
     """
 
     name: str
@@ -87,6 +87,7 @@ class Pattern:
     tally: Callable[[Ask], int] | None = None
     tally_up_to: int = PAGE_SIZE
     is_tab: bool = True
+    is_live: bool = False
 
     def tally_words(self, count: int) -> str:
         """``3``, ``25+``, or nothing for none."""
@@ -182,6 +183,8 @@ class Resource:
     notice_template: ClassVar[str] = ""
     headline_template: ClassVar[str] = ""
     summary_template: ClassVar[str] = ""
+    # What tells records with the same title apart; gets ``record`` and ``now``.
+    line_template: ClassVar[str] = ""
     box: ClassVar[Parameter | None] = None
 
     def load(self, key: str, actor: Actor, now: datetime) -> Any:

@@ -6,26 +6,31 @@ here catches a failing query, so none can look like an empty table.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.audit import queries as audit
-from accessportal.console.bulk import Outcome, carry_out_many, weigh_many
+from accessportal.console.bulk import Outcome, carry_out_many, kept, to_keep, weigh_many
 from accessportal.console.forms import OperationForm
-from accessportal.console.resource import Ask, Operation, Pattern, ReasonRule, Resource
+from accessportal.console.resource import Ask, Operation, Pattern, ReasonRule, Resource, Row
+from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
 
 MAX_BULK = 100
 _HISTORY_PAGE = 50
+_LOOK_SECONDS = 30
+_OUTCOMES = "console_outcomes"
 
 
 def _ask(request: HttpRequest, *, parameter: str = "") -> Ask:
@@ -54,9 +59,14 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
             return HttpResponseRedirect(list_url(resource, name, parameter))
     pattern = resource.pattern(request.GET.get("pattern", ""), ask.actor)
     context = _list_context(resource, pattern, ask) | {"box_error": box_error, "box_text": text}
-    if cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request:
+    is_part = cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request
+    if is_part and context["mark"] and request.GET.get("mark") == context["mark"]:
+        return HttpResponse(status=204)
+    context |= {"ticked": take(request).getlist("key"), "is_refresh": is_part and "mark" in request.GET}
+    if not is_part or context["is_refresh"]:
+        context["tabs"] = _tabs(resource, pattern, ask, len(context["rows"]))
+    if is_part:
         return render_page(request, "console/_results.html", context)
-    context["tabs"] = _tabs(resource, pattern, ask, len(context["rows"]))
     context["notice"] = resource.notice(pattern, ask)
     return render_page(request, "console/list.html", context, status=400 if box_error else 200)
 
@@ -74,8 +84,14 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         page = pattern.fetch(ask)
         rows = resource.rows(page.items, ask)
         next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor) if page.next_cursor else ""
+    found = f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label
+    is_one_of_many = pattern.is_tab and len(resource.patterns_for(ask.actor)) > 1
     return {
-        "title": f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label,
+        "title": f"{resource.plural}, {found[:1].lower()}{found[1:]}" if is_one_of_many else found,
+        # The tabs below name the list.
+        "heading": resource.plural if is_one_of_many and not ask.parameter else found,
+        "mark": _mark_of_list(rows, next_url) if pattern.is_live and ask.cursor is None else "",
+        "look_seconds": _LOOK_SECONDS,
         "resource": resource,
         "pattern": pattern,
         "parameter": ask.parameter,
@@ -89,6 +105,12 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "row_operations": resource.operations_for(pattern.row_operations, ask.actor, ask.now),
         "now": ask.now,
     }
+
+
+def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:
+    """Changes with every record of the list; what only time changes is ticked by scripts."""
+    told = "|".join(f"{row.key}={getattr(row.record, 'version', '')}" for row in rows)
+    return hashlib.sha256(f"{told}|{bool(next_url)}".encode()).hexdigest()[:16]
 
 
 def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: int) -> list[dict[str, Any]]:
@@ -161,17 +183,24 @@ def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResp
     return render_page(request, "console/history.html", context)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def operate(request: HttpRequest, resource: Resource, key: str, operation: str) -> HttpResponse:
     """Without ``confirmed`` the page that says what will happen; with it the change, one call to the domain.
 
-    When the record is no longer what that page described, the answer is the page once more, with what would happen now.
+    A GET changes nothing: it is that page, or leads to the record where there is nothing to ask. When the record is no longer
+    what the page described, the answer is the page once more, with what would happen now.
     """
     ask = _ask(request)
     record, verb = resource.load(key, ask.actor, ask.now), resource.operation(operation)
+    if request.method != "POST":
+        decision = verb.offered(record, ask.actor, ask.now)
+        if not decision.allowed:
+            messages.warning(request, decision.reason)
+            return HttpResponseRedirect(reverse(f"admin:console_{resource.name}_detail", args=[key]))
     verb.require(record, ask.actor, ask.now)
+    given = _given(request)
     is_confirmed = request.POST.get("confirmed") == "yes"
-    form = OperationForm(request.POST if is_confirmed else None, operation=verb)
+    form = OperationForm(request.POST if is_confirmed else None, initial=given.dict(), operation=verb)
     described = verb.as_described(record, _mark_for(request, key))
     has_moved_on = is_confirmed and not described.allowed
     if has_moved_on:
@@ -183,7 +212,7 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
             form.add_error(error.field if error.field in form.fields else None, error.message)
         else:
             messages.success(request, done)
-            return HttpResponseRedirect(_next_url(request) or _home_of(resource, key, verb))
+            return HttpResponseRedirect(_next_url(request, given) or _home_of(resource, key, verb))
     context = {
         "title": f"{verb.label}: {resource.title(record)}",
         "will": verb.will(record),
@@ -191,38 +220,43 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
         "key": key,
         "record": record,
         "prospects": [],
-        **_confirm_context(request, resource, verb, form),
+        **_confirm_context(request, resource, verb, form, given),
     }
     return render_page(request, "console/confirm.html", context, status=409 if has_moved_on else 400 if form.errors else 200)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def operate_on_many(request: HttpRequest, resource: Resource, operation: str) -> HttpResponse:
     """Like :func:`operate` for up to ``MAX_BULK`` records; each is its own unit with its own result."""
     ask = _ask(request)
     resource.right.require(ask.actor)
-    verb = resource.operation(operation)
-    keys = list(dict.fromkeys(request.POST.getlist("key")))
+    verb, given = resource.operation(operation), _given(request)
+    keys = list(dict.fromkeys(given.getlist("key")))
     if not verb.is_bulk or len(keys) > MAX_BULK:
         raise InvalidRequest(
             f"{verb.label} takes at most {MAX_BULK if verb.is_bulk else 1} at once. Select fewer.", code="too_many", field="key"
         )
+    if request.method != "POST" and "done" in request.GET:
+        return _results_page(request, resource, verb)
+    if not keys and request.method != "POST":
+        return HttpResponseRedirect(reverse(f"admin:console_{resource.name}"))
     if not keys:
         messages.warning(request, f"Nothing was selected. Tick the {resource.plural.lower()} to {verb.label.lower()} first.")
-        return HttpResponseRedirect(_next_url(request) or reverse(f"admin:console_{resource.name}"))
+        return HttpResponseRedirect(_next_url(request, given) or reverse(f"admin:console_{resource.name}"))
     is_confirmed = request.POST.get("confirmed") == "yes"
-    form = OperationForm(request.POST if is_confirmed else None, operation=verb)
+    form = OperationForm(request.POST if is_confirmed else None, initial=given.dict(), operation=verb)
     if is_confirmed and form.is_valid():
         marks = {key: _mark_for(request, key) for key in keys}
         outcomes = carry_out_many(resource=resource, operation=verb, marks=marks, reason=form.given_reason, actor=ask.actor, now=ask.now)
-        return _results_page(request, resource, verb, outcomes)
+        request.session[_OUTCOMES] = {"path": request.path, "next": _next_url(request, given), "outcomes": to_keep(outcomes)}
+        return HttpResponseRedirect(f"{request.path}?done")
     prospects = weigh_many(resource=resource, operation=verb, keys=keys, actor=ask.actor, now=ask.now)
     possible = sum(prospect.is_possible for prospect in prospects)
     context = {
-        "title": f"{verb.label} {possible} {resource.singular if possible == 1 else resource.plural.lower()}",
+        "title": f"{verb.label} {possible or 'none'} {_counted(resource, possible, len(keys))}",
         "prospects": prospects,
         "possible": possible,
-        **_confirm_context(request, resource, verb, form),
+        **_confirm_context(request, resource, verb, form, given),
     }
     return render_page(request, "console/confirm.html", context, status=400 if form.errors else 200)
 
@@ -232,27 +266,45 @@ def _mark_for(request: HttpRequest, key: str) -> str:
     return request.POST.get(f"mark-{key}", "")
 
 
-def _confirm_context(request: HttpRequest, resource: Resource, operation: Operation, form: OperationForm) -> dict[str, Any]:
+def _given(request: HttpRequest) -> QueryDict:
+    """What was posted, or was to be before the person had to sign in again."""
+    return request.POST if request.method == "POST" else take(request)
+
+
+def _confirm_context(
+    request: HttpRequest, resource: Resource, operation: Operation, form: OperationForm, given: QueryDict
+) -> dict[str, Any]:
     return {
         "resource": resource,
         "operation": operation,
         "form": form,
         "takes_reason": operation.reason is not ReasonRule.NONE,
-        "next": _next_url(request),
+        "next": _next_url(request, given),
         "back_url": reverse(f"admin:console_{resource.name}"),
         "now": SystemClock().now(),
     }
 
 
-def _results_page(request: HttpRequest, resource: Resource, operation: Operation, outcomes: list[Outcome]) -> HttpResponse:
-    """Sent as the answer to the POST: loading it again does no harm, every change is a compare-and-set."""
+def _counted(resource: Resource, possible: int, chosen: int) -> str:
+    """``request``, ``requests``, ``of 2 requests``."""
+    if not possible:
+        return f"of {chosen} {resource.plural.lower()}"
+    return resource.singular if possible == 1 else resource.plural.lower()
+
+
+def _results_page(request: HttpRequest, resource: Resource, operation: Operation) -> HttpResponse:
+    """What came of the last operation on many, as often as it is looked at; the list when nothing is known of one."""
+    told = request.session.get(_OUTCOMES, {})
+    if told.get("path") != request.path:
+        return HttpResponseRedirect(reverse(f"admin:console_{resource.name}"))
+    outcomes: list[Outcome] = kept(told["outcomes"])
     done = sum(outcome.is_done for outcome in outcomes)
     context = {
         "title": f"{operation.label}: {done} of {len(outcomes)} done",
         "resource": resource,
         "operation": operation,
         "outcomes": outcomes,
-        "back_url": _next_url(request) or reverse(f"admin:console_{resource.name}"),
+        "back_url": told["next"] or reverse(f"admin:console_{resource.name}"),
         "now": SystemClock().now(),
     }
     return render_page(request, "console/outcomes.html", context)
@@ -264,8 +316,8 @@ def _home_of(resource: Resource, key: str, operation: Operation) -> str:
     return reverse(list_name) if operation.ends_record else reverse(f"{list_name}_detail", args=[key])
 
 
-def _next_url(request: HttpRequest) -> str:
+def _next_url(request: HttpRequest, given: QueryDict) -> str:
     """Where the form wants to return to, if that is a page of this portal."""
-    wanted = request.POST.get("next", "")
+    wanted = given.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure())
     return wanted if is_ours else ""

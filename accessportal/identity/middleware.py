@@ -10,12 +10,13 @@ from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render, resolve_url
+from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
+from accessportal.identity import drafts
 from accessportal.identity.backends import remember
 from accessportal.identity.operations import record_sign_out
 from accessportal.identity.queries import actor_for
@@ -26,6 +27,7 @@ from accessportal.kernel.errors import NotAllowed, Unavailable
 
 log = structlog.get_logger(__name__)
 
+_OVER = "Portal-Signed-Out"
 # Why somebody is signed out whom the directory has. A deleted person's history ends with that.
 _TOLD = frozenset({"person_disabled", "identity_differs"})
 
@@ -57,7 +59,7 @@ class ActorMiddleware(LoginRequiredMiddleware):
         refused = super().process_view(request, view_func, view_args, view_kwargs)
         if refused is not None or not getattr(view_func, "login_required", True):
             return refused
-        return self._take_actor(request)
+        return self._take_actor(request) or _kept_alone(request)
 
     def _take_actor(self, request: HttpRequest) -> HttpResponse | None:
         try:
@@ -82,12 +84,32 @@ class ActorMiddleware(LoginRequiredMiddleware):
         return str(resolve_url(settings.LOGIN_URL))
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> Any:
-        """htmx follows a redirect and would put the sign-in page into a corner of the old one: send the whole page there."""
+        """htmx follows a redirect and would put the sign-in page into a corner of the old one: send the whole page there.
+
+        What was sent is kept for when they are back (``drafts``).
+        """
+        if request.method == "POST":
+            drafts.keep(request)
         ended = why_ended(request)
         sign_in = self.get_login_url(view_func) + (f"?because={ended.value}" if ended else "")
         if cast(PortalRequest, request).htmx:
-            return HttpResponseClientRedirect(redirect_to_login(_shown_path(request), sign_in).headers["Location"])
+            return _send_page(redirect_to_login(_shown_path(request), sign_in).headers["Location"])
         return redirect_to_login(request.get_full_path(), sign_in)
+
+
+def _send_page(address: str) -> HttpResponse:
+    """Marked, so that the page first sends what is typed on it to be kept (static/portal/typed.js)."""
+    response = HttpResponseClientRedirect(address)
+    response.headers[_OVER] = "yes"
+    return response
+
+
+def _kept_alone(request: HttpRequest) -> HttpResponse | None:
+    """Somebody signed in again in another tab before the page could send its draft: the form is shown, and nothing is done."""
+    if request.method != "POST" or drafts.KEEP not in request.POST:
+        return None
+    drafts.keep(request)
+    return redirect(request.path)
 
 
 def _shown_path(request: HttpRequest) -> str:
@@ -100,5 +122,7 @@ def _signed_out(request: HttpRequest, error: NotAllowed) -> HttpResponse:
     if end(request) and error.code in _TOLD:
         record_sign_out(email=email, reason=error.code, now=SystemClock().now())
     if cast(PortalRequest, request).htmx:
-        return HttpResponseClientRedirect(reverse("signed_out"))
+        return _send_page(reverse("signed_out"))
+    if request.method == "POST":
+        drafts.keep(request)
     return render(request, "identity/signed_out.html", {"reason": error.message}, status=403)

@@ -17,6 +17,7 @@ from django.contrib.sessions.models import Session
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase
 
+from accessportal.identity import drafts
 from accessportal.kernel.clock import Clock, SystemClock, from_epoch, to_epoch
 
 log = structlog.get_logger(__name__)
@@ -111,7 +112,7 @@ def _is_refresh(request: HttpRequest) -> bool:
 
 
 @receiver(user_logged_in, dispatch_uid="accessportal.identity.sessions")
-def _begin(request: HttpRequest, **_: Any) -> None:
+def _begin(request: HttpRequest, user: Any, **_: Any) -> None:
     """Whatever way somebody signs in, Django calls this: a session that was not marked here has no time left.
 
     What is over goes out of the database with the next sign-in; nothing else would ever delete it.
@@ -120,6 +121,7 @@ def _begin(request: HttpRequest, **_: Any) -> None:
     request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now
     request.session[_IDENTITY] = getattr(request, _VOUCHED, "")
     request.session.pop(_BECAUSE, None)
+    drafts.drop_others(request.session, person=user.get_username())
     request.session.set_expiry(None)
     request.session.clear_expired()
 
@@ -142,5 +144,7 @@ def identity_of(request: HttpRequest) -> str:
 
 
 def begin_waiting(request: HttpRequest) -> None:
-    """The session of somebody who has gone to the issuer. Anybody may begin one, so it is kept no longer than the way may take."""
-    request.session.set_expiry(_WAY_SECONDS)
+    """The session of somebody who has gone to the issuer. Anybody may begin one, so it is kept no longer than the way may take;
+    with a draft in it, as long as that."""
+    if not drafts.has_any(request.session):
+        request.session.set_expiry(_WAY_SECONDS)

@@ -15,10 +15,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from accessportal.directory import queries as directory
-from accessportal.identity import issuer, operations
+from accessportal.identity import drafts, issuer, operations
 from accessportal.identity.forms import SignInForm
 from accessportal.identity.provider import IssuerAdapter
 from accessportal.identity.sessions import Ended, begin_waiting
@@ -68,7 +68,8 @@ class SignIn(views.LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         ways = {"has_issuer": has_issuer(), "issuer_name": settings.OIDC_NAME, "has_passwords": settings.DEMO}
         ended = _words_for(self.request.GET.get("because", ""))
-        return super().get_context_data(hints=_hints() if settings.DEMO else [], ended=ended, **ways, **kwargs)
+        told = {"ended": ended, "has_drafts": drafts.has_any(self.request.session)}
+        return super().get_context_data(hints=_hints() if settings.DEMO else [], **told, **ways, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
         operations.record_password_sign_in(email=form.get_user().get_username(), now=SystemClock().now())
@@ -143,12 +144,14 @@ def _issuer_failed(request: HttpRequest) -> HttpResponse:
 
 
 @login_not_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Signed out here, and on to a page that offers to sign out of the issuer too.
+    """Signed out here, and on to a page that offers to sign out of the issuer too. A GET signs nobody out and leads home.
 
     Not straight there: ``form-action`` would stop the redirect, and at the issuer the person is signed in for other programs.
     """
+    if request.method != "POST":
+        return redirect("home")
     email = request.user.get_username() if request.user.is_authenticated else ""
     logout(request)
     if email:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import close_old_connections
 
 from accessportal.access_requests import operations as requests
-from accessportal.access_requests.states import TickReport
+from accessportal.access_requests.states import ReconcileReport, TickReport
 from accessportal.audit import operations as audit
 from accessportal.audit.effects import topic_sender
 from accessportal.audit.queries import count_unpublished
@@ -22,6 +24,7 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotFound, Unavailable
 from accessportal.kernel.ports import after_commit
 from accessportal.observe import heartbeats
+from accessportal.observe.heartbeats import DRIFT
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes.states import Failure as SandboxFailure
 from accessportal.sandboxes.states import Run, SyncStopped
@@ -32,6 +35,7 @@ _CLOCK = SystemClock()
 _NO_PROVIDER = "no provider is set"
 # Before a tick is sure to look again.
 _SOON = timedelta(seconds=100)
+_MOST_FINDINGS = 100
 
 
 class ItemsFailed(Exception):
@@ -78,8 +82,15 @@ def reconcile_assignments() -> str:
         "left_over": len(report.left_over),
         "dead_claims": len(report.dead_claims),
     }
-    _beat("reconcile_assignments", counts, is_ok=not any(counts.values()))
+    _beat("reconcile_assignments", {**counts, DRIFT: _drift(report)[:_MOST_FINDINGS]}, is_ok=not any(counts.values()))
     return _words(counts)
+
+
+def _drift(report: ReconcileReport) -> list[dict[str, Any]]:
+    """What differs, for the pages: kept until the next comparison."""
+    found = [(one.drift.value, one.key, one.claims) for one in (*report.missing, *report.unknown, *report.left_over)]
+    found += [("dead_claim", one.key, (one.request_id,)) for one in report.dead_claims]
+    return [{"drift": drift, **asdict(key), "claims": list(claims)} for drift, key, claims in found]
 
 
 def publish_events() -> str:
@@ -244,7 +255,7 @@ def _told(part: str, report: TickReport) -> str:
     return _words(counts)
 
 
-def _beat(part: str, counts: Mapping[str, int], *, is_ok: bool) -> None:
+def _beat(part: str, counts: Mapping[str, Any], *, is_ok: bool) -> None:
     # The job may have taken minutes: a connection that the server closed meanwhile must not fail it at its very end.
     close_old_connections()
     heartbeats.beat(part, now=_CLOCK.now(), is_ok=is_ok, detail=counts)

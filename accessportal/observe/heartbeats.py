@@ -10,6 +10,9 @@ from typing import Any
 from accessportal.observe.models import Heartbeat
 
 WORKER = "worker"
+RECONCILE = "reconcile_assignments"
+DRIFT = "drift"
+"""In the detail of ``RECONCILE``: what the last comparison found to differ."""
 # The worker beats when it starts and with every tick (once a minute): three missed ticks are a dead worker.
 FRESH_FOR = timedelta(minutes=3)
 

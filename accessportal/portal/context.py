@@ -26,8 +26,10 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
     The tally of approvals comes by htmx after the page (``approvals_tally``).
     """
+    actor = getattr(request, "actor", None)
     return {
-        "actor": getattr(request, "actor", None),
+        "actor": actor,
+        "decides_here": request.path.startswith("/admin/") and actor is not None and not actor.reads_everything,
         "aws_start_url": settings.AWS_START_URL,
         "is_demo": settings.DEMO,
         "navigation": _navigation(request.path),

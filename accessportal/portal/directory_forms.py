@@ -55,7 +55,7 @@ class AddPersonForm(DeedForm):
     role = _role_field()
 
     def shown_fields(self) -> list[BoundField]:
-        asks_name = bool(self.errors.get("name") or self.data.get("name"))
+        asks_name = bool(self.errors.get("name") or self["name"].value())
         return [field for field in self.visible_fields() if field.name != "name" or asks_name]
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, PortalError
@@ -86,6 +87,10 @@ class PlainForm(forms.Form):
             attrs = self.fields[field].widget.attrs
             attrs["class"] = f"{attrs.get('class', '')} is-invalid".strip()
 
+    def begin_anew(self) -> None:
+        """Sent once more, it is another request: its once-only token belongs to what was sent before."""
+        self.data = {**self.data.dict(), "submission_id": new_submission_id()} if isinstance(self.data, QueryDict) else self.data
+
     def add_refusal(self, error: PortalError) -> None:
         """Show an error of the domain beside the field that it names, or above the form."""
         wanted = getattr(error, "field", "")
@@ -147,7 +152,7 @@ class ReasonForm(PlainForm):
 
     reason = reason_field(required=False, label="Reason", missing="Give a reason. The person who asked reads it.")
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, is_required: bool, help_text: str) -> None:
-        super().__init__(data)
+    def __init__(self, data: Mapping[str, Any] | None = None, *, is_required: bool, help_text: str, **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
         self.fields["reason"].required = is_required
         self.fields["reason"].help_text = help_text

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from accessportal.access_requests.states import AccessRequest
+from accessportal.clients.states import ApiToken
 from accessportal.directory.states import Group, Membership
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
 
@@ -42,12 +43,14 @@ class _Way:
 
 
 def _way_to(present: object) -> _Way | None:
-    """Where to see how it stands, for what has a page in the directory."""
+    """Where to see how it stands, for what has a page beside requests."""
     match present:
         case Group():
             return _Way(f"See {present.name}", reverse("group", args=[present.group_id]))
         case Membership():
             return _Way(f"See {present.group_id}", reverse("group", args=[present.group_id]))
+        case ApiToken():
+            return _Way(f"See {present.name}", reverse("admin:console_tokens_detail", args=[present.token_id]))
         case _:
             return None
 

@@ -50,6 +50,7 @@ _GRANTING_LATE = Phase(
 _QUEUED = Phase("queued", "Waiting for a sandbox", Tone.WAIT, "It is approved, and waits for a free sandbox. The time runs already.")
 _ACTIVE = Phase("active", "Active", Tone.LIVE, "The access was proved to be there. It ends by itself.")
 _ENDING = Phase("ending", "Ending", Tone.WAIT, "Time is up. The access is being taken back.")
+_ENDING_EARLY = Phase("ending", "Ending", Tone.WAIT, "It was ended before its time. The access is being taken back.")
 _ENDING_LATE = Phase(
     "ending_late", "End delayed", Tone.STOP, "Taking the access back keeps failing. The portal goes on trying until it is proved gone."
 )
@@ -71,7 +72,9 @@ def phase_of(request: AccessRequest, now: datetime) -> Phase:
 def _phase_of_active(request: AccessRequest, now: datetime) -> Phase:
     is_delayed = request.work_attempts >= _DELAYED_ATTEMPTS and bool(request.work_error)
     if request.work is Work.REVOKE or request.is_over(now):
-        return _ENDING_LATE if is_delayed else _ENDING
+        if is_delayed:
+            return _ENDING_LATE
+        return _ENDING_EARLY if request.ended_by else _ENDING
     if request.work is Work.GRANT or request.granted_at is None:
         return _GRANTING_LATE if is_delayed else _phase_of_granting(request)
     return _ACTIVE
@@ -94,6 +97,10 @@ def mark_of(request: AccessRequest, now: datetime) -> str:
     """Equal marks, equal page: a page that refreshes itself sends the mark it shows and gets nothing when it still holds."""
     told = zlib.crc32(request.work_error.encode())
     return f"{request.version}.{phase_of(request, now).code}.{request.work_attempts}.{told:x}.{seconds_to_next_look(request, now)}"
+
+
+def seconds_after_end(moment: datetime, request: AccessRequest) -> float:
+    return max((moment - request.expires_at).total_seconds(), 0.0)
 
 
 def aws_address(start_url: str, request: AccessRequest) -> str:

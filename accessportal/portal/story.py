@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from accessportal.access_requests.states import AccessRequest
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
 from accessportal.directory.states import PERMANENT
 from accessportal.kernel.durations import format_duration
 from accessportal.portal.people import Names
-from accessportal.portal.presenting import Tone, words_for_time
+from accessportal.portal.presenting import Tone, seconds_after_end, words_for_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,14 @@ _TONES = {
 }
 
 
-def tell(events: Iterable[AuditEvent], names: Names, *, kind: str) -> tuple[Line, ...]:
-    """Newest first. ``kind`` of access says where it was proved."""
-    place = _PLACES.get(kind, "the outside world")
-    return tuple(_line(event, names, place) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
+def tell(events: Iterable[AuditEvent], names: Names, *, request: AccessRequest) -> tuple[Line, ...]:
+    """Newest first. The request says where it was proved, and how long after its end it was gone."""
+    place = _PLACES.get(request.kind, "the outside world")
+    gone = seconds_after_end(request.receipts[-1].proved_at, request) if request.revoked_at and request.receipts else None
+    return tuple(_line(event, names, place, gone) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
 
 
-def _line(event: AuditEvent, names: Names, place: str) -> Line:
+def _line(event: AuditEvent, names: Names, place: str, gone_seconds: float | None) -> Line:
     spec = ACTIONS.get(event.action)
     describe = _NOTES.get(event.action)
     receipt = event.data.get("receipt")
@@ -52,7 +54,7 @@ def _line(event: AuditEvent, names: Names, place: str) -> Line:
         by="" if event.actor.startswith("system:") else names(event.actor),
         at=event.at,
         tone=_TONES.get(event.action),
-        notes=tuple(describe(event.data, place)) if describe else (),
+        notes=tuple(describe({**event.data, "gone_seconds": gone_seconds}, place)) if describe else (),
         # The reason for asking is among the facts; here are the words that others added.
         quote="" if event.sequence == 1 else str(event.data.get("reason") or ""),
         code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
@@ -85,14 +87,17 @@ def _granted(data: dict[str, Any], place: str) -> Iterable[str]:
 
 def _revoked(data: dict[str, Any], place: str) -> Iterable[str]:
     receipt = data.get("receipt") or {}
-    kept = receipt.get("kept_by") or ()
+    kept, gone = receipt.get("kept_by") or (), data["gone_seconds"]
+    when = "" if gone is None else f" {_seconds(gone)} after the end"
     if PERMANENT in kept:
-        yield "claim given back; the membership itself stays, given directly by an admin"
+        yield f"claim given back{when}; the membership itself stays, given directly by an admin"
+    elif kept:
+        yield f"claim given back{when}; the access itself stays for another request"
     else:
-        yield "claim given back; the access itself stays for another request" if kept else f"proved gone from {place}"
-    late = receipt.get("lateness_seconds")
-    if late is not None:
-        yield f"{'given back' if kept else 'call sent'} {_seconds(float(late))} after the end"
+        yield f"proved gone from {place}{when}"
+    sent = receipt.get("lateness_seconds")
+    if sent is not None and not kept:
+        yield f"deletion sent {_seconds(float(sent))} after the end"
 
 
 def _also_held(data: dict[str, Any]) -> Iterable[str]:

@@ -42,10 +42,14 @@ class Verb:
         return self.operation(request_id=access_request.request_id, **words, actor=actor, now=now)
 
 
+SHOWS_ITSELF = "This page shows when the access is there."
+"""Said of what may be done already when it is read."""
+
+
 def _told_approval(after: AccessRequest) -> str:
     if after.status is Status.PENDING:
         return f"Your approval counts: {len(after.approvals)} of {after.approval.quorum}."
-    return "Approved. The access is being created now."
+    return f"Approved. {SHOWS_ITSELF}"
 
 
 VERBS = {
@@ -88,7 +92,7 @@ VERBS = {
             reason=Reason.NONE,
             reason_help="",
             operation=operations.retry,
-            done=lambda _after: "It is being tried again.",
+            done=lambda _after: "It is due again now. This page shows what comes of it.",
         ),
         Verb(
             name="cancel",
@@ -114,7 +118,7 @@ VERBS = {
             reason=Reason.MAY,
             reason_help="",
             operation=operations.end,
-            done=lambda _after: "It is being ended. It shows as ended when it is proved gone.",
+            done=lambda _after: "Its end is now. It shows as ended when that is proved.",
         ),
     )
 }
@@ -126,7 +130,7 @@ _GIVE_BACK = replace(
     question="Give this sandbox back now?",
     explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
     button="Give back",
-    done=lambda _after: "It is being given back. It shows as ended when it is proved to be yours no longer.",
+    done=lambda _after: "Its end is now. It shows as ended when the sandbox is proved to be yours no longer.",
 )
 _STOP_WAITING = replace(
     VERBS["end"],
@@ -135,7 +139,7 @@ _STOP_WAITING = replace(
     explanation="The request is over, and gets no sandbox. You can ask again at any time.",
     button="Stop waiting",
     keep="Go on waiting",
-    done=lambda _after: "It is being ended.",
+    done=lambda _after: "You wait no longer. It shows as ended when that is proved.",
 )
 
 

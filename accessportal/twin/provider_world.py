@@ -6,7 +6,8 @@ import json
 import urllib.request
 from collections.abc import Callable
 
-_SORTS = (("lab-python", 4.0), ("lab-data", 4.0), ("lab-web", 2.0), ("lab-gpu", 8.0))
+# A request is judged by the shortest of them: none is shorter than the longest of the demo's rules.
+_SORTS = (("lab-python", 8.0), ("lab-data", 8.0), ("lab-web", 8.0), ("lab-gpu", 12.0))
 _CALL_SECONDS = 30
 
 

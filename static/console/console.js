@@ -40,6 +40,30 @@ for (const place of document.querySelectorAll(".places [aria-current=page]")) {
   place.scrollIntoView({ block: "nearest", inline: "center" }); // on a phone the row of places scrolls sideways
 }
 
+// A list that looks again never moves under a finger: while somebody points at it, has ticked rows or stands in it with the
+// keyboard, only the line above it tells that it has changed.
+function isInUse(list) {
+  const stands = list.contains(document.activeElement);
+  return list.matches(":hover") || stands || list.querySelector("input[name=key]:checked") !== null;
+}
+
+function tellOfList(list, words) {
+  const line = list?.querySelector("[data-live-line]");
+  if (line) line.textContent = words(line.dataset);
+}
+
+for (const name of ["htmx:sendError", "htmx:timeout"]) {
+  document.addEventListener(name, (event) => tellOfList(event.target.closest?.("[data-live-list]"), (told) => told.silent));
+}
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { elt, xhr, requestConfig } = event.detail;
+  const isRefresh = requestConfig?.path?.includes("mark=") && elt.matches?.("[data-live-list]");
+  if (!isRefresh || xhr.status !== 200 || !isInUse(elt)) return;
+  event.detail.shouldSwap = false;
+  tellOfList(elt, (told) => told.changed);
+});
+
 document.addEventListener("htmx:afterSettle", updateAll);
 window.addEventListener("pageshow", updateAll); // the browser restores ticked boxes when going back
 updateAll();

@@ -1,4 +1,5 @@
 // A text field with answers from the server (ARIA combobox with a list). What is typed counts even if nothing is chosen.
+import { follow } from "./leaving.js";
 import { say } from "./say.js";
 
 const WAIT = 120;
@@ -11,6 +12,9 @@ class Combo {
     this.at = -1;
     this.timer = 0;
     this.asking = null;
+    // Whether an answer is still to come, and whether Enter was pressed before it.
+    this.isAwaited = false;
+    this.takesFirst = false;
     const id = this.list.querySelector("[role=listbox]").id;
     for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": id })) {
       this.input.setAttribute(name, value);
@@ -34,6 +38,8 @@ class Combo {
 
   askSoon() {
     clearTimeout(this.timer);
+    this.isAwaited = true;
+    this.takesFirst = false;
     this.timer = setTimeout(() => this.ask(), WAIT);
   }
 
@@ -41,12 +47,12 @@ class Combo {
     clearTimeout(this.timer);
     this.asking?.abort();
     this.asking = new AbortController();
+    this.isAwaited = true;
     const url = new URL(this.box.dataset.combo, location.href);
     url.searchParams.set(this.box.dataset.comboName, this.input.value.trim());
     try {
       const answer = await fetch(url, { headers: { "HX-Request": "true" }, signal: this.asking.signal });
-      if (answer.headers.has("HX-Redirect")) location.href = answer.headers.get("HX-Redirect");
-      else this.show(answer.ok ? await answer.text() : null);
+      if (!follow(answer.headers)) this.show(answer.ok ? await answer.text() : null);
     } catch (error) {
       if (error.name !== "AbortError") this.show(null);
     }
@@ -62,17 +68,25 @@ class Combo {
       this.list.innerHTML = html;
     }
     this.at = -1;
+    this.isAwaited = false;
     this.input.removeAttribute("aria-activedescendant");
+    const takesFirst = this.takesFirst && this.options.length > 0;
+    this.takesFirst = false;
+    if (takesFirst) {
+      this.choose(this.meant());
+      return;
+    }
     if (document.activeElement !== this.input) return;
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", String(this.options.length > 0));
     const count = this.options.length;
-    say(count ? `${count} ${count === 1 ? "choice" : "choices"}` : this.list.textContent.trim());
+    say(count ? `${count} ${count === 1 ? "choice" : "choices"}, Enter takes the first` : this.list.textContent.trim());
   }
 
   close() {
     clearTimeout(this.timer);
     this.asking?.abort();
+    this.isAwaited = this.takesFirst = false;
     this.list.hidden = true;
     this.at = -1;
     this.input.setAttribute("aria-expanded", "false");
@@ -90,6 +104,13 @@ class Combo {
     this.input.setAttribute("aria-activedescendant", option.id);
   }
 
+  // What Enter takes: the option that the arrows went to, the one that is typed in full, or the first.
+  meant() {
+    const options = this.options;
+    const typed = this.input.value.trim().toLowerCase();
+    return options[this.at] ?? options.find((option) => option.dataset.value.toLowerCase() === typed) ?? options[0];
+  }
+
   choose(option) {
     if (!option) return;
     this.input.value = option.dataset.value;
@@ -102,9 +123,12 @@ class Combo {
       event.preventDefault();
       if (this.isOpen) this.move(event.key === "ArrowDown" ? 1 : -1);
       else this.ask();
-    } else if (event.key === "Enter" && this.isOpen && this.at >= 0) {
+    } else if (event.key === "Enter" && this.isAwaited) {
       event.preventDefault();
-      this.choose(this.options[this.at]);
+      this.takesFirst = true;
+    } else if (event.key === "Enter" && this.isOpen && this.options.length) {
+      event.preventDefault();
+      this.choose(this.meant());
     } else if (event.key === "Escape" && this.isOpen) {
       event.preventDefault();
       this.close();

@@ -1,5 +1,7 @@
 // A page on its way out takes no answer any more. What a refresh is told after a sign-out is "sign in again": htmx would go
 // there, in place of where the person was going, and the reason that stands there would never be read.
+import { goesAhead } from "./typed.js";
+
 const ANSWERED_MILLISECONDS = 15_000; // htmx waits no longer (htmx-config): a page that is still here after that stays
 
 let isLeaving = false;
@@ -26,6 +28,20 @@ window.addEventListener("pageshow", (event) => {
 
 // The first answer that sends the page elsewhere counts.
 document.addEventListener("htmx:beforeOnLoad", (event) => {
+  const header = (name) => event.detail.xhr.getResponseHeader(name);
   if (isLeaving) event.preventDefault();
-  else if (event.detail.xhr.getResponseHeader("HX-Redirect")) leave();
+  else if (header("HX-Redirect")) {
+    if (goesAhead(header)) event.preventDefault();
+    leave();
+  }
 });
+
+// The same for what is asked without htmx: true when this answer sends the page elsewhere.
+export function follow(headers) {
+  const header = (name) => headers.get(name);
+  if (!isLeaving && header("HX-Redirect")) {
+    if (!goesAhead(header)) location.href = header("HX-Redirect");
+    leave();
+  }
+  return isLeaving;
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -177,8 +178,30 @@ def test_the_same_form_sent_twice_gives_one_request(story: Story) -> None:
     again = story.ask(submission_id="once")
 
     assert again.request_id == first.request_id
-    with pytest.raises(Conflict, match="sent before with other values"):
-        story.ask(submission_id="once", seconds=7200)
+    assert len(queries.list_open(subject_id="alice@example.com")) == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"seconds": 7200}, "with another length. That request stands as it was sent"),
+        ({"reason": "Something else"}, "with another reason. "),
+        ({"ticket": "CHG-1"}, "with another ticket. "),
+        ({"permission_set": "ReadOnlyAccess"}, "with another target. "),
+        ({"subject_id": "/engineering/payments"}, "with another target and another subject. "),
+        ({"seconds": 7200, "reason": "Something else"}, "with another length and another reason. "),
+    ],
+    ids=lambda given: " and ".join(given) if isinstance(given, dict) else "",
+)
+def test_the_same_form_with_another_value_is_never_taken_for_the_first(story: Story, other: dict[str, Any], words: str) -> None:
+    first = story.ask(submission_id="once")
+
+    with pytest.raises(Conflict, match=words) as refused:
+        story.ask(submission_id="once", **other)
+
+    assert refused.value.present == first
+    assert first.request_id not in refused.value.message
+    assert story.now_of(first) == first
     assert len(queries.list_open(subject_id="alice@example.com")) == 1
 
 

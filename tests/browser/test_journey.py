@@ -102,7 +102,7 @@ def lateness_on(page: Page) -> float:
     """Seconds, as the receipt on the page tells them."""
     receipts = page.get_by_role("region", name="Receipts")
     expect(receipts).to_contain_text("Taken back")
-    told = re.search(r"Lateness\s*([\d.]+) s after the end", receipts.inner_text())
+    told = re.search(r"Gone\s*([\d.]+) s after the end", receipts.inner_text())
     assert told is not None, receipts.inner_text()
     return float(told.group(1))
 

@@ -15,6 +15,7 @@ from tests.browser.conftest import BusyDay, OpenAs
 from tests.browser.holding import Held
 from tests.browser.looks import axe_violations, look_at
 from tests.browser.people import fill_in, preview
+from tests.fixtures_story import Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -238,6 +239,8 @@ def test_pages_for_what_went_wrong(busy_day: BusyDay, open_as: OpenAs, monkeypat
 
     alice.goto(f"{page_of(busy_day.half_approved)}cancel/")
     alice.context.clear_cookies(name="csrftoken")
+    # Without whose page it was, it is nobody's to bring back.
+    alice.locator("[name=typed_by]").evaluate("(field) => field.remove()")
     alice.get_by_role("button", name="Cancel request").click()
     expect(alice.get_by_role("heading", level=1)).to_have_text("That form is too old")
     look_at(alice, "error-403-form-too-old")
@@ -248,3 +251,42 @@ def test_pages_for_what_went_wrong(busy_day: BusyDay, open_as: OpenAs, monkeypat
 
 def _fail(**_: object) -> None:
     raise Unavailable("The database did not answer.", code="store_unavailable")
+
+
+def test_enter_takes_the_first_of_a_list_also_before_the_list_is_there(story: Story, open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/requests/new/aws_account/")
+    account, permission_set = (alice.get_by_role("combobox", name=name) for name in ("Account", "Permission set"))
+
+    account.press_sequentially("payments-de")
+    account.press("Enter")
+    expect(account).to_have_value("payments-dev")
+    permission_set.press_sequentially("poweru")
+    expect(alice.get_by_role("option", name=re.compile("PowerUser"))).to_be_visible()
+    permission_set.press("Enter")
+    expect(permission_set).to_have_value("PowerUserAccess")
+
+    # Nothing was sent by that, and the list is gone.
+    expect(alice.get_by_role("option", name=re.compile("PowerUser"))).to_be_hidden()
+    expect(alice.get_by_text("Say why you need it.")).to_have_count(0)
+
+
+def test_the_whole_bar_is_in_sight_stands_still_and_paper_is_light(story: Story, open_as: OpenAs) -> None:
+    for number in range(25):
+        story.ask_for_prod(seconds=3600 + number)
+    bob = open_as("bob")
+    bob.set_viewport_size({"width": 390, "height": 844})
+    tally = Held(bob, re.compile("/fragments/approvals/"))
+    bob.goto("/")
+    entries = bob.get_by_role("navigation", name="Main").get_by_role("link")
+    before = [entry.bounding_box() for entry in entries.all()]
+    assert [entry.inner_text() for entry in entries.all()][-1] == "Approvals 25+"
+    assert all(box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in before)
+
+    with bob.expect_response(re.compile("/fragments/approvals/")):
+        tally.let_go()
+    assert [entry.bounding_box() for entry in entries.all()] == before
+
+    bob.emulate_media(media="print", color_scheme="dark")
+    ink = "getComputedStyle(document.body).color + getComputedStyle(document.querySelector('.panel')).backgroundColor"
+    assert bob.evaluate(ink) == "rgb(22, 27, 38)rgb(255, 255, 255)"

@@ -172,6 +172,29 @@ def test_an_open_page_says_that_its_time_is_over(story: Story, sign_in: SignIn, 
     expect(page).to_have_url(re.compile(r"/sign-in/\?because=idle&next=/$"))
 
 
+def test_what_is_typed_is_there_again_after_the_session_ended_under_it(story: Story, sign_in: SignIn, settings: Settings) -> None:
+    """The page notices the end in the middle of a word: by what it asks while one types, and by what refreshes itself."""
+    page = sign_in(wanted="/requests/new/aws_account/")
+    settings.SESSION_IDLE_MINUTES = 60
+    page.get_by_label("Why").fill("A reason that took a while")
+    story.clock.advance(3600)
+    page.get_by_role("combobox", name="Account").press_sequentially("payments-p")
+
+    expect(page.get_by_text("because nothing was done for 60 minutes")).to_contain_text("What was typed is kept")
+    page.get_by_role("link", name="Sign in with Example Inc").click()
+    page.get_by_label("Account").fill(ALICE)
+    page.get_by_role("button", name="Continue").click()
+
+    expect(page).to_have_url(re.compile("/requests/new/aws_account/$"))
+    expect(page.get_by_label("Why")).to_have_value("A reason that took a while")
+    expect(page.get_by_role("combobox", name="Account")).to_have_value(re.compile("^p"))
+    expect(page.get_by_text("It has not been sent.")).to_be_visible()
+    # Once more, with nothing typed since: what was brought back is not lost either.
+    story.clock.advance(3600)
+    page.get_by_role("combobox", name="Account").click()
+    expect(page.get_by_text("because nothing was done for 60 minutes")).to_contain_text("What was typed is kept")
+
+
 @pytest.mark.parametrize("is_reason_first", [True, False], ids=["reason first", "reason last"])
 def test_why_the_session_ended_is_told_whichever_answer_comes_first(
     story: Story, sign_in: SignIn, settings: Settings, is_reason_first: bool

@@ -74,6 +74,12 @@ class TestSearchAccounts:
         assert [one.account_id for one in queries.search_accounts(text="Prod payments")] == ["000000000003", "000000000001"]
         assert _names("payments nothing") == []
 
+    @pytest.mark.parametrize("text", ["env=prod", "ENV=Prod", "env = prod", "env prod", "prod"])
+    def test_a_tag_is_found_as_it_is_shown(self, text: str) -> None:
+        fill(accounts=[account(1, "one", tags={"env": "prod", "team": "a"}), account(2, "two", tags={"env": "dev"}), account(3, "three")])
+        assert _names(text) == ["one"]
+        assert [one.name for one in queries.list_accounts(search=text).items] == ["one"]
+
     def test_wildcards_are_letters(self) -> None:
         fill(accounts=[account(1, "a_b"), account(2, "axb"), account(3, "100%")])
         assert _names("a_b") == ["a_b"]

@@ -129,8 +129,9 @@ def test_a_form_sent_twice_makes_one_token(tokens: Tokens) -> None:
         return sent.token.token_id
 
     made = send(OLGA)
-    with pytest.raises(Conflict, match=made):
+    with pytest.raises(Conflict, match="made the token “Lab”") as refused:
         send(OLGA)
+    assert refused.value.present == queries.find_token(token_id=made)
     assert send(system("setup")) != made
     assert len(queries.list_tokens().items) == 2
 

@@ -8,8 +8,11 @@ import pytest
 
 from accessportal.commands import demo
 from accessportal.commands.demo_sandboxes import SANDBOXES, past_counts
+from accessportal.rules.loading import read_rules
+from accessportal.rules.states import SANDBOX
 from accessportal.sandboxes import queries
 from accessportal.sandboxes.states import Status
+from accessportal.twin.provider_world import _SORTS
 from accessportal.upstream import client as upstream_client
 from accessportal.upstream.client import HttpProvider
 from tests.conftest import START, FakeClock
@@ -24,6 +27,14 @@ def test_the_counts_of_the_past_are_whole_and_of_a_week() -> None:
     assert counts[0].counted_at == START - timedelta(minutes=5)
     assert counts[-1].counted_at == START - timedelta(days=7)
     assert len({stats.counts[Status.ALLOCATED] for stats in counts}) > 10
+
+
+def test_no_rule_of_the_demo_promises_more_than_its_sandboxes_give() -> None:
+    """A request is judged by the shortest of the pool."""
+    rules = [rule for rule in read_rules(demo._RULES_FILE.read_bytes()) if rule.kind == SANDBOX]
+
+    assert max(rule.max_duration_seconds for rule in rules) == 8 * 3600
+    assert min(hours for _, hours in _SORTS) >= 8
 
 
 def test_a_pool_is_filled_once(

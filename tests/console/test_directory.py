@@ -250,7 +250,7 @@ def test_many_people_are_disabled_at_once(story: Story, as_person: SignIn, otto:
     keys = ["alice@example.com", "sam@example.com", "olga@example.com", "nobody@example.com"]
     olga = as_person("olga")
 
-    told = olga.post("/admin/people/bulk/disable/", {"confirmed": "yes", "key": keys})
+    told = olga.post("/admin/people/bulk/disable/", {"confirmed": "yes", "key": keys}, follow=True)
 
     assert [outcome.is_done for outcome in told.context["outcomes"]] == [True, False, False, False]
     assert not queries.find_person(email="alice@example.com").is_enabled  # type: ignore[union-attr]

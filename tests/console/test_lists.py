@@ -8,6 +8,10 @@ import pytest
 from django.test import Client
 
 from accessportal.access_requests import queries
+from accessportal.assignments import queries as assignments
+from accessportal.assignments.states import AssignmentState
+from accessportal.console.keys import KeyConverter
+from accessportal.jobs import tasks as jobs
 from accessportal.kernel.errors import Unavailable
 from tests.fixtures_story import Story
 
@@ -113,22 +117,31 @@ def test_htmx_gets_the_results_alone(story: Story, as_person: SignIn) -> None:
 
     fragment = as_person("olga").get("/admin/requests/?pattern=pending", headers={"HX-Request": "true"}).content.decode()
 
-    assert fragment.lstrip().startswith('<div id="results">')
+    assert fragment.lstrip().startswith('<div id="results"')
     assert "<html" not in fragment
 
 
-def test_the_box_finds_people_groups_and_accounts(story: Story, as_person: SignIn) -> None:
-    olga = as_person("olga")
+def test_the_box_finds_people_groups_accounts_tickets_and_requests(story: Story, as_person: SignIn) -> None:
+    olga, asked = as_person("olga"), story.ask_for_prod()
     table = {
         "Alice@Example.com": "pattern=person&q=alice%40example.com",
         "/engineering": "pattern=person&q=%2Fengineering",
         "payments-prod": f"pattern=account&q={story.twin.accounts['payments-prod']}",
+        asked.request_id.upper(): f"pattern=id&q={asked.request_id}",
+        "chg-20817": "pattern=ticket&q=chg-20817",
+        "Engineering": "pattern=person&q=%2Fengineering",
+        "engineering/payments": "pattern=person&q=%2Fengineering%2Fpayments",
+        "bob ito": "pattern=person&q=bob%40example.com",
+        "Osei": "pattern=person&q=sam%40example.com",
     }
 
     for typed, leads_to in table.items():
         response = olga.get("/admin/requests/", {"find": typed})
         assert response.status_code == 302
         assert leads_to in response["Location"]
+    for found in ("chg-20817", asked.request_id):
+        shown = olga.get("/admin/requests/", {"find": found}, follow=True)
+        assert [row.key for row in shown.context["rows"]] == [asked.request_id]
 
 
 def test_the_box_says_what_was_probably_meant(story: Story, as_person: SignIn) -> None:
@@ -136,6 +149,8 @@ def test_the_box_says_what_was_probably_meant(story: Story, as_person: SignIn) -
 
     assert shown.status_code == 400
     assert "Did you mean payments-" in shown.content.decode()
+    # A group is called so, too.
+    assert "/engineering/payments" in shown.content.decode()
 
 
 EVERY_PAGE = (
@@ -224,3 +239,44 @@ def test_the_catalog_shows_how_old_it_is(story: Story, as_person: SignIn) -> Non
     story.clock.advance(3600)
 
     assert "the scheduled sync is not running" in page(olga, "/admin/accounts/")
+
+
+def test_a_cell_names_a_few_and_counts_the_rest(story: Story, as_person: SignIn) -> None:
+    """Also of what differs between our records and IAM Identity Center, which has its own list."""
+    requests = [story.carry_out(story.ask(seconds=3600 + number)) for number in range(8)]
+
+    cell = page(as_person("olga"), "/admin/assignments/")
+
+    assert "8 requests" in cell
+    assert sum(one.request_id in cell for one in requests) == 3
+    assert "and 5 more" in cell
+
+
+def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person: SignIn) -> None:
+    olga = as_person("olga")
+    assert "They have not been held against IAM Identity Center yet." in page(olga, "/admin/assignments/")
+    held = story.carry_out(story.ask())
+    jobs.reconcile_assignments()
+    assert "Nothing differs" in page(olga, "/admin/assignments/?pattern=drift")
+
+    story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
+    story.clock.advance(60)
+    jobs.reconcile_assignments()
+
+    drift = page(olga, "/admin/assignments/?pattern=drift")
+    assert "Missing" in drift
+    assert "claimed and once proved present, but not there" in drift
+    assert held.request_id in drift
+    present = page(olga, "/admin/assignments/")
+    assert 'Drift <span class="tally">1</span>' in present
+    assert "Missing" in present
+    assert "by our records," in present
+    (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
+    detail = page(olga, f"/admin/assignments/{KeyConverter().to_url(assignment.assignment_id)}/")
+    assert "Missing" in detail
+
+
+def test_stock_pages_say_that_their_times_are_in_utc(story: Story, as_person: SignIn) -> None:
+    olga = as_person("olga")
+    assert "Times on this page are in UTC." in page(olga, "/admin/sessions/session/")
+    assert "Times on this page are in UTC." not in page(olga, "/admin/requests/")

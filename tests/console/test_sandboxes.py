@@ -271,7 +271,7 @@ def test_many_that_are_out_of_use_are_restored_at_once(labs: Labs, as_person: Si
     operations.restore(sandbox_id=evidence.sandbox_id, actor=labs.story.olga, now=labs.story.clock.now())
     assert do(olga, evidence, "quarantine", reason="Evidence, don’t touch.") == 302
 
-    told = olga.post(many, fields_of(page.content.decode()))
+    told = olga.post(many, fields_of(page.content.decode()), follow=True)
 
     assert [(one.title, one.is_done) for one in told.context["outcomes"]] == [
         ("lab-stale", True),
@@ -282,7 +282,7 @@ def test_many_that_are_out_of_use_are_restored_at_once(labs: Labs, as_person: Si
     assert "It has changed since you were asked" in told.content.decode()
     assert {now_of(one).status for one in (stale, first, second)} == {Status.PENDING_DELETION}
     assert now_of(evidence).quarantine_reason == "Evidence, don’t touch."
-    again = olga.post(many, fields_of(page.content.decode()))
+    again = olga.post(many, fields_of(page.content.decode()), follow=True)
     assert not any(one.is_done for one in again.context["outcomes"])
 
 
@@ -292,7 +292,7 @@ def test_nobody_restores_many_who_may_not(labs: Labs, as_person: SignIn, name: s
     keys = [one.sandbox_id for one in broken]
     asked_by_olga = asked(as_person("olga"), f"{BASE}bulk/restore/", keys=keys)
 
-    answer = as_person(name).post(f"{BASE}bulk/restore/", asked_by_olga)
+    answer = as_person(name).post(f"{BASE}bulk/restore/", asked_by_olga, follow=True)
 
     assert answer.status_code == 403 or not any(one.is_done for one in answer.context["outcomes"])
     assert [now_of(one).status for one in broken] == [Status.STALE, Status.QUARANTINED]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +17,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.console.context import context_of
 from accessportal.console.differences import changes_between, lines_of
 from accessportal.console.keys import KeyConverter
+from accessportal.console.resources.sandboxes import WORDS
 from accessportal.console.telling import lines_of_data
 from accessportal.console.templatetags.console import limits_words, until
 from accessportal.rules.loading import read_rules
@@ -63,14 +66,14 @@ def request(request_id: str, *, status: Status, days_ago: float = 1, account: st
     ],
 )
 def test_what_came_of_like_requests(statuses: list[Status], words: str) -> None:
-    asked = request("this", status=Status.PENDING)
+    asked = request("this", status=Status.PENDING, days_ago=0)
     others = [request(str(number), status=status) for number, status in enumerate(statuses)]
 
     assert context_of(asked, [asked, *others], now=NOW, is_all=True).similar == words
 
 
 def test_context_is_about_the_same_thing_and_the_same_place() -> None:
-    asked = request("this", status=Status.PENDING)
+    asked = request("this", status=Status.PENDING, days_ago=0)
     others = [
         request("old", status=Status.REVOKED, days_ago=91),
         request("elsewhere", status=Status.ACTIVE, account="2"),
@@ -84,8 +87,16 @@ def test_context_is_about_the_same_thing_and_the_same_place() -> None:
     assert not context.overlaps
 
 
+def test_what_was_asked_later_is_not_told_as_before() -> None:
+    first, *later = [request(str(days), status=Status.REVOKED, days_ago=days) for days in (95, 60, 30, 0)]
+
+    assert context_of(first, [*later[::-1], first], now=NOW, is_all=True).similar == "first of its kind in 90 days"
+    assert context_of(later[-1], [*later[::-1], first], now=NOW, is_all=True).similar == "2 like it in 90 days, all granted"
+    assert context_of(later[0], [*later[::-1], first], now=NOW, is_all=True).similar == "1 like it in 90 days, granted"
+
+
 def test_context_admits_when_it_has_not_read_everything() -> None:
-    asked = request("this", status=Status.PENDING)
+    asked = request("this", status=Status.PENDING, days_ago=0)
 
     assert context_of(asked, [request("other", status=Status.REVOKED)], now=NOW, is_all=False).similar.startswith("at least 1")
 
@@ -159,3 +170,15 @@ def test_a_rule_about_groups_is_told_in_its_own_words() -> None:
     assert (lines["Where"], lines["Roles"], lines["Approval"]) == ("/engineering and below, /support", "reader", "1 of the group's admins")
     assert "Permission sets" not in lines
     assert limits_words(rule) == "up to 1 d, one approval from the group's admins"
+
+
+def test_one_word_for_a_state_has_one_colour_on_every_page() -> None:
+    tones: dict[str, set[str]] = {}
+    for path in (settings.BASE_DIR / "templates").rglob("*.html"):
+        for tone, word in re.findall(r'class="state (live|wait|stop|done|held)"[^>]*>([A-Z][^<{]*)<', path.read_text()):
+            tones.setdefault(word, set()).add(tone)
+    for word, tone in WORDS.values():
+        tones.setdefault(word, set()).add(tone)
+
+    assert {word: sorted(found) for word, found in tones.items() if len(found) > 1} == {}
+    assert tones["Disabled"] == {"done"}

@@ -408,6 +408,8 @@ def test_what_cognito_must_still_follow_elsewhere_costs_a_page_nothing(
     story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gina = signed_in("gina")
+    # What waits for her is counted once, for the bar.
+    gina.get(AT)
     alone = _requests_of(gina, monkeypatch)
     # As after an import: the sweep has not come yet.
     mirror.ask([person_entity(f"p{number:03}@example.com") for number in range(250)], now=story.clock.now())

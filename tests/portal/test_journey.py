@@ -11,6 +11,8 @@ from django.test import Client
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
 
@@ -65,7 +67,7 @@ def test_alice_gets_dev_access_and_sees_it_come_and_go(story: Story, signed_in: 
     story.tick()
 
     page = alice.get(f"/requests/{asked.request_id}/")
-    assert re.search(r"proved gone from IAM Identity Center · call sent \d\.\d s after the end", text_of(page))
+    assert re.search(r"proved gone from IAM Identity Center \d\.\d s after the end · deletion sent \d\.\d s after the end", text_of(page))
     assert 'hx-trigger="every 2s"' not in page.content.decode()
     assert "Ask again" in text_of(alice.get("/"))
 
@@ -84,7 +86,7 @@ def test_bob_finds_it_approves_it_and_alice_reads_his_words(story: Story, signed
     assert "<html" not in sheet.content.decode()
     done = bob.post(f"/requests/{asked.request_id}/approve/", {"reason": "ok for the incident"}, follow=True)
 
-    assert "Approved. The access is being created now." in text_of(done)
+    assert "Approved. This page shows when the access is there." in text_of(done)
     page = text_of(alice.get(f"/requests/{asked.request_id}/"))
     assert "Approved by Bob Ito" in page
     assert "ok for the incident" in page
@@ -243,4 +245,130 @@ def test_a_quorum_of_two_is_counted_on_the_page(story: Story, signed_in: SignedI
     assert "1 of 2 approvals given : Bob Ito" in text_of(half) or "1 of 2 approvals given: Bob Ito" in text_of(half)
     whole = sam.post(f"/requests/{asked.request_id}/approve/", {"reason": ""}, follow=True)
 
-    assert "Approved. The access is being created now." in text_of(whole)
+    assert "Approved. This page shows when the access is there." in text_of(whole)
+
+
+def submission_of(page: Any) -> str:
+    (found,) = re.findall(r'name="submission_id" value="([^"]+)"', page.content.decode())
+    return str(found)
+
+
+def test_back_another_reason_and_sent_again_says_what_stands_and_asks_anew_when_sent_once_more(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+    form = {**PROD, "submission_id": submission_of(alice.get("/requests/new/aws_account/"))}
+    alice.post("/requests/new/aws_account/", form)
+    first = only(story)
+
+    again = alice.post("/requests/new/aws_account/", {**form, "reason": "A better reason"})
+
+    assert again.status_code == 409
+    page = again.content.decode()
+    assert "sent before, with another reason. That request stands as it was sent, and nothing was done now." in text_of(again)
+    assert f'href="/requests/{first.request_id}/"' in page
+    assert first.request_id not in text_of(again)
+    assert "A better reason" in page
+    assert only(story).reason == PROD["reason"]
+
+    made = alice.post("/requests/new/aws_account/", {**form, "reason": "A better reason", "submission_id": submission_of(again)})
+
+    assert made.status_code == 302
+    assert sorted(one.reason for one in story.pending_of("alice@example.com")) == ["A better reason", PROD["reason"]]
+
+
+def test_an_extension_sent_again_with_another_length_says_so_too(story: Story, signed_in: SignedIn) -> None:
+    alice, held = signed_in("alice"), story.carry_out(story.ask())
+    path = f"/requests/{held.request_id}/extend/"
+    form = {"duration": "2h", "reason": "More", "submission_id": submission_of(alice.get(path))}
+    longer = alice.post(path, form).headers["Location"]
+
+    again = alice.post(path, {**form, "duration": "3h"})
+
+    assert again.status_code == 409
+    assert "sent before, with another length." in text_of(again)
+    assert f'href="{longer}"' in again.content.decode()
+    assert submission_of(again) != form["submission_id"]
+
+
+def test_how_late_says_first_when_it_was_gone_and_then_when_that_was_asked_for(story: Story, signed_in: SignedIn) -> None:
+    alice, olga = signed_in("alice"), signed_in("olga")
+    asked = story.carry_out(story.ask(seconds=600))
+    story.clock.advance(600)
+    story.tick()
+    story.tick()
+    ended = story.now_of(asked)
+    receipt = ended.receipts[-1]
+    assert receipt.called_at is not None
+    gone, sent = ((moment - ended.expires_at).total_seconds() for moment in (receipt.proved_at, receipt.called_at))
+    assert gone > sent
+
+    page = text_of(alice.get(f"/requests/{asked.request_id}/"))
+    assert f"Gone {gone:.1f} s after the end , proved" in page
+    assert f"Deletion sent {sent:.1f} s after the end" in page
+    assert page.index("Gone ") < page.index("Deletion sent")
+    home = text_of(alice.get("/"))
+    assert f"gone {gone:.1f} s after the end, deletion sent {sent:.1f} s after the end" in home
+    console = text_of(olga.get(f"/admin/requests/{asked.request_id}/"))
+    assert f"Gone {gone:.1f} s after the end Deletion sent {sent:.1f} s after the end" in console
+
+
+def test_ending_one_of_two_says_that_the_other_keeps_the_access(story: Story, signed_in: SignedIn) -> None:
+    alice, olga = signed_in("alice"), signed_in("olga")
+    first = story.carry_out(story.ask(seconds=600))
+    question = f"/requests/{first.request_id}/end/"
+    console = f"/admin/requests/{first.request_id}/do/end/"
+    assert "It is taken back at once." in text_of(alice.get(question))
+    assert "Takes PowerUserAccess away from alice@example.com now." in text_of(olga.get(console))
+    second = story.carry_out(story.ask(seconds=1200))
+
+    page = alice.get(question)
+
+    assert "taken back at once" not in text_of(page)
+    assert "the access itself stays: another request holds the same until" in text_of(page)
+    assert f'href="/requests/{second.request_id}/"' in page.content.decode()
+    assert "1 other request of alice@example.com holds PowerUserAccess too." in text_of(olga.get(console))
+    story.end(second)
+    assert "It is taken back at once." in text_of(alice.get(question))
+
+
+def test_what_was_given_back_is_not_told_as_its_time_being_up(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+    early, due = story.carry_out(story.ask(seconds=3600)), story.carry_out(story.ask(seconds=60, permission_set="ReadOnlyAccess"))
+    story.end(early)
+    story.clock.advance(60)
+
+    assert "It was ended before its time. The access is being taken back." in text_of(alice.get(f"/requests/{early.request_id}/"))
+    assert "Time is up. The access is being taken back." in text_of(alice.get(f"/requests/{due.request_id}/"))
+
+
+def test_the_bar_says_at_once_what_it_said_last(story: Story, signed_in: SignedIn) -> None:
+    """Nothing in it moves when the page has asked anew; the admin pages have the same one."""
+    story.ask_for_prod()
+    bob, alice = signed_in("bob"), signed_in("alice")
+
+    for path in ("/", "/groups/", "/admin/requests/"):
+        assert re.search(r"Sandboxes Approvals 1 ", text_of(bob.get(path))) or "Groups Approvals 1 " in text_of(bob.get(path))
+        assert "Approvals" not in text_of(alice.get("/"))
+    story.ask_for_prod()
+    assert "Approvals 1 " in text_of(bob.get("/"))
+    bob.get("/fragments/approvals/", headers=HTMX)
+    assert "Approvals 2 " in text_of(bob.get("/"))
+
+
+def test_a_length_that_another_rule_allows_is_offered(story: Story, signed_in: SignedIn) -> None:
+    """The short rule decides what is typed now; the chips are for what can be typed at all."""
+    page = signed_in("alice").get("/requests/new/group/preview/?group=/engineering&role=reader&duration=1h")
+
+    assert 'data-longest="604800"' in page.content.decode()
+    assert "Longest 8 h up to 7 d by another rule" in text_of(page)
+
+
+def test_ending_a_membership_that_an_admin_gave_too_says_that_it_stays(story: Story, signed_in: SignedIn) -> None:
+    alice, joined = signed_in("alice"), story.carry_out(story.ask_to_join("/engineering"))
+    question = f"/requests/{joined.request_id}/end/"
+    assert "It is taken back at once." in text_of(alice.get(question))
+
+    directory.grant_membership(
+        email="alice@example.com", group_id="/engineering", role=GroupRole.READER, actor=story.gina, now=story.clock.now()
+    )
+
+    assert "The membership that an admin gave directly stays." in text_of(alice.get(question))

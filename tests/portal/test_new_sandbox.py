@@ -190,6 +190,20 @@ def test_a_give_back_that_died_half_way_can_be_pressed_again(labs: Labs, signed_
     assert pool.get(sandbox_id=lab.sandbox_id).status is PoolStatus.PENDING_DELETION
 
 
+def test_a_sandbox_keeps_its_name_in_every_question_and_after_its_end(labs: Labs, signed_in: SignedIn) -> None:
+    story, (lab,) = labs.story, labs.fill("lab-eu-07")
+    alice, held = signed_in("alice"), labs.held()
+    page = f"/requests/{held.request_id}/"
+    assert "Sandbox lab-eu-07" in text_of(alice.get(f"{page}end/"))
+    alice.post(f"{page}end/", {"reason": ""})
+    story.carry_out(story.now_of(held))
+
+    assert "Sandbox lab-eu-07" in text_of(alice.get(page))
+    assert "Sandbox lab-eu-07" in text_of(alice.get("/"))
+    # Another holder of it changes nothing about that; a sandbox that is gone for good leaves what was asked for.
+    assert pool.get(sandbox_id=lab.sandbox_id).name == "lab-eu-07"
+
+
 def test_asking_again_does_not_continue_what_was(labs: Labs, signed_in: SignedIn) -> None:
     story = labs.story
     labs.fill("lab-eu-07", "lab-eu-08")

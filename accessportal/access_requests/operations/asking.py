@@ -22,6 +22,15 @@ from accessportal.kernel.ids import request_id_for
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Rule, RuleDecision
 
+# What somebody types beside the target, and how it is told that it differs.
+_TYPED = {
+    "subject_id": "another subject",
+    "duration_seconds": "another length",
+    "reason": "another reason",
+    "ticket_id": "another ticket",
+    "extends": "another request to extend",
+}
+
 
 def submit(
     *,
@@ -233,8 +242,10 @@ def _told(request: AccessRequest) -> dict[str, Any]:
 def _first_submission(request: AccessRequest) -> AccessRequest:
     first = store.get(request.request_id)
     assert first is not None, "its insert was refused because it exists"
-    same = kind_named(request.kind).same_target
-    if first.kind == request.kind and first.duration_seconds == request.duration_seconds and same(first.target, request.target):
+    others = [words for name, words in _TYPED.items() if getattr(first, name) != getattr(request, name)]
+    if first.kind != request.kind or not kind_named(request.kind).same_target(first.target, request.target):
+        others = ["another target", *others]
+    if not others:
         return first
-    text = f"This form was sent before with other values, as request {first.request_id}. Open a new form for another request."
+    text = f"This form was sent before, with {' and '.join(others)}. That request stands as it was sent, and nothing was done now."
     raise Conflict(text, code="submission_reused", present=first)

@@ -10,6 +10,7 @@ from accessportal.access_requests.queries.lists import (
     list_by_account,
     list_by_status,
     list_by_subject,
+    list_by_ticket,
     list_ending_soon,
     list_mine,
     list_open,
@@ -19,7 +20,16 @@ from accessportal.access_requests.queries.lists import (
     list_waiting_for,
     recent_of,
 )
-from accessportal.access_requests.queries.one import approvers_of, asked, can, describe, ended_together, get, verbs_for
+from accessportal.access_requests.queries.one import (
+    approvers_of,
+    asked,
+    can,
+    describe,
+    ended_together,
+    get,
+    others_holding,
+    verbs_for,
+)
 from accessportal.access_requests.queries.previews import explain, preview
 from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere
 
@@ -41,6 +51,7 @@ __all__ = [
     "list_by_account",
     "list_by_status",
     "list_by_subject",
+    "list_by_ticket",
     "list_ending_soon",
     "list_mine",
     "list_open",
@@ -48,6 +59,7 @@ __all__ = [
     "list_stuck",
     "list_undecidable",
     "list_waiting_for",
+    "others_holding",
     "preview",
     "recent_of",
     "verbs_for",

@@ -48,6 +48,12 @@ def list_by_account(*, account_id: str, actor: Actor, now: datetime, cursor: str
     return store.page_by_account(account_id, cursor=cursor, limit=limit)
 
 
+def list_by_ticket(*, ticket_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+    """Requests with a ticket, newest first; those that were made before ``TicketIndex`` existed are not in it."""
+    _may_list(actor, now)
+    return store.page_by_ticket(ticket_id, cursor=cursor, limit=limit)
+
+
 def list_by_status(
     *, status: Status, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50, newest_first: bool = False
 ) -> Page[AccessRequest]:

@@ -70,6 +70,21 @@ def asked(*, request: AccessRequest) -> dict[str, str]:
     return kind_named(request.kind).asked(request)
 
 
+def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
+    """The subject's other active requests that keep the same thing when this one ends, the one that ends last first."""
+    kind = kind_named(request.kind)
+    keeping = [
+        one
+        for one in list_open(subject_id=request.subject_id)
+        if one.request_id != request.request_id
+        and one.kind == request.kind
+        and kind.same_target(one.target, request.target)
+        and not kind.ends_together(request, one)
+        and one.is_granted
+    ]
+    return tuple(sorted(keeping, key=lambda one: one.expires_at, reverse=True))
+
+
 def describe(*, request: AccessRequest) -> Described:
     """The request in words, from the facts that it keeps; no look-up."""
     return kind_named(request.kind).describe(request)

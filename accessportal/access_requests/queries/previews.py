@@ -93,14 +93,16 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
     is_allow = decision.allowed and rule is not None
     longest = rule.max_duration_seconds if is_allow and rule is not None else decision.max_duration_seconds
     usual = rule.default_duration_seconds if is_allow and rule is not None else 0
+    by_any = decision.max_duration_seconds
     if resolved.longest_seconds is not None:
-        longest, usual = min(longest, resolved.longest_seconds), min(usual, resolved.longest_seconds)
+        longest, usual, by_any = (min(seconds, resolved.longest_seconds) for seconds in (longest, usual, by_any))
     return Preview(
         outcome=outcome,
         reason=decision.reason,
         rule_name=rule.name if rule is not None else "",
         max_duration_seconds=longest,
         default_duration_seconds=usual,
+        longest_by_any_rule_seconds=by_any,
         duration_seconds=resolved.question.duration_seconds,
         approvers=approvers,
         quorum=rule.approval.quorum if approvers is not None and rule is not None else 0,
@@ -139,6 +141,7 @@ def _impossible(reason: str, *, field: str = "") -> Preview:
         rule_name="",
         max_duration_seconds=0,
         default_duration_seconds=0,
+        longest_by_any_rule_seconds=0,
         duration_seconds=None,
         approvers=None,
         quorum=0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,12 +11,14 @@ from typing import Any
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest
 from accessportal.assignments import queries
-from accessportal.assignments.states import Assignment, AssignmentState
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState
 from accessportal.catalog import queries as catalog
+from accessportal.catalog.states import PrincipalType
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page
+from accessportal.observe import heartbeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Names:
     account: str
     ou_path: str
     permission_set: str
+    drift: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,40 @@ class Claim:
     subject_name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """What the last comparison found to differ; ``assignment_id`` is empty for what the portal has no record of."""
+
+    drift: str
+    key: AssignmentKey
+    claims: tuple[str, ...]
+    assignment_id: str
+
+
+def _last_drift() -> tuple[Drifted, ...]:
+    beat = heartbeats.last_beat(heartbeats.RECONCILE)
+    return tuple(_drifted(**one) for one in (beat.detail.get(heartbeats.DRIFT, []) if beat else []))
+
+
+def _drifted(*, drift: str, claims: Sequence[str], **key: str) -> Drifted:
+    found = AssignmentKey(**{**key, "principal_type": PrincipalType(key["principal_type"])})  # type: ignore[arg-type]
+    record = queries.find(key=found)
+    return Drifted(drift, found, tuple(claims), record.assignment_id if record is not None else "")
+
+
+def _drift_by_id() -> dict[str, str]:
+    return {one.assignment_id: one.drift for one in _last_drift() if one.assignment_id}
+
+
+def _differing(ask: Ask) -> Page[Drifted]:
+    return Page(_last_drift())
+
+
 def _in_state(state: AssignmentState, ask: Ask) -> Page[Assignment]:
     return queries.list_by_state(state=state, cursor=ask.cursor, limit=ask.limit)
 
 
-def names_of(assignment: Assignment) -> Names:
+def names_of(assignment: Assignment | Drifted) -> Names:
     key = assignment.key
     principal = catalog.find_principal(principal_id=key.principal_id)
     account = catalog.find_account(account=key.account_id)
@@ -94,6 +126,21 @@ class Assignments(Resource):
             empty_title="Nothing has been taken back yet",
             empty_hint="An assignment stays here, proved absent, after its last claim ended.",
         ),
+        Pattern(
+            name="drift",
+            label="Drift",
+            fetch=_differing,
+            columns=(
+                Column("Who", "console/cells/assignment_who.html", "col-who"),
+                Column("Has", "console/cells/assignment_what.html", "col-what"),
+                Column("Held by", "console/cells/assignment_claims.html", "col-context"),
+                Column("What differs", "console/cells/assignment_drift.html", "col-state"),
+            ),
+            tally=lambda ask: len(_last_drift()),
+            tally_up_to=100,
+            empty_title="Nothing differs",
+            empty_hint="When IAM Identity Center holds something else than the claims say, the next comparison puts it here.",
+        ),
     )
     sections = (
         Section("Held by", "console/assignments/claims.html"),
@@ -101,6 +148,7 @@ class Assignments(Resource):
     )
     right = Right.READERS
     headline_template = "console/assignments/headline.html"
+    notice_template = "console/assignments/compared.html"
 
     def load(self, key: str, actor: Actor, now: datetime) -> Assignment:
         self.right.require(actor)
@@ -119,11 +167,21 @@ class Assignments(Resource):
     def head(self, record: Assignment) -> tuple[int, str]:
         return record.version, record.audit_head
 
-    def rows(self, items: Sequence[Assignment], ask: Ask) -> list[Row]:
-        return [Row(assignment.assignment_id, assignment, names_of(assignment)) for assignment in items]
+    def rows(self, items: Sequence[Assignment | Drifted], ask: Ask) -> list[Row]:
+        drift = _drift_by_id() if items else {}
+        return [Row(one.assignment_id, one, replace(names_of(one), drift=drift.get(one.assignment_id, ""))) for one in items]
+
+    def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+        return {"compared": heartbeats.last_beat(heartbeats.RECONCILE)}
 
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
-        return {"names": names_of(record), "claims": [_claim(claim, ask) for claim in sorted(record.claims)]}
+        compared, drift = heartbeats.last_beat(heartbeats.RECONCILE), _drift_by_id().get(record.assignment_id, "")
+        return {
+            "compared": compared,
+            "drift": drift,
+            "names": names_of(record),
+            "claims": [_claim(claim, ask) for claim in sorted(record.claims)],
+        }
 
 
 def _claim(request_id: str, ask: Ask) -> Claim:

@@ -66,8 +66,8 @@ class PermissionSets(_FromCatalog):
     icon = "key-round"
     about = "What can be asked for in an account, and how long a session outlives the grant."
     columns = (
-        Column("Permission set", "console/cells/permission_set_name.html", "col-who"),
-        Column("Session", "console/cells/permission_set_session.html", "col-what"),
+        Column("Permission set", "console/cells/permission_set_name.html", "col-wide"),
+        Column("Session", "console/cells/permission_set_session.html", "col-when"),
     )
     patterns = (
         Pattern(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,9 @@ _TALLY_UP_TO = 25
 _STUCK_TALLY_UP_TO = 10
 _CONTEXT_DEPTH = 50
 _SUGGESTIONS = 5
+_MOST_PAGES_OF_PEOPLE = 5
+_PEOPLE_PAGE = 200
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,14 @@ def _by_account(ask: Ask) -> Page[AccessRequest]:
     return queries.list_by_account(account_id=ask.parameter, actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
+def _by_ticket(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_by_ticket(ticket_id=ask.parameter, actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
+
+
+def _by_id(ask: Ask) -> Page[AccessRequest]:
+    return Page((queries.get(request_id=ask.parameter, actor=ask.actor, now=ask.now),))
+
+
 def _offered(verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
     return queries.can(verb=verb, request=request, actor=actor, now=now)
 
@@ -136,10 +148,13 @@ def _will_approve(request: AccessRequest) -> str:
 
 
 def _will_end(request: AccessRequest) -> str:
-    others = "Other requests that hold the same access keep it." if request.granted_at else ""
     if together := queries.ended_together(request=request):
         others = f"It ends for {len(together) + 1} requests: what extends it ends with it."
-    return f"Takes {_named(request)} away from {request.subject_id} now. {others}".strip()
+        return f"Takes {_named(request)} away from {request.subject_id} now. {others}"
+    if others_keep := len(queries.others_holding(request=request)):
+        kept = f"{others_keep} other request{'' if others_keep == 1 else 's'} of {request.subject_id}"
+        return f"Ends this request now. The access itself stays: {kept} hold{'s' if others_keep == 1 else ''} {_named(request)} too."
+    return f"Takes {_named(request)} away from {request.subject_id} now."
 
 
 class Requests(Resource):
@@ -151,11 +166,13 @@ class Requests(Resource):
     right = Right.DECIDERS
     headline_template = "console/requests/headline.html"
     summary_template = "console/requests/summary.html"
-    box = Parameter("Person or account", placeholder="Person or account")
+    line_template = "console/requests/line.html"
+    box = Parameter("Person, group, account, ticket or request id", placeholder="Person, group, account, ticket, id")
     columns = (WHO, ASKS_FOR, STATE)
     patterns = (
         Pattern(
             name="waiting",
+            is_live=True,
             label="Waiting for me",
             fetch=_waiting_for_me,
             right=Right.DECIDERS,
@@ -168,6 +185,7 @@ class Requests(Resource):
         ),
         Pattern(
             name="pending",
+            is_live=True,
             label="All pending",
             fetch=_pending,
             columns=_DECIDING,
@@ -177,6 +195,7 @@ class Requests(Resource):
         ),
         Pattern(
             name="active",
+            is_live=True,
             label="Active",
             fetch=_active,
             columns=_HOLDING,
@@ -185,6 +204,7 @@ class Requests(Resource):
         ),
         Pattern(
             name="ending",
+            is_live=True,
             label="Ending soon",
             fetch=_ending_soon,
             columns=_HOLDING,
@@ -193,6 +213,7 @@ class Requests(Resource):
         ),
         Pattern(
             name="stuck",
+            is_live=True,
             label="Stuck",
             fetch=_stuck,
             columns=(WHO, HOLDS, TROUBLE),
@@ -204,6 +225,7 @@ class Requests(Resource):
         ),
         Pattern(
             name="undecidable",
+            is_live=True,
             label="Undecidable",
             fetch=_undecidable,
             columns=(WHO, ASKS_FOR, CONTEXT),
@@ -228,6 +250,24 @@ class Requests(Resource):
             is_tab=False,
             empty_title="No requests for this account",
             empty_hint="Nobody has asked for access to it yet.",
+        ),
+        Pattern(
+            name="ticket",
+            label="Ticket",
+            fetch=_by_ticket,
+            parameter=Parameter("Ticket", "CHG-4711"),
+            is_tab=False,
+            empty_title="No requests with this ticket",
+            empty_hint="Check its spelling; requests of earlier versions of the portal are not found by their ticket.",
+        ),
+        Pattern(
+            name="id",
+            label="Request",
+            fetch=_by_id,
+            parameter=Parameter("Request", "its whole id"),
+            is_tab=False,
+            empty_title="No such request",
+            empty_hint="Check the id.",
         ),
     )
     sections = (
@@ -321,9 +361,16 @@ class Requests(Resource):
         Right.READERS.require(ask.actor)
         if "@" in text or text.startswith("/"):
             return "person", fold_email(text)
+        if _UUID.fullmatch(text):
+            return "id", text.lower()
         account = catalog.find_account(account=text)
         if account is not None:
             return "account", account.account_id
+        if queries.list_by_ticket(ticket_id=text, actor=ask.actor, now=ask.now, limit=1).items:
+            return "ticket", text
+        named = _named_subjects(text)
+        if len(named) == 1 and not catalog.search_accounts(text=text, limit=1):
+            return "person", named[0]
         raise InvalidRequest(_suggest(text), code="nothing_found", field="find")
 
 
@@ -332,9 +379,31 @@ def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask) -
     return Row(request.request_id, request, Seen(queries.describe(request=request), context))
 
 
+def _named_subjects(text: str) -> list[str]:
+    """Groups and people that are called so, in any spelling of the letters; of people the first thousand are looked through."""
+    wanted = " ".join(text.split()).casefold()
+    found = [group.group_id for group in directory.tree().groups.values() if wanted in {group.name.casefold(), group.group_id.strip("/")}]
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES_OF_PEOPLE):
+        page = directory.list_people(cursor=cursor, limit=_PEOPLE_PAGE)
+        found += [person.key for person in page.items if _is_called(person.name, wanted)]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    """By the whole name, or a part of it."""
+    words = name.casefold().split()
+    return bool(wanted) and (wanted == " ".join(words) or wanted in words)
+
+
 def _suggest(text: str) -> str:
     """What was probably meant, when the box found no person and no account."""
     near = [account.name for account in catalog.search_accounts(text=text, limit=_SUGGESTIONS)]
     near += [person.key for person in directory.list_people(prefix=fold_email(text), limit=_SUGGESTIONS).items]
-    remedy = f"Did you mean {', '.join(near)}?" if near else "Type an e-mail address, a group path, an account's name or its 12 digits."
+    near += [subject for subject in _named_subjects(text) if subject not in near][:_SUGGESTIONS]
+    kinds = "Type an e-mail address, a group’s name or path, an account’s name or 12 digits, a ticket, or a request’s whole id."
+    remedy = f"Did you mean {', '.join(near)}?" if near else kinds
     return f"Nothing is called “{text[:60]}”. {remedy}"

@@ -24,11 +24,12 @@ _EVENTS = 20
 _HOLDERS_FROM = 500
 _WRONG_STATUS = "sandbox_moved_on"
 _RESTORABLE = frozenset({Status.STALE, Status.QUARANTINED})
+# Each in the colour that it has in the drawing of the pool, too (static/portal/portal.css).
 WORDS = {
     Status.AVAILABLE: ("Free", "live"),
-    Status.ALLOCATED: ("Lent", "live"),
+    Status.ALLOCATED: ("Lent", "held"),
     Status.PENDING_DELETION: ("Being cleaned", "wait"),
-    Status.STALE: ("Stale", "wait"),
+    Status.STALE: ("Stale", "done"),
     Status.QUARANTINED: ("In quarantine", "stop"),
 }
 _ENDS = {

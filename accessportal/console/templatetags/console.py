@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -60,6 +60,31 @@ def event_has_more(event: AuditEvent) -> bool:
 @register.filter
 def data_lines(data: Mapping[str, Any]) -> Iterator[telling.Line]:
     return telling.lines_of_data(data)
+
+
+@register.filter
+def few(items: Iterable[Any], most: int) -> list[Any]:
+    """The first ``most``, in order: a cell is no list. What is left out is told by :func:`beyond`."""
+    return sorted(items)[:most]
+
+
+@register.filter
+def beyond(items: Collection[Any], most: int) -> int:
+    return max(len(items) - most, 0)
+
+
+_DRIFT_WORDS = {
+    "missing": ("Missing", "stop", "claimed and once proved present, but not there"),
+    "unknown": ("Unknown", "wait", "there, but never made by the portal"),
+    "left_over": ("Left over", "stop", "there, though no request holds it any more"),
+    "dead_claim": ("Dead claim", "wait", "held by a request that is not active any more"),
+}
+
+
+@register.inclusion_tag("console/assignments/drift.html")
+def drift_pill(drift: str) -> dict[str, str]:
+    word, tone, words = _DRIFT_WORDS.get(drift, ("Differs", "stop", drift))
+    return {"word": word, "tone": tone, "words": words}
 
 
 @register.filter

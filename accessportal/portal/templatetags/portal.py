@@ -10,10 +10,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from accessportal.access_requests.states import AccessRequest, Approver, Status
+from accessportal.identity import drafts
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
+from accessportal.portal import tally
 from accessportal.portal.pool_chart import WORDS
-from accessportal.portal.presenting import Phase, Tone, phase_of, words_for_time
+from accessportal.portal.presenting import Phase, Tone, phase_of, seconds_after_end, words_for_time
 from accessportal.sandboxes.states import Stats
 
 register = template.Library()
@@ -81,6 +83,23 @@ def fuse(context: template.Context, request: AccessRequest) -> SafeString:
     )
 
 
+@register.simple_tag(takes_context=True)
+def typed_by(context: template.Context) -> SafeString:
+    """The field that has a form kept for its person when the session is over (``identity.drafts``)."""
+    actor, request = context.get("actor"), context.get("request")
+    if actor is None or request is None:
+        return SafeString("")
+    kept = SafeString(" data-kept") if drafts.is_shown(request) else ""
+    return format_html('<input type="hidden" name="{}" value="{}"{}>', drafts.TYPED_BY, drafts.sign(actor.name), kept)
+
+
+@register.simple_tag(takes_context=True)
+def approvals(context: template.Context) -> dict[str, Any]:
+    """What the bar says of the requests that wait for the person; empty for nobody."""
+    actor, request = context.get("actor"), context.get("request")
+    return {} if actor is None or request is None else tally.last_told(request, actor)
+
+
 @register.filter
 def duration(seconds: int | None) -> str:
     """``8 h``, ``2 h 30 min``."""
@@ -93,6 +112,12 @@ def lateness(seconds: float | None) -> str:
     if seconds is None:
         return "—"
     return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
+
+
+@register.filter
+def after_end(moment: datetime, request: AccessRequest) -> str:
+    """How long after the end of the request something was: ``4.2 s after the end``."""
+    return f"{lateness(seconds_after_end(moment, request))} after the end"
 
 
 @register.filter

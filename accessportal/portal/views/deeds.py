@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
@@ -27,8 +28,9 @@ def ask_or_do(request: HttpRequest, deed: Deed[S], subject: S, *, may: Decision,
     may.require()
     if request.method == "POST":
         return _do(request, deed, subject, where)
-    given = {name: request.GET[name] for name in deed.form.base_fields if name in request.GET}
-    return _ask(request, deed, subject, deed.form(initial=deed.starts_with(subject, given)), given, where)
+    typed = take(request).dict()
+    given = {name: request.GET[name] for name in deed.form.base_fields if name in request.GET} | typed
+    return _ask(request, deed, subject, deed.form(initial={**deed.starts_with(subject, given), **typed}), given, where)
 
 
 def _do(request: HttpRequest, deed: Deed[S], subject: S, where: dict[str, Any]) -> HttpResponse:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
+from accessportal.identity import drafts
 from accessportal.portal.context import reference
 
 
@@ -17,7 +18,12 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The form was not from this session: signed out meanwhile, or another site tried. ``reason`` is for the log, which has it."""
+    """The form was not from this session: signed out meanwhile, or another site tried. ``reason`` is for the log, which has it.
+
+    A form of the person's own, from before they signed in again, comes back as it was typed; another site can't make one.
+    """
+    if request.method == "POST" and drafts.keep(request):
+        return redirect(request.path)
     return render(request, "403_csrf.html", status=403)
 
 

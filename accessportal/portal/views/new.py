@@ -17,22 +17,23 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.catalog import queries as catalog
 from accessportal.directory import queries as directory
 from accessportal.directory.states import ROOT
+from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
 from accessportal.portal.asking import FORMS, FormOf, foresee
 from accessportal.portal.directory_forms import GroupForm
 from accessportal.portal.forms import MAX_NAME, AwsAccountForm, ExtendForm, PlainForm
 from accessportal.portal.lent import offered_prefixes
 from accessportal.portal.presenting import typed_duration
 from accessportal.portal.sandbox_forms import SandboxForm
+from accessportal.portal.verbs import SHOWS_ITSELF
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Status as SandboxStatus
 from accessportal.upstream import client as upstream
 
 _CHOICES = 20
-_CREATED = "Approved by rule. The access is being created now."
 _STATUS = {InvalidRequest: 422, NotAllowed: 403, Conflict: 409}
 _ACCOUNT, _GROUP, _SANDBOX = FORMS["aws_account"], FORMS["group"], FORMS["sandbox"]
 
@@ -50,7 +51,8 @@ def aws_account(request: HttpRequest) -> HttpResponse:
         return _to_extension(extends)
     groups = sorted(directory.groups_of(email=actor_of(request).name, now=SystemClock().now()) - {ROOT})
     if request.method != "POST":
-        return _new_page(request, _ACCOUNT, AwsAccountForm(initial=_ACCOUNT.plain(request.GET), groups=groups), request.GET)
+        given = {**_ACCOUNT.plain(request.GET), **take(request).dict()}
+        return _new_page(request, _ACCOUNT, AwsAccountForm(initial=given, groups=groups), given)
     return _receive(request, _ACCOUNT, AwsAccountForm(request.POST, groups=groups))
 
 
@@ -58,7 +60,7 @@ def aws_account(request: HttpRequest) -> HttpResponse:
 def group(request: HttpRequest) -> HttpResponse:
     """The form for membership in a group. A GET may fill it in by its query."""
     if request.method != "POST":
-        given = {"role": "reader", "duration": _GROUP.usual, **_GROUP.plain(request.GET)}
+        given = {"role": "reader", "duration": _GROUP.usual, **_GROUP.plain(request.GET), **take(request).dict()}
         return _new_page(request, _GROUP, GroupForm(initial=given), given)
     return _receive(request, _GROUP, GroupForm(request.POST))
 
@@ -68,7 +70,7 @@ def sandbox(request: HttpRequest) -> HttpResponse:
     """The form for a sandbox of the pool. A GET may fill it in by its query."""
     prefixes = offered_prefixes(actor_of(request), SystemClock().now())
     if request.method != "POST":
-        given = {"name_prefix": prefixes[0], "duration": _SANDBOX.usual, **_SANDBOX.plain(request.GET)}
+        given = {"name_prefix": prefixes[0], "duration": _SANDBOX.usual, **_SANDBOX.plain(request.GET), **take(request).dict()}
         return _new_page(request, _SANDBOX, SandboxForm(initial=given, prefixes=prefixes), given)
     return _receive(request, _SANDBOX, SandboxForm(request.POST, prefixes=prefixes))
 
@@ -83,17 +85,21 @@ def extend(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
         if not decision.allowed:
             messages.warning(request, decision.reason)
             return redirect("request", request_id=request_id)
-        given = {"reason": held.reason, "ticket_id": held.ticket_id, "duration": typed_duration(held.duration_seconds)}
+        held_now = {"reason": held.reason, "ticket_id": held.ticket_id, "duration": typed_duration(held.duration_seconds)}
+        given = {**held_now, **take(request).dict()}
         return _extend_page(request, ExtendForm(initial=given), held, given)
     form = ExtendForm(request.POST)
-    status = 422
+    status, sent_before = 422, None
     if form.is_valid() and "preview" not in request.POST:
         try:
             return _sent(request, _extend(held, form.cleaned_data, actor))
-        except (InvalidRequest, NotAllowed) as error:
+        except (InvalidRequest, NotAllowed, Conflict) as error:
+            sent_before = _sent_before(form, error)
+            if isinstance(error, Conflict) and sent_before is None:
+                raise
             form.add_refusal(error)
             status = _STATUS[type(error)]
-    return _extend_page(request, form, held, request.POST, status=200 if "preview" in request.POST else status)
+    return _extend_page(request, form, held, request.POST, status=200 if "preview" in request.POST else status, sent_before=sent_before)
 
 
 @require_safe
@@ -130,14 +136,23 @@ def _receive(request: HttpRequest, kind: FormOf, form: PlainForm) -> HttpRespons
     if "preview" in request.POST:
         form.is_valid()
         return _new_page(request, kind, form, request.POST)
-    status = 422
+    status, sent_before = 422, None
     if form.is_valid():
         try:
             return _sent(request, _submit(kind, form.cleaned_data, actor_of(request)))
         except (InvalidRequest, NotAllowed, Conflict) as error:
             form.add_refusal(error)
+            sent_before = _sent_before(form, error)
             status = _STATUS[type(error)]
-    return _new_page(request, kind, form, request.POST, status=status)
+    return _new_page(request, kind, form, request.POST, status=status, sent_before=sent_before)
+
+
+def _sent_before(form: PlainForm, error: PortalError) -> AccessRequest | None:
+    """The request that this form became when it was sent with other values. From now on the form is for another one."""
+    if error.code != "submission_reused" or not isinstance(error, Conflict) or not isinstance(error.present, AccessRequest):
+        return None
+    form.begin_anew()
+    return error.present
 
 
 def _submit(kind: FormOf, data: Mapping[str, Any], actor: Actor) -> AccessRequest:
@@ -168,7 +183,11 @@ def _extend(held: AccessRequest, data: Mapping[str, Any], actor: Actor) -> Acces
 
 def _sent(request: HttpRequest, made: AccessRequest) -> HttpResponse:
     waits = made.status is Status.PENDING
-    at_once = "Approved by rule. It gets a sandbox now, or as soon as one is free." if made.kind == "sandbox" else _CREATED
+    at_once = (
+        "Approved by rule. It gets a sandbox now, or as soon as one is free."
+        if made.kind == "sandbox"
+        else f"Approved by rule. {SHOWS_ITSELF}"
+    )
     messages.success(request, "Sent. It waits for approval." if waits else at_once)
     return redirect("request", request_id=made.request_id)
 
@@ -180,9 +199,18 @@ def _to_extension(request_id: str) -> HttpResponse:
         raise InvalidRequest("That is not the id of a request.", code="request_id_unreadable", field="extends") from error
 
 
-def _new_page(request: HttpRequest, kind: FormOf, form: PlainForm, given: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
+def _new_page(
+    request: HttpRequest,
+    kind: FormOf,
+    form: PlainForm,
+    given: Mapping[str, Any],
+    *,
+    status: int = 200,
+    sent_before: AccessRequest | None = None,
+) -> HttpResponse:
     foreseen = foresee(kind, {"duration": kind.usual, **kind.plain(given)}, actor_of(request))
-    return render(request, f"portal/new_{kind.kind}.html", {"form": form, **_around(kind, *kind.names), **foreseen}, status=status)
+    context = {"form": form, "sent_before": sent_before, **_around(kind, *kind.names), **foreseen}
+    return render(request, f"portal/new_{kind.kind}.html", context, status=status)
 
 
 def _around(kind: FormOf, *names: str) -> dict[str, Any]:
@@ -201,12 +229,19 @@ def _facts(kind: str) -> dict[str, Any]:
 
 
 def _extend_page(
-    request: HttpRequest, form: PlainForm, held: AccessRequest, given: Mapping[str, Any], *, status: int = 200
+    request: HttpRequest,
+    form: PlainForm,
+    held: AccessRequest,
+    given: Mapping[str, Any],
+    *,
+    status: int = 200,
+    sent_before: AccessRequest | None = None,
 ) -> HttpResponse:
     kind = FORMS[held.kind]
     target = {**kind.target_of(held), "extends": held.request_id}
     context = {
         "form": form,
+        "sent_before": sent_before,
         **_around(kind, *target),
         "access_request": held,
         "target": target,

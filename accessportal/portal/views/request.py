@@ -15,7 +15,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.portal.lent import mark_with, offered, sandbox_of
+from accessportal.portal.lent import mark_with, offered, sandbox_of, title_of
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import phase_of, seconds_to_next_look
 from accessportal.portal.rows import again_url, aws_url
@@ -51,6 +51,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
     return {
         "access_request": found,
         "described": described,
+        "title": title_of(found),
         "phase": phase_of(found, now),
         "mark": mark_with(sandbox, found, now),
         "sandbox": sandbox,
@@ -60,7 +61,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
         "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
-        "story": tell(queries.history(request=found), names, kind=found.kind),
+        "story": tell(queries.history(request=found), names, request=found),
         "session_until": _session_until(found, described.session_seconds),
         "aws_url": aws_url(found, now) if found.subject_id == actor.name else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",

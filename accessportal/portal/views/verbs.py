@@ -15,10 +15,14 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
+from accessportal.directory import queries as directory
+from accessportal.directory.states import PERMANENT
+from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.portal.forms import ReasonForm
+from accessportal.portal.lent import title_of
 from accessportal.portal.verbs import VERBS, Reason, Verb, verb_of
 
 
@@ -36,7 +40,7 @@ def confirm(request: HttpRequest, request_id: uuid.UUID, verb: str) -> HttpRespo
     if not decision.allowed:
         messages.warning(request, decision.reason)
         return _go_to(request, access_request)
-    return _ask(request, chosen, _form(chosen, None), access_request, now)
+    return _ask(request, chosen, _form(chosen, None, typed=take(request)), access_request, now)
 
 
 def _carry_out(request: HttpRequest, verb: Verb, access_request: AccessRequest, now: datetime) -> HttpResponse:
@@ -52,8 +56,9 @@ def _carry_out(request: HttpRequest, verb: Verb, access_request: AccessRequest, 
     return _go_to(request, access_request)
 
 
-def _form(verb: Verb, data: QueryDict | None) -> ReasonForm:
-    return ReasonForm(data, is_required=verb.reason is Reason.MUST, help_text=verb.reason_help)
+def _form(verb: Verb, data: QueryDict | None, *, typed: QueryDict | None = None) -> ReasonForm:
+    initial = typed.dict() if typed else None
+    return ReasonForm(data, initial=initial, is_required=verb.reason is Reason.MUST, help_text=verb.reason_help)
 
 
 def _ask(
@@ -63,12 +68,23 @@ def _ask(
     context = {
         "verb": verb,
         "form": form,
+        "kept_by": queries.others_holding(request=access_request) if verb.name == "end" else (),
+        "is_given": verb.name == "end" and _is_given_directly(access_request),
         "takes_reason": verb.reason is not Reason.NONE,
         "access_request": access_request,
         "described": queries.describe(request=access_request),
+        "title": title_of(access_request),
         "now": now,
     }
     return render(request, template, context, status=status)
+
+
+def _is_given_directly(access_request: AccessRequest) -> bool:
+    """Whether an admin gave the membership without an end, too: then it stays."""
+    if access_request.kind != "group":
+        return False
+    held = directory.find_membership(email=access_request.subject_id, group_id=access_request.target["group_id"])
+    return held is not None and held.claim(PERMANENT) is not None
 
 
 def _go_to(request: HttpRequest, access_request: AccessRequest) -> HttpResponse:

@@ -1,0 +1,42 @@
+"""How many requests wait for somebody, as the bar of every page says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+from django.http import HttpRequest
+
+from accessportal.access_requests import queries
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.errors import PortalError
+
+log = structlog.get_logger(__name__)
+
+_UP_TO = 25
+_TOLD = "approvals"
+
+
+def tell(request: HttpRequest, actor: Actor) -> dict[str, Any]:
+    """Counted now, and remembered for the next page."""
+    now = SystemClock().now()
+    decides = actor.is_operator or queries.is_approver_anywhere(actor=actor, now=now)
+    count = queries.count_waiting_for(actor=actor, now=now, up_to=_UP_TO) if decides else 0
+    told = {"decides": decides, "count": count, "is_more": count >= _UP_TO}
+    if request.session.get(_TOLD) != told:
+        request.session[_TOLD] = told
+    return told
+
+
+def last_told(request: HttpRequest, actor: Actor) -> dict[str, Any]:
+    """As it was told last, so that no entry of the bar moves when the page has asked anew; counted once a session."""
+    known: dict[str, Any] | None = request.session.get(_TOLD)
+    if known is not None:
+        return known
+    try:
+        return tell(request, actor)
+    except PortalError as error:
+        # The page itself may do without; it asks again by itself.
+        log.warning("portal.tally_unknown", code=error.code)
+        return {}
