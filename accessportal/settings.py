@@ -202,19 +202,18 @@ if _conf.secure:
 LOGGING = logging_settings(level=_conf.log_level, as_json=_conf.log_json)
 configure_structlog()
 
-# retry must exceed every task's timeout (the longest is in accessportal.jobs.schedules), or a long task is started twice
-# (the work itself stands that, the queue's figures don't).
+# Its processes are our own (accessportal.jobs.worker). ``timeout`` is for tasks that bring none; ``retry`` only silences a warning.
 Q_CLUSTER = {
     "name": "accessportal",
     "orm": "default",
+    "broker_class": "accessportal.jobs.broker.LineBroker",
     "workers": _conf.workers,
     "timeout": 150,
     "retry": 1000,
     "max_attempts": 1,
     "ack_failures": True,
     "catch_up": False,
-    "poll": 0.2,
-    "queue_limit": 50,
+    "poll": 0.5,
     "save_limit": 500,
     "label": "Jobs",
     "recycle": 1000,

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django_q.models import Schedule
 
+from accessportal.jobs.lines import Line
+
 
 @dataclass(frozen=True, slots=True)
 class JobSchedule:
-    """``task`` every ``minutes``, killed after ``timeout_seconds`` (its work is picked up by the next run)."""
+    """``task`` with ``arguments`` every ``minutes``, killed after ``timeout_seconds`` (its work is picked up by the next run)."""
 
     name: str
     task: str
     minutes: int
     timeout_seconds: int
+    line: Line = Line.SLOW
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-# The queue looks at schedules every 30 s, so a tick comes 60 to 95 s after the last one: the tick's look-ahead covers that.
+# A tick comes 60 to 65 s after the last one; its look-ahead covers the 30 s more that a worker takes to replace a dead process.
 SCHEDULES: tuple[JobSchedule, ...] = (
-    JobSchedule("tick", "accessportal.jobs.tasks.tick", minutes=1, timeout_seconds=150),
+    JobSchedule("tick", "accessportal.jobs.tasks.tick", minutes=1, timeout_seconds=150, line=Line.SWEEP),
     JobSchedule("publish_events", "accessportal.jobs.tasks.publish_events", minutes=1, timeout_seconds=150),
     JobSchedule("mirror_directory", "accessportal.jobs.tasks.mirror_directory", minutes=1, timeout_seconds=150),
     JobSchedule("compare_directory", "accessportal.jobs.tasks.compare_directory", minutes=24 * 60, timeout_seconds=900),
     JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=840),
     JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
-    JobSchedule("expire_sandboxes", "accessportal.jobs.tasks.expire_sandboxes", minutes=1, timeout_seconds=150),
+    JobSchedule("expire_sandboxes", "accessportal.jobs.tasks.expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),
     JobSchedule("clean_sandboxes", "accessportal.jobs.tasks.clean_sandboxes", minutes=1, timeout_seconds=150),
     # Below the hold of a run (sandboxes.operations.runs.HOLD): a second performer comes only when the first is surely dead.
     JobSchedule("run_sandbox_work", "accessportal.jobs.tasks.run_sandbox_work", minutes=1, timeout_seconds=840),
     JobSchedule("sync_sandboxes", "accessportal.jobs.tasks.sync_sandboxes", minutes=5, timeout_seconds=900),
+    *(
+        JobSchedule(
+            f"show_{line.part}",
+            "accessportal.jobs.tasks.show_line",
+            minutes=1,
+            timeout_seconds=30,
+            line=line,
+            arguments={"line": line.value},
+        )
+        for line in Line
+    ),
 )
 
 _OURS = "accessportal.jobs."
@@ -59,7 +75,7 @@ def _apply(job: JobSchedule, now: datetime) -> str:
         "schedule_type": Schedule.MINUTES,
         "minutes": job.minutes,
         "repeats": -1,
-        "kwargs": repr({"q_options": {"timeout": job.timeout_seconds}}),
+        "kwargs": repr({**job.arguments, "q_options": {"timeout": job.timeout_seconds, "cluster": job.line.value}}),
     }
     rows = list(Schedule.objects.filter(name=job.name).order_by("pk"))
     for double in rows[1:]:
@@ -68,12 +84,12 @@ def _apply(job: JobSchedule, now: datetime) -> str:
         Schedule.objects.create(name=job.name, next_run=now, **wanted)
         return "added"
     row = rows[0]
-    is_same = all(getattr(row, field) == value for field, value in wanted.items())
+    is_same = all(getattr(row, name) == value for name, value in wanted.items())
     is_near = row.next_run is not None and row.next_run <= now + timedelta(minutes=job.minutes)
     if is_same and is_near:
         return "kept"
-    for field, value in wanted.items():
-        setattr(row, field, value)
+    for name, value in wanted.items():
+        setattr(row, name, value)
     row.next_run = row.next_run if is_near else now
     row.save()
     return "changed"

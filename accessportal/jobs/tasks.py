@@ -19,6 +19,7 @@ from accessportal.audit.queries import count_unpublished
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory.queries import is_mirrored
+from accessportal.jobs.lines import Line
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotFound, Unavailable
@@ -55,12 +56,17 @@ def carry_out(*, request_id: str) -> str:
     return f"{request.status.value}, {'work left' if request.work else 'nothing left'}"
 
 
+def show_line(*, line: str) -> str:
+    """What is put into ``line`` is done."""
+    heartbeats.beat(Line(line).part, now=_CLOCK.now())
+    return "shown"
+
+
 def tick() -> str:
     """Everything due is done or has a later due time, up to the look-ahead.
 
     :raises ItemsFailed: at its end, when some items failed.
     """
-    heartbeats.beat(heartbeats.WORKER, now=_CLOCK.now())
     return _told("tick", requests.tick(clock=_CLOCK))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.db import DatabaseError
 
@@ -24,13 +25,13 @@ class Readiness:
 
 
 def readiness(*, now: datetime) -> Readiness:
-    """Ready means: every DynamoDB table answers, Django's database answers, and the worker showed itself of late."""
-    checks: Mapping[str, Callable[[datetime], str]] = {"tables": _tables, "worker": _worker}
-    found = {part: check(now) for part, check in checks.items()}
+    """Ready means: every DynamoDB table answers, Django's database answers, and each line of jobs was served of late."""
+    checks: dict[str, Callable[[], str]] = {"tables": _tables} | {line: partial(_line, line, now) for line in heartbeats.LINES}
+    found = {part: check() for part, check in checks.items()}
     return Readiness(missing={part: problem for part, problem in found.items() if problem})
 
 
-def _tables(_now: datetime) -> str:
+def _tables() -> str:
     silent = silent_tables()
     if not silent:
         return ""
@@ -38,13 +39,14 @@ def _tables(_now: datetime) -> str:
     return f"These tables do not answer: {named}. Where they are missing, run create_tables."
 
 
-def _worker(now: datetime) -> str:
+def _line(line: str, now: datetime) -> str:
     try:
-        last = heartbeats.last_beat(heartbeats.WORKER)
+        last = heartbeats.last_beat(line)
     except DatabaseError as error:
         return f"Django's database does not answer ({type(error).__name__}). Check PORTAL_DATABASE_URL, and run migrate once."
     if last is None:
-        return "The worker has never shown itself. Start it with: python manage.py qcluster"
+        return "No job of this line was ever done. Start the worker with: python manage.py run_worker"
     if not last.is_fresh(now):
-        return f"The worker was last seen at {last.beat_at:%Y-%m-%d %H:%M:%S} UTC. Start it again with: python manage.py qcluster"
+        at = f"{last.beat_at:%Y-%m-%d %H:%M:%S} UTC"
+        return f"A job of this line was last done at {at}. Look at the worker's log; start it with: python manage.py run_worker"
     return ""

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from accessportal.kernel import moments
 from accessportal.observe.models import Heartbeat
 
-WORKER = "worker"
 RECONCILE = "reconcile_assignments"
 DRIFT = "drift"
 """In the detail of ``RECONCILE``: what the last comparison found to differ."""
-# The worker beats when it starts and with every tick (once a minute): three missed ticks are a dead worker.
-FRESH_FOR = timedelta(minutes=3)
+# The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.lines).
+LINES = ("sweep_line", "urgent_line", "slow_line")
+FRESH_FOR = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Beat:
     detail: Mapping[str, Any]
 
     def is_fresh(self, now: datetime) -> bool:
-        return now - self.beat_at < FRESH_FOR
+        return moments.is_recent(self.beat_at, now=now, within=FRESH_FOR)
 
 
 def beat(part: str, *, now: datetime, is_ok: bool = True, detail: Mapping[str, Any] | None = None) -> None:

@@ -10,12 +10,12 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError
 from django.utils.module_loading import import_string
-from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import Status
 from accessportal.jobs import queue, tasks
+from accessportal.jobs.lines import Line
 from accessportal.jobs.queue import TASKS, enqueue
 from accessportal.jobs.schedules import SCHEDULES, apply_schedules
 from accessportal.kernel import ports
@@ -36,10 +36,9 @@ def test_the_port_of_the_kernel_is_filled_at_start_up() -> None:
 
 
 @pytest.mark.django_db
-def test_every_task_exists_and_ends_before_the_queue_would_start_it_twice() -> None:
+def test_every_task_exists() -> None:
     for task in TASKS.values():
         assert callable(import_string(task.path))
-        assert task.timeout_seconds < Conf.RETRY
 
 
 @pytest.mark.django_db
@@ -50,6 +49,7 @@ def test_a_change_queues_its_task() -> None:
     assert queued.task["func"] == "accessportal.jobs.tasks.carry_out"
     assert queued.task["kwargs"] == {"request_id": "r-1"}
     assert queued.task["timeout"] == 150
+    assert queued.key == "urgent"
 
 
 @pytest.mark.django_db
@@ -66,10 +66,23 @@ def test_an_unknown_name_and_a_broken_queue_are_survived(monkeypatch: pytest.Mon
 
 
 @pytest.mark.django_db
-def test_a_worker_that_starts_says_so() -> None:
-    queue.say_that_the_worker_lives(sender="django_q", proc_name="Process-1")
+@pytest.mark.parametrize("line", Line)
+def test_a_line_is_shown_to_be_served_by_a_task_that_waits_in_it(line: Line) -> None:
+    apply_schedules(now=NOW)
+    row = Schedule.objects.get(name=f"show_{line.part}")
+    arguments = ast.literal_eval(str(row.kwargs))
+    assert arguments.pop("q_options")["cluster"] == line.value
 
-    assert heartbeats.last_beat(heartbeats.WORKER) is not None
+    import_string(row.func)(**arguments)
+
+    assert heartbeats.last_beat(line.part) is not None
+
+
+def test_what_ends_access_waits_behind_nothing_else() -> None:
+    of_sweep = {name for name, task in TASKS.items() if task.line is Line.SWEEP}
+
+    assert of_sweep == {"tick", "watch_ends", "expire_sandboxes", "show_sweep_line"}
+    assert {name for name, task in TASKS.items() if task.line is Line.URGENT} == {"carry_out", "show_urgent_line"}
 
 
 @pytest.mark.django_db
@@ -128,7 +141,7 @@ def test_the_work_of_one_request_is_carried_out(on_story_clock: Story) -> None:
     assert len(story.now_of(asked).receipts) == 1
 
 
-def test_a_tick_shows_that_the_worker_lives_and_what_it_did(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tick_tells_what_it_did(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     story = on_story_clock
     asked = story.ask(seconds=600)
     story.carry_out(asked)
@@ -137,10 +150,8 @@ def test_a_tick_shows_that_the_worker_lives_and_what_it_did(on_story_clock: Stor
     tasks.tick()
 
     assert story.now_of(asked).status is Status.REVOKED
-    beat, worker = heartbeats.last_beat("tick"), heartbeats.last_beat(heartbeats.WORKER)
+    beat = heartbeats.last_beat("tick")
     assert beat is not None
-    assert worker is not None
-    assert worker.is_fresh(story.clock.now())
     assert (beat.is_ok, beat.detail["revoked"], beat.detail["failed"]) == (True, 1, 0)
 
 

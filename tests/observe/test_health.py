@@ -12,6 +12,7 @@ from pytest_django.fixtures import Settings
 
 from accessportal.access_requests.models import RequestItem
 from accessportal.identity.operations import ensure_demo_user
+from accessportal.jobs.lines import Line
 from accessportal.observe import heartbeats
 from tests.fixtures_story import Story
 
@@ -29,34 +30,51 @@ def test_a_process_that_answers_is_alive(client: Client) -> None:
     assert "no-store" in response["Cache-Control"]
 
 
-def test_ready_when_tables_answer_and_the_worker_was_seen(story: Story, client: Client) -> None:
-    heartbeats.beat(heartbeats.WORKER, now=story.clock.now())
+def beat_all(story: Story) -> None:
+    for line in heartbeats.LINES:
+        heartbeats.beat(line, now=story.clock.now())
+
+
+def test_ready_when_tables_answer_and_every_line_is_served(story: Story, client: Client) -> None:
+    beat_all(story)
 
     response = client.get("/readyz")
 
     assert (response.status_code, response.json()) == (200, {"status": "ready"})
 
 
-def test_not_ready_before_the_worker_was_ever_seen(story: Story, client: Client) -> None:
+def test_not_ready_before_a_job_was_ever_done(story: Story, client: Client) -> None:
     response = client.get("/readyz")
 
     assert response.status_code == 503
-    assert list(response.json()["missing"]) == ["worker"]
-    assert "qcluster" in response.json()["missing"]["worker"]
+    assert set(response.json()["missing"]) == set(heartbeats.LINES) == {line.part for line in Line}
+    assert "run_worker" in response.json()["missing"]["sweep_line"]
 
 
-def test_not_ready_when_the_worker_has_been_silent_for_three_minutes(story: Story, client: Client) -> None:
-    heartbeats.beat(heartbeats.WORKER, now=story.clock.now())
-    story.clock.advance(179)
+@pytest.mark.parametrize("late", heartbeats.LINES)
+def test_not_ready_when_one_line_stands_for_two_minutes(story: Story, client: Client, late: str) -> None:
+    beat_all(story)
+    story.clock.advance(119)
     assert client.get("/readyz").status_code == 200
+    for line in set(heartbeats.LINES) - {late}:
+        heartbeats.beat(line, now=story.clock.now())
 
     story.clock.advance(1)
 
-    assert "last seen at 2026-03-02 09:00:00" in client.get("/readyz").json()["missing"]["worker"]
+    missing = client.get("/readyz").json()["missing"]
+    assert list(missing) == [late]
+    assert "last done at 2026-03-02 09:00:00" in missing[late]
+
+
+def test_a_beat_from_the_future_is_no_sign_of_life(story: Story, client: Client) -> None:
+    beat_all(story)
+    heartbeats.beat("sweep_line", now=story.clock.now() + timedelta(hours=2))
+
+    assert list(client.get("/readyz").json()["missing"]) == ["sweep_line"]
 
 
 def test_not_ready_while_a_table_is_missing(story: Story, client: Client) -> None:
-    heartbeats.beat(heartbeats.WORKER, now=story.clock.now())
+    beat_all(story)
     RequestItem.delete_table()
 
     response = client.get("/readyz")
@@ -75,7 +93,7 @@ def test_not_ready_while_the_database_is_away(story: Story, client: Client, monk
     response = client.get("/readyz")
 
     assert response.status_code == 503
-    assert "PORTAL_DATABASE_URL" in response.json()["missing"]["worker"]
+    assert "PORTAL_DATABASE_URL" in response.json()["missing"]["sweep_line"]
 
 
 @pytest.mark.parametrize(("email", "code"), [("olga@example.com", 200), ("ana@example.com", 200), ("alice@example.com", 403)])

@@ -70,7 +70,7 @@ class Command(PortalCommand):
             stack.enter_context(demo_env.published(os.environ))
             report = self._prepare()
             self._say("Starting the worker and the web server …")
-            supervisor.start("worker", (*_MANAGE, "qcluster"))
+            supervisor.start("worker", (*_MANAGE, "run_worker"))
             web = supervisor.start("web", _web_command(port))
             self._wait_until_ready(supervisor, web, port)
             self._welcome(port, report)
