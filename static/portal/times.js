@@ -37,9 +37,23 @@ function dayWord(at) {
   return `${at.getFullYear() === today.getFullYear() ? day.format(at) : dayOfYear.format(at)}, `;
 }
 
+// Where clocks go back an hour (or, on Lord Howe Island, half of one) the same time comes twice: then it is said which of the two.
+const shifts = [-60, -30, 30, 60];
+
+function offsetWord(at) {
+  const behind = at.getTimezoneOffset();
+  if (!shifts.some((shift) => new Date(at.getTime() + shift * 60000).getTimezoneOffset() - behind === shift)) return "";
+  const [hours, minutes] = [Math.floor(Math.abs(behind) / 60), Math.abs(behind) % 60];
+  return ` UTC${behind > 0 ? "−" : "+"}${hours}${minutes ? `:${minutes}` : ""}`;
+}
+
+function wordsBy(clock, at) {
+  return dayWord(at) + clock.format(at) + offsetWord(at);
+}
+
 // As a line says it: the minute, and the day where it is not today.
 export function wordsForMoment(at) {
-  return dayWord(at) + minute.format(at);
+  return wordsBy(minute, at);
 }
 
 function setText(element, text) {
@@ -50,7 +64,7 @@ function tick() {
   for (const element of document.querySelectorAll("time[data-moment]")) {
     const at = new Date(element.dateTime);
     if (element.dataset.moment === "ago") setText(element, `${wordsForTime((now() - at) / 1000)} ago`);
-    else setText(element, element.dataset.moment === "exact" ? dayWord(at) + second.format(at) : wordsForMoment(at));
+    else setText(element, wordsBy(element.dataset.moment === "exact" ? second : minute, at));
   }
   for (const element of document.querySelectorAll("[data-left]")) {
     setText(element, wordsForTime((Date.parse(element.dataset.left) - now()) / 1000));

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import Status
+from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.aws.clients import forget_clients
+from accessportal.commands import demo_history
 from accessportal.commands.demo_directory import GROUPS
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
@@ -24,6 +26,7 @@ from accessportal.twin.inprocess import twin_in_process
 from accessportal.twin.settings import TwinSettings
 from tests.commands.conftest import run
 from tests.conftest import START, FakeClock
+from tests.fixtures_story import Story
 
 SMALL = ("--accounts", "40", "--permission-sets", "4")
 
@@ -176,3 +179,19 @@ def test_nobody_loads_a_demo_into_production(settings: Settings, db: None) -> No
 
 def test_numbers_are_numbers(db: None) -> None:
     assert run("load_demo", "--accounts", "many").code == 2
+
+
+def test_a_worker_faster_than_the_history_does_not_stop_it(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in the past is due as soon as it is written, and the worker of a running portal comes by."""
+    submit = operations.submit
+
+    def submit_and_tick(**asked: Any) -> AccessRequest:
+        made = submit(**asked)
+        story.tick()
+        return made
+
+    monkeypatch.setattr(operations, "submit", submit_and_tick)
+
+    made = [demo_history._live(number, fate, story.clock.now()) for number, fate in enumerate(demo_history._FATES)]
+
+    assert {request.status for request in made} == {Status.LAPSED, Status.REVOKED, Status.PENDING, Status.ACTIVE}

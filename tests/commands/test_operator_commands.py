@@ -14,6 +14,8 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from moto import mock_aws
 
+from accessportal.access_requests import operations
+from accessportal.access_requests.states import TickReport
 from accessportal.audit.models import AuditItem
 from accessportal.commands.base import joined
 from accessportal.conf import ROOT
@@ -158,6 +160,19 @@ def test_a_tick_does_what_is_due(on_story_clock: Story) -> None:
     assert (told.code, told.json["granted"], told.json["failures"]) == (0, 1, [])
     assert story.now_of(asked).is_granted
     assert run("tick", "--look-ahead", "soon").code == 2
+
+
+def test_a_tick_by_hand_looks_ahead_as_far_as_the_sweep(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[float] = []
+
+    def tick(*, clock: object, lookahead_seconds: float) -> TickReport:
+        looked.append(lookahead_seconds)
+        return TickReport(lapsed=0, expired=0, granted=0, revoked=0, waiting=0, failures=())
+
+    monkeypatch.setattr(operations, "tick", tick)
+    run("tick")
+
+    assert looked == [operations.LOOKAHEAD_SECONDS]
 
 
 def test_a_tick_with_a_failing_item_fails_at_its_end(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:

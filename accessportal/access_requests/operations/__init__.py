@@ -7,10 +7,11 @@ from accessportal.access_requests.operations.asking import cancel, extend, submi
 from accessportal.access_requests.operations.deciding import approve, deny, lapse
 from accessportal.access_requests.operations.ending import end, expire
 from accessportal.access_requests.operations.reconciling import reconcile_assignments
-from accessportal.access_requests.operations.sweeping import tick, watch_ends
+from accessportal.access_requests.operations.sweeping import LOOKAHEAD_SECONDS, tick, watch_ends
 from accessportal.access_requests.operations.working import carry_out, retry
 
 __all__ = [
+    "LOOKAHEAD_SECONDS",
     "WorkflowSettings",
     "approve",
     "cancel",

@@ -19,7 +19,9 @@ class Command(PortalCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--look-ahead", default="75", metavar="SECONDS", help="stay for what ends within so many seconds (default: 75)")
+        default = f"{operations.LOOKAHEAD_SECONDS:.0f}"
+        words = f"stay for what ends within so many seconds (default: {default})"
+        parser.add_argument("--look-ahead", default=default, metavar="SECONDS", help=words)
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         seconds = read_whole_number(options["look_ahead"], flag="--look-ahead")
