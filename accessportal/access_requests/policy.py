@@ -23,6 +23,8 @@ EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask f
 WATCH_WITHIN_SECONDS = 150
 
 _FIRST_GAP_SECONDS = 4.0
+# No work is put off for longer: the longest gap after a failure, with its jitter.
+LONGEST_WAIT = timedelta(seconds=1.25 * 900)
 _LONGEST_GAP_SECONDS = {Work.GRANT: 900.0, Work.REVOKE: 300.0}
 
 

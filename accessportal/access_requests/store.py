@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from accessportal.access_requests.models import RequestItem
@@ -325,16 +326,25 @@ def page_work(work: Work, *, cursor: str | None, limit: int) -> Page[AccessReque
 
 def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
     """Work that is due by ``until``, for the sweep."""
+    return _page_of_work(f"requests.due_work:{work}", work, RequestItem.work_due_at <= _precise(until), cursor, limit)
+
+
+def page_work_ahead(work: Work, *, beyond: datetime, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
+    """Work whose due time lies after ``beyond``, for the sweep."""
+    return _page_of_work(f"requests.work_ahead:{work}", work, RequestItem.work_due_at > _precise(beyond), cursor, limit)
+
+
+def _page_of_work(pattern: str, work: Work, when: Condition, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
     return query_page(
         RequestItem,
         work.value,
         index=RequestItem.work_index,
-        pattern=f"requests.due_work:{work}",
+        pattern=pattern,
         convert=_record,
         unreadable=_unreadable,
         cursor=cursor,
         limit=limit,
-        range_condition=RequestItem.work_due_at <= _precise(until),
+        range_condition=when,
     )
 
 

@@ -27,6 +27,7 @@ from accessportal.aws.errors import Busy, Gone, OutsideError, Refused, Throttled
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, Job, JobStatus
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.coordination import reserve_slot
 
@@ -359,7 +360,7 @@ class _Driver:
         """The list lags behind the job, and only the list is proof. After a minute that is no lag any more: somebody undid
         outside what the job had done, and only a new call helps."""
         called_at = self._assignment.called_at
-        if called_at is not None and self._clock.now() - called_at > timedelta(seconds=LISTED_WITHIN_SECONDS):
+        if called_at is not None and not is_recent(called_at, now=self._clock.now(), within=timedelta(seconds=LISTED_WITHIN_SECONDS)):
             self._forget_job()
         self._wait_for_job(what)
 

@@ -16,6 +16,7 @@ from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page
 from accessportal.store.coordination import leave_seat, take_seat
 from accessportal.store.reading import get_item, query_page
@@ -170,7 +171,9 @@ def forget_job(assignment: Assignment, *, draft: Draft, actor: Actor, now: datet
 def acquire(assignment_id: str, *, now: datetime, until: datetime) -> Assignment | None:
     """The assignment for one worker alone until ``until``; ``None`` while another worker has it."""
     busy = AssignmentItem.busy_until
-    step = Change(AssignmentItem, assignment_id, [busy.set(_epoch(until))], busy.does_not_exist() | (busy < _epoch(now)))
+    beyond = _epoch(furthest(now, longest=until - now))
+    free = busy.does_not_exist() | (busy < _epoch(now)) | (busy > beyond)
+    step = Change(AssignmentItem, assignment_id, [busy.set(_epoch(until))], free)
     try:
         item = update_one(step)
     except ConditionFailed:

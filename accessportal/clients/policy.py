@@ -6,12 +6,13 @@ import hashlib
 import hmac
 import re
 import secrets
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from accessportal.clients.states import LONGEST_NAME, MOST_RATE, ApiToken, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.moments import is_recent
 
 LONGEST_REASON = 500
 ID_LENGTH = 12
@@ -130,7 +131,8 @@ def admit(token: ApiToken | None, *, stored_hash: str, secret: str, now: datetim
 
 
 def is_use_worth_noting(token: ApiToken, now: datetime) -> bool:
-    return token.last_used_at is None or (now - token.last_used_at).total_seconds() >= USE_NOTED_EVERY_SECONDS
+    used_at = token.last_used_at
+    return used_at is None or not is_recent(used_at, now=now, within=timedelta(seconds=USE_NOTED_EVERY_SECONDS))
 
 
 def window_of(now: datetime) -> int:

@@ -13,6 +13,7 @@ from accessportal.clients.states import ApiToken, Scope
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.moments import SKEW
 from accessportal.kernel.pages import Page
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Upsert, transact, update_one
@@ -101,7 +102,7 @@ def revoke(token: ApiToken, *, at: datetime, draft: Draft, actor: Actor, now: da
 def note_use(token_id: str, *, now: datetime) -> bool:
     """Whether the last use was written: not when somebody wrote it less than a minute ago."""
     used, now_at = TokenItem.last_used_at, to_epoch(now)
-    is_old = used.does_not_exist() | (used <= now_at - policy.USE_NOTED_EVERY_SECONDS)
+    is_old = used.does_not_exist() | (used <= now_at - policy.USE_NOTED_EVERY_SECONDS) | (used > to_epoch(now + SKEW))
     try:
         update_one(Change(TokenItem, token_id, [used.set(now_at)], is_old))
     except ConditionFailed:

@@ -18,6 +18,7 @@ from accessportal.directory.states import Person
 from accessportal.identity.tokens import Proven
 from accessportal.kernel.actors import fold_email, person, system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError, Unavailable
+from accessportal.kernel.moments import is_recent
 from accessportal.store.transactions import ConditionFailed, transact
 
 log = structlog.get_logger(__name__)
@@ -107,7 +108,7 @@ def _tell_refusal(key: str, *, reason: str, method: str, now: datetime) -> None:
     draft = Draft("sign_in.refused", key, {"email": key, "reason": reason, "method": method})
     for _ in range(_ATTEMPTS):
         newest = next(iter(audit_queries.history(entity, limit=1).items), None)
-        if newest is not None and newest.data.get("reason") == reason and now - newest.at < _TOLD_EVERY:
+        if newest is not None and newest.data.get("reason") == reason and is_recent(newest.at, now=now, within=_TOLD_EVERY):
             return
         sequence, prev_hash = (newest.sequence, newest.hash) if newest else (0, "")
         event = prepare_event(draft, entity=entity, sequence=sequence + 1, prev_hash=prev_hash, actor=system("sign-in"), now=now)

@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from accessportal.identity import drafts
 from accessportal.kernel.clock import Clock, SystemClock, from_epoch, to_epoch
+from accessportal.kernel.moments import is_recent
 
 log = structlog.get_logger(__name__)
 
@@ -50,12 +51,12 @@ class Limits:
 def ended_at(session: dict[str, Any], *, limits: Limits, now: datetime) -> Ended | None:
     """Why the signed-in ``session`` is over ``now``; ``None`` while it goes on.
 
-    A session without its times was not begun by signing in here: it is over.
+    A session without its times was not begun by signing in here: it is over. So is one with times ahead of now.
     """
     started, seen = session.get(SIGNED_IN_AT), session.get(SEEN_AT)
-    if not isinstance(started, int) or not isinstance(seen, int) or now >= from_epoch(started) + limits.absolute:
+    if not isinstance(started, int) or not isinstance(seen, int) or not is_recent(from_epoch(started), now=now, within=limits.absolute):
         return Ended.TOO_LONG
-    return Ended.IDLE if now >= from_epoch(seen) + limits.idle else None
+    return None if is_recent(from_epoch(seen), now=now, within=limits.idle) else Ended.IDLE
 
 
 def _present_limits() -> Limits:

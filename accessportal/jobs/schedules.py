@@ -10,6 +10,7 @@ from django.db import transaction
 from django_q.models import Schedule
 
 from accessportal.jobs.lines import Line
+from accessportal.kernel.moments import furthest
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def _apply(job: JobSchedule, now: datetime) -> str:
         return "added"
     row = rows[0]
     is_same = all(getattr(row, name) == value for name, value in wanted.items())
-    is_near = row.next_run is not None and row.next_run <= now + timedelta(minutes=job.minutes)
+    is_near = row.next_run is not None and row.next_run <= furthest(now, longest=timedelta(minutes=job.minutes))
     if is_same and is_near:
         return "kept"
     for name, value in wanted.items():

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.moments import SKEW, is_recent
 from accessportal.sandboxes.states import PEOPLES_KEYS, PEOPLES_TRACKS, Claim, Due, KeyRecord, Sandbox, Status, SyncPlan
 
 # A deletion that failed so often in a row is a case for people.
@@ -28,6 +29,8 @@ SEND_AGAIN_SECONDS = 1_800.0
 LOOK_AGAIN_SECONDS = 20.0
 _FIRST_GAP_SECONDS = 5.0
 _LONGEST_GAP_SECONDS = 600.0
+# No cleaning is put off for longer.
+LONGEST_GAP = timedelta(seconds=_LONGEST_GAP_SECONDS)
 _LONGEST_TEXT = 256
 _LONGEST_REASON = 500
 # Control characters but line breaks and tabs, and those that turn the direction of what is shown. Said again in api.schemas.
@@ -208,7 +211,12 @@ def may_send(sandbox: Sandbox, now: datetime) -> bool:
 
 def needs_deletion(sandbox: Sandbox, now: datetime) -> bool:
     """Whether its deletion has not been sent yet, or so long ago that it must have been lost."""
-    return sandbox.delete_sent_at is None or (now - sandbox.delete_sent_at).total_seconds() > SEND_AGAIN_SECONDS
+    return sandbox.delete_sent_at is None or not is_recent(sandbox.delete_sent_at, now=now, within=timedelta(seconds=SEND_AGAIN_SECONDS))
+
+
+def is_missed_anew(sandbox: Sandbox, now: datetime) -> bool:
+    """Whether the first look that lacks the sandbox is this one, or one that a wrong clock noted."""
+    return sandbox.missing_since is None or sandbox.missing_since > now + SKEW
 
 
 def is_second_sight(sandbox: Sandbox, now: datetime, *, gap_seconds: int) -> bool:

@@ -5,12 +5,13 @@ One small table, ``Coordination`` (PK ``name``). Nothing here is a durable fact:
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
 from pynamodb.expressions.condition import size
 
 from accessportal.kernel.clock import from_epoch
+from accessportal.kernel.moments import furthest
 from accessportal.store.base import PortalModel, register
 from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
 
@@ -95,16 +96,17 @@ def leave_seat(name: str, *, holder: str) -> Upsert:
     )
 
 
-def claim_watch(name: str, *, needed_until: datetime, until: datetime) -> bool:
+def claim_watch(name: str, *, needed_until: datetime, until: datetime, longest: timedelta, now: datetime) -> bool:
     """Whether the caller is to watch ``name`` until ``until``: true unless somebody said that they watch until ``needed_until``.
 
-    Only saves doubled effort; whoever relies on being watched must be safe without.
+    Nobody watches for more than ``longest`` from now. Only saves doubled effort; whoever relies on being watched must be safe without.
     """
+    mark = CoordinationItem.until
     step = Upsert(
         CoordinationItem,
         name,
-        [CoordinationItem.until.set(round(until.timestamp(), 3))],
-        CoordinationItem.until.does_not_exist() | (CoordinationItem.until < round(needed_until.timestamp(), 3)),
+        [mark.set(round(until.timestamp(), 3))],
+        mark.does_not_exist() | (mark < round(needed_until.timestamp(), 3)) | (mark > round(furthest(now, longest=longest).timestamp(), 3)),
     )
     try:
         update_one(step)

@@ -6,6 +6,7 @@ import threading
 from datetime import datetime, timedelta
 
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.moments import is_due
 
 
 class Breaker:
@@ -24,9 +25,10 @@ class Breaker:
         with self._lock:
             if self._closed_at is None:
                 return True
-            if self._clock.now() < self._closed_at:
+            now = self._clock.now()
+            if not is_due(self._closed_at, now=now, longest=self._rest):
                 return False
-            self._closed_at = self._clock.now() + self._rest
+            self._closed_at = now + self._rest
             return True
 
     def succeeded(self) -> None:

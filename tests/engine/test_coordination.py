@@ -101,11 +101,13 @@ def test_a_seat_is_taken_once_by_who_asks_twice_and_freed_by_who_has_none() -> N
 def test_one_of_sixteen_watches_and_another_only_for_longer() -> None:
     until = NOW + timedelta(seconds=60)
 
-    answers = won(at_once([partial(claim_watch, "ends", needed_until=until, until=until)] * THREADS))
+    claim = partial(claim_watch, "ends", longest=timedelta(seconds=180), now=NOW)
+
+    answers = won(at_once([partial(claim, needed_until=until, until=until)] * THREADS))
 
     assert sorted(answers) == [False] * (THREADS - 1) + [True]
-    assert not claim_watch("ends", needed_until=until - timedelta(seconds=1), until=until + timedelta(seconds=60))
-    assert claim_watch("ends", needed_until=until + timedelta(seconds=1), until=until + timedelta(seconds=60))
+    assert not claim(needed_until=until - timedelta(seconds=1), until=until + timedelta(seconds=60))
+    assert claim(needed_until=until + timedelta(seconds=1), until=until + timedelta(seconds=60))
 
 
 def test_one_worker_holds_an_assignment_until_it_lets_go_or_its_time_is_up() -> None:

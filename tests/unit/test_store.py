@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import botocore.session
@@ -135,9 +136,10 @@ def test_seats_are_limited_and_taking_one_twice_is_harmless() -> None:
 def test_one_watches_and_the_others_rely_on_it(clock: FakeClock) -> None:
     soon, later = clock.now() + timedelta(seconds=60), clock.now() + timedelta(seconds=120)
 
-    assert claim_watch("ends", needed_until=soon, until=later)
-    assert not claim_watch("ends", needed_until=soon, until=later)
-    assert claim_watch("ends", needed_until=later + timedelta(seconds=1), until=later + timedelta(seconds=60))
+    claim = partial(claim_watch, "ends", longest=timedelta(seconds=180), now=clock.now())
+    assert claim(needed_until=soon, until=later)
+    assert not claim(needed_until=soon, until=later)
+    assert claim(needed_until=later + timedelta(seconds=1), until=later + timedelta(seconds=60))
 
 
 @pytest.mark.usefixtures("tables")

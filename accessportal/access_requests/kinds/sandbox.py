@@ -18,6 +18,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import every
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import SANDBOX, Question, Rule
@@ -195,7 +196,7 @@ def _require_extendable(held_name: str, subject: Subject, rule: Rule, now: datet
     if not rule.extend:
         raise NotAllowed(f"By rule {rule.name} a sandbox is not extended. Give it back, and ask for a new one.", code="not_extendable")
     told_at = pool.none_told_at()
-    is_wanted = told_at is not None and now - told_at < _DEMAND_LASTS
+    is_wanted = told_at is not None and is_recent(told_at, now=now, within=_DEMAND_LASTS)
     if is_wanted or any(_waits_for(held_name, one, subject, now) for one in every(_granting_page)):
         raise NotAllowed("Others wait for a sandbox, so this one is not extended. Try again when the pool has some.", code="others_wait")
 

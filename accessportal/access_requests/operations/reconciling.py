@@ -17,6 +17,7 @@ from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import every
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
@@ -139,7 +140,7 @@ def _dead_claims(clock: Clock) -> list[DeadClaim]:
     for assignment in every(lambda cursor: assignment_queries.list_by_state(state=AssignmentState.PRESENT, cursor=cursor, limit=100)):
         for claim in sorted(assignment.claims - {OUTSIDE_CLAIM}):
             request = store.get(claim)
-            is_settling = clock.now() - assignment.changed_at < _SETTLING
+            is_settling = is_recent(assignment.changed_at, now=clock.now(), within=_SETTLING)
             if not is_settling and (request is None or request.status is not Status.ACTIVE):
                 found.append(DeadClaim(key=assignment.key, request_id=claim))
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
-from accessportal.access_requests import store
+from accessportal.access_requests import policy, store
 from accessportal.access_requests.operations.deciding import lapse
 from accessportal.access_requests.operations.ending import expire
 from accessportal.access_requests.operations.working import carry_out
@@ -17,6 +17,7 @@ from accessportal.access_requests.states import AccessRequest, Failure, Status, 
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, every
 from accessportal.store.coordination import claim_watch, leave_watch
 
@@ -32,13 +33,15 @@ _LAST_STARTS_SECONDS = 5.0
 _SHORTEST_SWEEP_SECONDS = 60.0
 _PAGE = 100
 _WATCH = "access-ends"
+# For an end that is watched for at the earliest, and a minute more.
+_LONGEST_WATCH = timedelta(seconds=policy.WATCH_WITHIN_SECONDS + 60)
 
 
 def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers: int = _WORKERS) -> TickReport:
     """Lapse undecided requests past their deadline, expire access past its end, carry out due work; then stay for what comes
     due within ``lookahead_seconds``, so that access is taken back at its end and not at the next minute.
 
-    With nothing due or coming it makes four queries and returns. Any number may run at once: every change is conditional,
+    With nothing due or coming it makes six queries and returns. Any number may run at once: every change is conditional,
     so each piece of work is done once. One failing item is counted in ``failures`` and the others go on. ``workers`` items
     are carried out at a time (1: in this thread).
 
@@ -53,9 +56,13 @@ def watch_ends(*, until: datetime, clock: Clock) -> TickReport | None:
     ``None`` when another watcher covers that time.
     """
     stay_until = until + timedelta(seconds=60)
-    if not claim_watch(_WATCH, needed_until=until, until=stay_until):
+    if not _claim_watch(needed_until=until, until=stay_until, now=clock.now()):
         return None
     return _sweep(until=stay_until, is_watcher=True, clock=clock, workers=_WORKERS)
+
+
+def _claim_watch(*, needed_until: datetime, until: datetime, now: datetime) -> bool:
+    return claim_watch(_WATCH, needed_until=needed_until, until=until, longest=_LONGEST_WATCH, now=now)
 
 
 def _sweep(*, until: datetime, is_watcher: bool, clock: Clock, workers: int) -> TickReport:
@@ -76,7 +83,7 @@ def _sweep(*, until: datetime, is_watcher: bool, clock: Clock, workers: int) -> 
                 is_watching = False
                 continue
             is_watching = True
-            claim_watch(_WATCH, needed_until=until, until=until)
+            _claim_watch(needed_until=until, until=until, now=now)
             again_at = min(next_at or until, now + timedelta(seconds=_LOOK_AGAIN_SECONDS), until)
             clock.sleep((again_at - now).total_seconds())
     return run.report()
@@ -200,6 +207,9 @@ def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) ->
                 start(run, request.request_id, run.carry_out)
             else:
                 coming.append(request.work_due_at)
+        # Put off by a clock that was wrong, so due.
+        for request in run.readable(every(partial(_by_work_ahead, work, now))):
+            start(run, request.request_id, run.carry_out)
     return min(coming, default=None)
 
 
@@ -209,3 +219,8 @@ def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[Acce
 
 def _by_work(work: Work, until: datetime, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
     return store.page_due_work(work, until=until, cursor=cursor, limit=_PAGE)
+
+
+def _by_work_ahead(work: Work, now: datetime, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+    beyond = furthest(now, longest=policy.LONGEST_WAIT)
+    return store.page_work_ahead(work, beyond=beyond, cursor=cursor, limit=_PAGE)

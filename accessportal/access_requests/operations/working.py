@@ -14,6 +14,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.moments import is_due
 from accessportal.kernel.proofs import Proof, Waiting
 
 WORKER = system("worker")
@@ -39,7 +40,7 @@ def carry_out(*, request_id: str, clock: Clock) -> AccessRequest:
             request = expire(request_id=request_id, actor=WORKER, now=now)
         except Conflict:
             request = load(request_id)
-    if request.work is None or request.work_due_at is None or request.work_due_at > now:
+    if request.work is None or request.work_due_at is None or not is_due(request.work_due_at, now=now, longest=policy.LONGEST_WAIT):
         return request
     if not store.claim_work(request, until=now + timedelta(seconds=CLAIM_SECONDS)):
         return load(request_id)

@@ -24,6 +24,7 @@ from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Page, every
 from accessportal.kernel.proofs import Proof, Waiting
 
@@ -115,12 +116,16 @@ def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
 
 
 def _is_held(assignment: Assignment, now: datetime) -> bool:
-    return assignment.is_wanted and (assignment.state is AssignmentState.PRESENT or now - assignment.changed_at > _SETTLING)
+    return assignment.is_wanted and (assignment.state is AssignmentState.PRESENT or not _is_settling(assignment, now))
 
 
 def _is_left_to_itself(assignment: Assignment, now: datetime) -> bool:
     """Nobody claims it. What is recorded as present, or as being made or deleted, may have somebody at it for a while."""
-    return not assignment.is_wanted and (assignment.state is AssignmentState.ABSENT or now - assignment.changed_at > _SETTLING)
+    return not assignment.is_wanted and (assignment.state is AssignmentState.ABSENT or not _is_settling(assignment, now))
+
+
+def _is_settling(assignment: Assignment, now: datetime) -> bool:
+    return is_recent(assignment.changed_at, now=now, within=_SETTLING)
 
 
 def _is_still_so(center: IdentityCenter, finding: Finding, now: datetime) -> bool:

@@ -102,8 +102,11 @@ class _Lease:
         if self.until is not None and self.until - now > _LEASE / 2:
             return True
         free_at, until = (self.until or now) + _INSTANT, now + _LEASE
-        self.until = until if coordination.claim_watch(self.name, needed_until=free_at, until=until) else None
+        self.until = until if self._is_free(free_at, until, now) else None
         return self.until is not None
+
+    def _is_free(self, free_at: datetime, until: datetime, now: datetime) -> bool:
+        return coordination.claim_watch(self.name, needed_until=free_at, until=until, longest=_LEASE, now=now)
 
     def leave(self) -> None:
         if self.until is not None:

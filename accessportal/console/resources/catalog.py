@@ -9,6 +9,7 @@ from typing import Any
 from accessportal.catalog import queries
 from accessportal.catalog.states import Account, PermissionSet
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Page
 
 # Twice the distance between two scheduled syncs: later than this, one has failed.
@@ -28,7 +29,7 @@ class _FromCatalog(Resource):
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         freshness = queries.freshness()
-        is_stale = freshness.synced_at is None or ask.now - freshness.synced_at > STALE_AFTER
+        is_stale = freshness.synced_at is None or not is_recent(freshness.synced_at, now=ask.now, within=STALE_AFTER)
         return {"freshness": freshness, "is_stale": is_stale}
 
     def rows(self, items: Sequence[Any], ask: Ask) -> list[Row]:

@@ -26,8 +26,6 @@ from accessportal.directory.store import mirror as work_store
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
 
-# A worker that died gives its lease back after this.
-_LEASE = timedelta(seconds=60)
 # No call is begun with less of the lease left: the longest that one call may take (connect 3 s, read 10 s), and some.
 _RESERVE = timedelta(seconds=20)
 _ROUNDS = 5
@@ -68,7 +66,7 @@ def converge(*, entity: str, clock: Clock, patience: timedelta | None = None) ->
     if not current().user_pool_id:
         return Attempt(is_done=True)
     now = clock.now()
-    work = work_store.take(entity, now=now, until=now + _LEASE)
+    work = work_store.take(entity, now=now, until=now + policy.LEASE)
     if work is None:
         return _seen_from_outside(entity)
     return _Worker(work, clock, give_up_at=now + patience if patience else None).drive()
@@ -147,7 +145,7 @@ class _Worker:
     def _keep_lease(self) -> None:
         # Later than the last one even on a clock that stands still: the end of a lease says whose it is.
         assert self._work.lease_until is not None
-        until = max(self._clock.now() + _LEASE, self._work.lease_until + timedelta(milliseconds=1))
+        until = max(self._clock.now() + policy.LEASE, self._work.lease_until + timedelta(milliseconds=1))
         kept = work_store.keep(self._work, until=until)
         if kept is None:
             raise _LeaseLost

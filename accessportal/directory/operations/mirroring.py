@@ -28,6 +28,7 @@ from accessportal.directory.store.whole import TableImage, read_table
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest, Unavailable
+from accessportal.kernel.moments import is_due
 
 POOL_NAME = "accessportal"
 MOST_SHARE = 0.2
@@ -187,7 +188,7 @@ def _is_person(entity: str) -> bool:
 
 def _is_due(work: MirrorWork, clock: Clock) -> bool:
     now = clock.now()
-    return work.due_at <= now and (work.lease_until is None or work.lease_until <= now)
+    return is_due(work.due_at, now=now, longest=policy.LONGEST_GAP) and is_due(work.lease_until, now=now, longest=policy.LEASE)
 
 
 def _mark(work: MirrorWork) -> tuple[str, str, int]:

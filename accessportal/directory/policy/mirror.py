@@ -60,9 +60,14 @@ def person_of(username: str) -> str | None:
     return key_of(username)
 
 
+# A worker that died gives its lease back after this.
+LEASE = timedelta(seconds=60)
+LONGEST_GAP = timedelta(minutes=5)
+
+
 def retry_gap(attempts: int, *, jitter: float) -> timedelta:
     """How long to wait after this many failures: 5 seconds, doubled up to 5 minutes, less up to a fifth (``jitter`` 0 to 1)."""
-    return timedelta(seconds=min(300.0, 5.0 * 2 ** min(attempts - 1, 10)) * (1 - 0.2 * jitter))
+    return min(LONGEST_GAP, timedelta(seconds=5.0 * 2 ** min(attempts - 1, 10))) * (1 - 0.2 * jitter)
 
 
 def may_keep_pool(actor: Actor) -> Decision:

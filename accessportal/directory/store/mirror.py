@@ -21,6 +21,7 @@ from accessportal.directory.states import MirrorFailure, MirrorWork, group_entit
 from accessportal.directory.store import reading
 from accessportal.directory.store.conversion import iso
 from accessportal.kernel.clock import from_epoch
+from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, every
 from accessportal.store.reading import RawItem, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Remove, Step, Upsert, transact, update_one
@@ -103,7 +104,8 @@ def take(entity: str, *, now: datetime, until: datetime) -> MirrorWork | None:
 
     ``until`` must be later than any lease could be that is free at ``now``.
     """
-    return _leased(entity, until, DirectoryItem.lease_until.does_not_exist() | (DirectoryItem.lease_until <= _epoch(now)))
+    lease, beyond = DirectoryItem.lease_until, furthest(now, longest=until - now)
+    return _leased(entity, until, lease.does_not_exist() | (lease <= _epoch(now)) | (lease > _epoch(beyond)))
 
 
 def keep(work: MirrorWork, *, until: datetime) -> MirrorWork | None:

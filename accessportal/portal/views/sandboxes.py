@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +17,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock, from_epoch, to_epoch
+from accessportal.kernel.moments import is_recent
 from accessportal.portal import live
 from accessportal.portal.lent import held_by, mark_of_all
 from accessportal.portal.people import Names
@@ -100,7 +101,7 @@ def _pool(request: HttpRequest, now: datetime) -> dict[str, Any]:
         "stats": stats,
         "free": free,
         "tiles": [Tile(word, stats.counts.get(status, 0), _HELP[status]) for status, word in WORDS.items()] if stats is not None else [],
-        "is_old": stats is not None and (now - stats.counted_at).total_seconds() > _OLD_SECONDS,
+        "is_old": stats is not None and not is_recent(stats.counted_at, now=now, within=timedelta(seconds=_OLD_SECONDS)),
         "next_return_at": sandboxes.next_return_at(now=now) if stats is not None and not free else None,
         "has_provider": upstream.is_set(),
         "chart": draw(_counts(spans, stats, until), spans=spans, until=until),

@@ -11,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import PortalError
+from accessportal.kernel.moments import furthest, is_due, is_recent
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
@@ -57,13 +58,16 @@ def clean(
     """
     run = _Run(provider, clock, current().clean_gap_seconds if pace_seconds is None else pace_seconds, actor)
     now = clock.now()
-    due = islice(every(lambda cursor: store.page_due(Due.CLEAN, until=now, cursor=cursor, limit=_PAGE)), limit)
+    beyond = furthest(now, longest=policy.LONGEST_GAP)
+    due = every(lambda cursor: store.page_due(Due.CLEAN, until=now, cursor=cursor, limit=_PAGE))
+    left_ahead = every(lambda cursor: store.page_due(Due.CLEAN, beyond=beyond, cursor=cursor, limit=_PAGE))
+    some = islice(chain(due, left_ahead), limit)
     if workers == 1:
-        for seen in due:
+        for seen in some:
             run.unit(seen)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            for future in [pool.submit(run.unit, seen) for seen in due]:
+            for future in [pool.submit(run.unit, seen) for seen in some]:
                 future.result()
     run.settle()
     return run.report()
@@ -180,7 +184,7 @@ class _Run:
         sandbox, now = store.get(sandbox_id), self.clock.now()
         if sandbox is None or sandbox.status is not Status.PENDING_DELETION or sandbox.due is not Due.CLEAN:
             return None
-        if sandbox.due_at is None or sandbox.due_at > now:
+        if sandbox.due_at is None or not is_due(sandbox.due_at, now=now, longest=policy.LONGEST_GAP):
             return None
         return store.lease(sandbox, holder=self.holder, until=now + timedelta(seconds=policy.HOLD_SECONDS), now=now)
 
@@ -281,6 +285,6 @@ def _is_another_failing(sandbox_id: str, *, now: datetime) -> bool:
         isinstance(one, Sandbox)
         and one.sandbox_id != sandbox_id
         and bool(one.clean_error)
-        and (one.status is not Status.QUARANTINED or now - one.updated_at < _REMEMBERED)
+        and (one.status is not Status.QUARANTINED or is_recent(one.updated_at, now=now, within=_REMEMBERED))
         for one in (*waiting, *quarantined)
     )

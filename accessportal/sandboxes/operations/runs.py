@@ -7,11 +7,13 @@ import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import Conflict, PortalError
+from accessportal.kernel.moments import furthest, is_due
 from accessportal.kernel.pages import every
 from accessportal.kernel.ports import after_commit
 from accessportal.sandboxes import policy, store
@@ -72,7 +74,7 @@ def perform_run(*, run_id: str, provider: Provider | None, clock: Clock) -> Run:
     if not run.is_open:
         return run
     now = clock.now()
-    if run.held_until is not None and run.held_until > now:
+    if not is_due(run.held_until, now=now, longest=HOLD):
         raise Conflict("Another worker is performing this run.", code="run_held", present=run)
     try:
         begun = store.begin_run(run, holder=str(uuid.uuid4()), until=now + HOLD, now=now)
@@ -150,7 +152,10 @@ def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, .
     """
     now = clock.now()
     performed = []
-    for run in every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE)):
+    due = every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE))
+    beyond = furthest(now, longest=HOLD)
+    left_ahead = every(lambda cursor: store.page_runs(RunDue.PERFORM, beyond=beyond, cursor=cursor, limit=_PAGE))
+    for run in chain(due, left_ahead):
         try:
             performed.append(perform_run(run_id=run.run_id, provider=provider, clock=clock))
         except (Conflict, NoSuchRun):

@@ -13,6 +13,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable
+from accessportal.kernel.moments import furthest, is_recent
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, unreadable_failure, until_written
@@ -36,6 +37,8 @@ MOST_SHARE = 0.2
 # ``last_synced`` of a sandbox that was seen is written anew only this often: a write for each row at each look would cost more
 # than all lending together.
 _SEEN_EVERY = timedelta(hours=1)
+# The job is killed then (jobs.schedules).
+_LONGEST = timedelta(minutes=15)
 # Whom it concerns, and what is done.
 _Unit = tuple[str, Callable[[], object]]
 
@@ -138,8 +141,8 @@ class _Sorted:
                 self._sort_missing(row)
 
     def _stood_still(self, row: Sandbox) -> bool:
-        """What changed since the list began may have been listed as it was before."""
-        return row.updated_at < whole_second(self.began)
+        """What changed since the list began, as far as a sync lasts, may have been listed as it was before."""
+        return row.updated_at < whole_second(self.began) or row.updated_at > furthest(self.began, longest=_LONGEST)
 
     def _sort_listed(self, row: Sandbox, found: UpstreamSandbox) -> None:
         self.seen += 1
@@ -148,13 +151,13 @@ class _Sorted:
             return
         if row.status is Status.AVAILABLE and not found.is_ready and self._stood_still(row):
             self.not_ready.append(row)
-        if row.missing_since is not None or row.last_synced is None or self.began - row.last_synced > _SEEN_EVERY:
+        if row.missing_since is not None or row.last_synced is None or not is_recent(row.last_synced, now=self.began, within=_SEEN_EVERY):
             self.to_note.append(row)
 
     def _sort_missing(self, row: Sandbox) -> None:
         if row.status is Status.ALLOCATED:
             self.lent_but_missing.append(row)
-        elif row.status is Status.AVAILABLE and row.missing_since is None:
+        elif row.status is Status.AVAILABLE and policy.is_missed_anew(row, self.began):
             self.missing.append(row)
         elif row.status is Status.AVAILABLE and policy.is_second_sight(row, self.began, gap_seconds=current().sync_gap_seconds):
             self.going_stale.append(row)
@@ -242,7 +245,7 @@ def _note_seen(row: Sandbox, clock: Clock) -> None:
 
 
 def _note_missing(row: Sandbox, clock: Clock) -> None:
-    if row.missing_since is None:
+    if policy.is_missed_anew(row, clock.now()):
         store.note(row, dataclasses.replace(row, missing_since=clock.now()))
 
 

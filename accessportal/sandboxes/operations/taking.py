@@ -13,6 +13,7 @@ from functools import partial
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
@@ -200,7 +201,7 @@ def _shown_as_free(asked: Asked) -> Iterator[str]:
     for seen in every(lambda cursor: store.page_by_status(Status.AVAILABLE, cursor=cursor, limit=_PAGE)):
         if not isinstance(seen, Sandbox) or not seen.name.startswith(asked.name_prefix):
             continue
-        if policy.is_unlisted(seen) or asked.now - seen.updated_at > _INDEX_LAG:
+        if policy.is_unlisted(seen) or not is_recent(seen.updated_at, now=asked.now, within=_INDEX_LAG):
             yield seen.sandbox_id
         else:
             lately.append(seen.sandbox_id)

@@ -13,6 +13,7 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import AuditEvent, Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.moments import furthest
 from accessportal.sandboxes import models, policy
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import ALLOWED_MOVES, KeyRecord, Sandbox, Status, Unreadable, entity_of
@@ -247,7 +248,8 @@ def lease(sandbox: Sandbox, *, holder: str, until: datetime, now: datetime) -> S
     The due time moves with it: a cleaner that dies is followed by another when its hold is over.
     """
     held = dataclasses.replace(sandbox, held_by=holder, held_until=until, due_at=until)
-    free = SandboxItem.held_until.does_not_exist() | (SandboxItem.held_until <= precise(now))
+    held_until, beyond = SandboxItem.held_until, furthest(now, longest=until - now)
+    free = held_until.does_not_exist() | (held_until <= precise(now)) | (held_until > precise(beyond))
     return held if _note(sandbox, held, free) else None
 
 

@@ -6,6 +6,7 @@ import contextlib
 from datetime import datetime, timedelta
 
 from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.moments import SKEW, is_recent
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Holder
@@ -41,10 +42,11 @@ def none_told_at() -> datetime | None:
 def note_none(now: datetime) -> None:
     """A client is told that none is free."""
     last = none_told_at()
-    if last is not None and now - last < _NOTE_EVERY:
+    if last is not None and is_recent(last, now=now, within=_NOTE_EVERY):
         return
     at = to_epoch(now)
-    newer = SandboxItem.none_at.does_not_exist() | (SandboxItem.none_at < at)
+    ahead = to_epoch(now + SKEW)
+    newer = SandboxItem.none_at.does_not_exist() | (SandboxItem.none_at < at) | (SandboxItem.none_at > ahead)
     pk, sk = models.demand_key()
     with contextlib.suppress(ConditionFailed):
         update_one(Upsert(SandboxItem, pk, [SandboxItem.none_at.set(at)], newer, range_key=sk))

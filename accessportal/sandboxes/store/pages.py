@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 
+from pynamodb.expressions.condition import Condition
+
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.pages import Page, every
 from accessportal.sandboxes import models
@@ -75,19 +77,28 @@ def page_of_key(key: str, *, cursor: str | None, limit: int) -> Page[Sandbox | U
     )
 
 
-def page_due(due: Due, *, until: datetime | None, cursor: str | None, limit: int) -> Page[Sandbox | Unreadable]:
-    """What a job must do by ``until`` (``None``: ever), earliest first."""
+def page_due(
+    due: Due, *, until: datetime | None = None, beyond: datetime | None = None, cursor: str | None, limit: int
+) -> Page[Sandbox | Unreadable]:
+    """What a job must do, earliest first; only what is due by ``until``, or only what lies after ``beyond``."""
     return query_page(
         SandboxItem,
         due.value,
         index=SandboxItem.due_index,
-        pattern=f"sandboxes.due:{due}",
+        pattern=f"sandboxes.due:{due}:{beyond is not None}",
         convert=record_of,
         unreadable=unreadable,
         cursor=cursor,
         limit=limit,
-        range_condition=None if until is None else SandboxItem.due_at <= precise(until),
+        range_condition=due_within(until, beyond),
     )
+
+
+def due_within(until: datetime | None, beyond: datetime | None) -> Condition | None:
+    """The condition of an index by ``due_at``: not after ``until``, or after ``beyond``."""
+    if until is not None:
+        return SandboxItem.due_at <= precise(until)
+    return None if beyond is None else SandboxItem.due_at > precise(beyond)
 
 
 def free_shards() -> range:

@@ -13,6 +13,7 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.moments import SKEW
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
@@ -40,7 +41,9 @@ def keep_counts(stats: Stats) -> None:
     at = to_epoch(stats.counted_at)
     broken = json.dumps([[one.sandbox_id, one.external_id] for one in stats.unreadable[:_MOST_UNREADABLE]])
     actions = [SandboxItem.counts_at.set(at), SandboxItem.counts.set(_counts_text(stats)), SandboxItem.unreadable.set(broken)]
-    newer = SandboxItem.counts_at.does_not_exist() | (SandboxItem.counts_at <= at)
+    # One from further ahead was left by a clock that was wrong.
+    ahead = to_epoch(stats.counted_at + SKEW)
+    newer = SandboxItem.counts_at.does_not_exist() | (SandboxItem.counts_at <= at) | (SandboxItem.counts_at > ahead)
     with contextlib.suppress(ConditionFailed):
         update_one(Upsert(SandboxItem, pk, actions, newer, range_key=sk))
 

@@ -20,6 +20,7 @@ from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Run, RunDue, RunKind, RunState
 from accessportal.sandboxes.store.converting import precise
 from accessportal.sandboxes.store.errors import Overtaken
+from accessportal.sandboxes.store.pages import due_within
 from accessportal.sandboxes.store.pool import pool_steps
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Remove, Upsert, transact, update_one
@@ -115,17 +116,25 @@ def remove_run(run: Run) -> None:
         return
 
 
-def page_runs(due: RunDue, *, until: datetime | None, cursor: str | None, limit: int, newest_first: bool = False) -> Page[Run]:
-    """Open runs (``PERFORM``) or ended ones (``FORGET``), by when something must be done with them."""
+def page_runs(
+    due: RunDue,
+    *,
+    until: datetime | None = None,
+    beyond: datetime | None = None,
+    cursor: str | None,
+    limit: int,
+    newest_first: bool = False,
+) -> Page[Run]:
+    """Open runs (``PERFORM``) or ended ones (``FORGET``), by when something must be done with them; as :func:`page_due`."""
     return query_page(
         SandboxItem,
         due.value,
         index=SandboxItem.due_index,
-        pattern=f"sandboxes.runs:{due}:{newest_first}",
+        pattern=f"sandboxes.runs:{due}:{newest_first}:{beyond is not None}",
         convert=_run_of,
         cursor=cursor,
         limit=limit,
-        range_condition=None if until is None else SandboxItem.due_at <= precise(until),
+        range_condition=due_within(until, beyond),
         newest_first=newest_first,
     )
 

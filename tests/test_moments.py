@@ -1,0 +1,325 @@
+"""A clock that was two hours ahead, and is right again: whatever it wrote holds nothing back for longer than it ever may.
+
+Each story writes at the wrong time, and says what must work at the right one (decision 0038 has the list).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pytest
+from django_q.models import OrmQ, Schedule
+from django_q.tasks import async_task
+
+from accessportal.access_requests import policy as requests_policy
+from accessportal.access_requests import store as requests_store
+from accessportal.access_requests.states import Status
+from accessportal.assignments import store as assignments_store
+from accessportal.assignments.operations import reconciling
+from accessportal.assignments.policy import HOLD_SECONDS
+from accessportal.assignments.states import AssignmentState
+from accessportal.audit import queries as audit
+from accessportal.clients import operations as clients
+from accessportal.clients import store as clients_store
+from accessportal.clients.states import Scope
+from accessportal.directory.operations import mirroring
+from accessportal.directory.policy import mirror as mirror_policy
+from accessportal.directory.states import MirrorWork, person_entity
+from accessportal.directory.store import mirror as mirror_store
+from accessportal.identity import sessions
+from accessportal.identity.operations import record_refusal
+from accessportal.jobs.broker import LineBroker
+from accessportal.jobs.schedules import apply_schedules
+from accessportal.kernel.moments import SKEW, furthest, is_due, is_recent
+from accessportal.observe import heartbeats
+from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes import policy as sandbox_policy
+from accessportal.sandboxes import queries as pool
+from accessportal.sandboxes import store as sandbox_store
+from accessportal.sandboxes.states import RunKind, RunState, Stats
+from accessportal.sandboxes.states import Status as PoolStatus
+from accessportal.store.coordination import claim_watch
+from accessportal.twin.sandbox_provider import SandboxProviderTwin
+from accessportal.upstream.breaker import Breaker
+from accessportal.upstream.client import HttpProvider
+from tests.conftest import START
+from tests.fixtures_pool import Labs
+from tests.fixtures_story import Story
+
+AHEAD = timedelta(hours=2)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Wrong:
+    """The world; its clock is ahead until :meth:`right`."""
+
+    labs: Labs
+    provider: HttpProvider
+
+    @property
+    def story(self) -> Story:
+        return self.labs.story
+
+    def now(self) -> datetime:
+        return self.story.clock.now()
+
+    def right(self) -> None:
+        self.story.clock.advance(-AHEAD.total_seconds())
+
+
+Works = Callable[[], bool]
+STORIES: list[Callable[[Wrong], Works]] = []
+
+
+def story_of(told: Callable[[Wrong], Works]) -> Callable[[Wrong], Works]:
+    STORIES.append(told)
+    return told
+
+
+@story_of
+def schedules(at: Wrong) -> Works:
+    apply_schedules(now=at.now())
+
+    def works() -> bool:
+        apply_schedules(now=at.now())
+        return not Schedule.objects.filter(next_run__gt=at.now()).exclude(minutes__gt=120).exists()
+
+    return works
+
+
+@story_of
+def a_queued_task(at: Wrong) -> Works:
+    async_task("tests.jobs.probes.touch", "nowhere", q_options={"cluster": "sweep"})
+    (row,) = OrmQ.objects.all()
+
+    return lambda: LineBroker("sweep").dequeue() == [(row.pk, row.payload)]
+
+
+@story_of
+def heartbeat(at: Wrong) -> Works:
+    heartbeats.beat("sweep_line", now=at.now())
+
+    def works() -> bool:
+        beat = heartbeats.last_beat("sweep_line")
+        return beat is not None and not beat.is_fresh(at.now())
+
+    return works
+
+
+@story_of
+def work_of_a_request_and_its_claim(at: Wrong) -> Works:
+    waits, claimed = at.story.ask(), at.story.ask(permission_set="ReadOnlyAccess")
+    assert requests_store.claim_work(claimed, until=at.now() + timedelta(seconds=75))
+
+    def works() -> bool:
+        assert at.story.tick().granted == 2
+        return at.story.now_of(waits).is_granted and at.story.now_of(claimed).is_granted
+
+    return works
+
+
+@story_of
+def work_that_failed(at: Wrong) -> Works:
+    asked = at.story.ask()
+    assert requests_store.claim_work(asked, until=at.now() + requests_policy.LONGEST_WAIT)
+
+    def works() -> bool:
+        return at.story.carry_out(asked).is_granted
+
+    return works
+
+
+@story_of
+def hold_of_an_assignment(at: Wrong) -> Works:
+    at.story.carry_out(at.story.ask())
+    (assignment,) = assignments_store.page_by_state(AssignmentState.PRESENT, cursor=None, limit=9).items
+    hold = timedelta(seconds=HOLD_SECONDS)
+
+    def take() -> bool:
+        return assignments_store.acquire(assignment.assignment_id, now=at.now(), until=at.now() + hold) is not None
+
+    assert take()
+    assert not take()
+
+    def works() -> bool:
+        assert not reconciling._is_settling(assignment, at.now())
+        return take() and not take()
+
+    return works
+
+
+@story_of
+def work_of_the_mirror(at: Wrong) -> Works:
+    entity = person_entity("alice@example.com")
+    mirror_store.ask([entity], now=at.now())
+    taken = mirror_store.take(entity, now=at.now(), until=at.now() + mirror_policy.LEASE)
+    assert taken is not None
+    assert mirror_store.take(entity, now=at.now(), until=at.now() + mirror_policy.LEASE) is None
+    work: MirrorWork = taken
+
+    def works() -> bool:
+        return (
+            mirroring._is_due(work, at.story.clock)
+            and mirror_store.take(entity, now=at.now(), until=at.now() + mirror_policy.LEASE) is not None
+        )
+
+    return works
+
+
+@story_of
+def a_sandbox_to_be_cleaned_and_its_lease(at: Wrong) -> Works:
+    for name in ("lab-1", "lab-2"):
+        (row,) = at.labs.fill(name)
+        lent = at.labs.take_elsewhere(f"track-{name}", name_prefix=name)
+        sandboxes.release(sandbox_id=row.sandbox_id, track=lent.track, actor=at.story.olga, now=at.now())
+    hold = timedelta(seconds=sandbox_policy.HOLD_SECONDS)
+    held = sandbox_store.lease(pool.get(sandbox_id=row.sandbox_id), holder="dead", until=at.now() + hold, now=at.now())
+    assert held is not None
+
+    def works() -> bool:
+        report = sandboxes.clean(provider=at.provider, clock=at.story.clock, pace_seconds=0, workers=1)
+        return not report.failures and len({*report.waiting, *report.removed, *report.cleaned}) == 2
+
+    return works
+
+
+@story_of
+def a_deletion_that_was_sent(at: Wrong) -> Works:
+    (row,) = at.labs.fill("lab-1")
+    sent = dataclasses.replace(row, delete_sent_at=at.now(), missing_since=at.now())
+    return lambda: sandbox_policy.needs_deletion(sent, at.now()) and sandbox_policy.is_missed_anew(sent, at.now())
+
+
+@story_of
+def a_run_and_its_hold(at: Wrong) -> Works:
+    waits = sandboxes.order_run(kind=RunKind.SYNC, actor=at.story.olga, now=at.now())
+    begun = sandboxes.order_run(kind=RunKind.CLEANUP, actor=at.story.olga, now=at.now())
+    sandbox_store.begin_run(begun, holder="dead", until=at.now() + timedelta(minutes=15), now=at.now())
+
+    def works() -> bool:
+        sandboxes.perform_due_runs(provider=at.provider, clock=at.story.clock)
+        return all(pool.get_run(run_id=run.run_id).state not in {RunState.QUEUED, RunState.RUNNING} for run in (waits, begun))
+
+    return works
+
+
+@story_of
+def note_that_none_is_free(at: Wrong) -> Works:
+    sandbox_store.note_none(at.now())
+
+    def works() -> bool:
+        sandbox_store.note_none(at.now())
+        return pool.none_told_at() == at.now()
+
+    return works
+
+
+@story_of
+def counts_of_the_pool(at: Wrong) -> Works:
+    sandbox_store.keep_counts(Stats(at.now(), dict.fromkeys(PoolStatus, 0)))
+
+    def works() -> bool:
+        at.labs.count()
+        kept = sandbox_store.last_counts()
+        return kept is not None and kept.counted_at == at.now()
+
+    return works
+
+
+@story_of
+def breaker(at: Wrong) -> Works:
+    found = Breaker(clock=at.story.clock, failures=1)
+    found.failed()
+    assert not found.may_call()
+    return found.may_call
+
+
+@story_of
+def refusal_of_a_sign_in(at: Wrong) -> Works:
+    def told() -> int:
+        record_refusal(email="alice@example.com", reason="disabled", method="oidc", now=at.now())
+        return len(audit.history("sign_in#alice@example.com").items)
+
+    assert [told(), told()] == [1, 1]
+    return lambda: told() == 2
+
+
+@story_of
+def session(at: Wrong) -> Works:
+    limits = sessions.Limits(idle=timedelta(minutes=30), absolute=timedelta(hours=8))
+    ahead, before = int(at.now().timestamp()), int((at.now() - AHEAD).timestamp())
+
+    def works() -> bool:
+        begun = {sessions.SIGNED_IN_AT: ahead, sessions.SEEN_AT: ahead}
+        seen = {sessions.SIGNED_IN_AT: before, sessions.SEEN_AT: ahead}
+        ended = [sessions.ended_at(one, limits=limits, now=at.now()) for one in (begun, seen)]
+        return ended == [sessions.Ended.TOO_LONG, sessions.Ended.IDLE]
+
+    return works
+
+
+@story_of
+def last_use_of_a_token(at: Wrong) -> Works:
+    made = clients.create_token(name="Lab", scope=Scope.TRACK, rate_per_minute=1, actor=at.story.olga, now=at.now())
+    assert clients_store.note_use(made.token.token_id, now=at.now())
+    assert not clients_store.note_use(made.token.token_id, now=at.now())
+    return lambda: clients_store.note_use(made.token.token_id, now=at.now())
+
+
+@story_of
+def requests_of_a_token_in_a_minute(at: Wrong) -> Works:
+    made = clients.create_token(name="Lab", scope=Scope.TRACK, rate_per_minute=1, actor=at.story.olga, now=at.now())
+    assert [clients.claim_request(token=made.token, now=at.now()) > 0 for _ in range(2)] == [False, True]
+    return lambda: clients.claim_request(token=made.token, now=at.now()) == 0
+
+
+@story_of
+def who_watches_and_who_publishes(at: Wrong) -> Works:
+    def claim(name: str, longest: timedelta) -> bool:
+        return claim_watch(name, needed_until=at.now() + timedelta(seconds=1), until=at.now() + longest, longest=longest, now=at.now())
+
+    def claims() -> list[bool]:
+        return [claim("access-ends", timedelta(seconds=210)), claim("publish:0", MINUTE)]
+
+    assert [claims(), claims()] == [[True, True], [False, False]]
+    return lambda: claims() == [True, True]
+
+
+@pytest.mark.parametrize("told", STORIES, ids=lambda told: told.__name__)
+def test_what_a_wrong_clock_wrote_holds_nothing_back(
+    told: Callable[[Wrong], Works], labs: Labs, provider: HttpProvider, provider_twin: SandboxProviderTwin
+) -> None:
+    labs.story.clock.advance(AHEAD.total_seconds())
+    wrong = Wrong(labs, provider)
+    works = told(wrong)
+
+    wrong.right()
+
+    assert works()
+
+
+def test_the_bounds_of_a_moment() -> None:
+    longest, second = timedelta(minutes=5), timedelta(seconds=1)
+    last = furthest(START, longest=longest)
+    assert last == START + longest + SKEW
+
+    due = [is_due(moment, now=START, longest=longest) for moment in (None, START - second, START, START + second, last, last + second)]
+    assert due == [True, True, True, False, False, True]
+    recent = [is_recent(START - ago, now=START, within=longest) for ago in (longest, longest - second, -SKEW, -SKEW - second)]
+    assert recent == [False, True, True, False]
+
+
+def test_access_granted_by_a_wrong_clock_is_still_taken_back(story: Story) -> None:
+    """Its end is a decision that people were told, not a wait: it stands, and whoever finds it too late ends it."""
+    story.clock.advance(AHEAD.total_seconds())
+    asked = story.carry_out(story.ask(seconds=3600))
+    story.clock.advance(-AHEAD.total_seconds())
+
+    story.end(asked)
+    story.tick()
+
+    assert story.now_of(asked).status is Status.REVOKED
