@@ -34,8 +34,6 @@ from accessportal.kernel.errors import NotAllowed
 View = Callable[..., HttpResponseBase]
 
 _CACHED = "_console_admitted"
-# Their rows hold dotted names of functions and pickled arguments that the worker runs: writing one is running code.
-_LOOK_ONLY_APPS = frozenset({"django_q"})
 
 register_converter(KeyConverter, "item")
 
@@ -78,12 +76,12 @@ class PortalAdminSite(admin.AdminSite):
         return sign_out(request)
 
     def register(self, model_or_iterable: ModelBase | type[Model] | Iterable[type[Model]], admin_class: Any = None, **options: Any) -> None:
-        models = [model_or_iterable] if isinstance(model_or_iterable, ModelBase) else list(model_or_iterable)
-        for model in models:
-            chosen = admin_class or admin.ModelAdmin
-            if cast(type[Model], model)._meta.app_label in _LOOK_ONLY_APPS:
-                chosen = type(f"ReadOnly{chosen.__name__}", (ReadOnly, chosen), {"__module__": __name__})
-            super().register(cast(type[Model], model), chosen, **options)
+        """Every model's pages are for looking, whoever registers it. Of the job queue, writing a row would be running code: its
+        rows hold dotted names of functions and pickled arguments."""
+        chosen = admin_class or admin.ModelAdmin
+        if not issubclass(chosen, ReadOnly):
+            chosen = type(f"ReadOnly{chosen.__name__}", (ReadOnly, chosen), {"__module__": __name__})
+        super().register(model_or_iterable, chosen, **options)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         ours: list[URLPattern | URLResolver] = [

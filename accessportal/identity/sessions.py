@@ -18,6 +18,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase
 
 from accessportal.identity import drafts
+from accessportal.identity.session_store import stored_key
 from accessportal.kernel.clock import Clock, SystemClock, from_epoch, to_epoch
 from accessportal.kernel.moments import is_recent
 
@@ -129,7 +130,7 @@ def _begin(request: HttpRequest, user: Any, **_: Any) -> None:
 
 def end(request: HttpRequest) -> bool:
     """The request's session is over. ``True`` for one request alone, however many of the same page come at once."""
-    deleted, _ = Session.objects.filter(session_key=request.session.session_key).delete()
+    deleted, _ = Session.objects.filter(session_key=stored_key(request.session.session_key or "")).delete()
     logout(request)
     return deleted > 0
 

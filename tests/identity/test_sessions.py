@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.conf import settings as real_settings
 from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.sessions.models import Session
 from django.test import Client
 from pytest_django import Settings
 
@@ -189,3 +190,31 @@ def test_a_signed_in_page_is_a_session_that_was_begun_here(story: Story, setting
     client.force_login(user)
 
     assert client.get("/").status_code == 200
+
+
+def test_the_database_never_holds_a_key_that_opens_a_session(story: Story, alice: Client) -> None:
+    """Whoever reads its table, or a copy of it, is nobody by that."""
+    (row,) = Session.objects.all()
+    thief = Client()
+    thief.cookies["sessionid"] = row.session_key
+
+    assert alice.cookies["sessionid"].value not in f"{row.session_key} {row.session_data} {row.get_decoded()}"
+    assert alice.get("/").status_code == 200
+    assert thief.get("/").status_code == 302
+
+
+def test_a_session_under_its_own_key_is_of_a_former_version_and_over(story: Story, alice: Client) -> None:
+    key = alice.cookies["sessionid"].value
+    Session.objects.update(session_key=key)
+
+    assert alice.get("/").status_code == 302
+
+
+def test_a_key_is_exchanged_and_deleted_where_it_is_kept(story: Story, alice: Client) -> None:
+    session = alice.session
+    assert session.exists(str(session.session_key))
+
+    session.cycle_key()
+    assert Session.objects.count() == 1
+    session.flush()
+    assert Session.objects.count() == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.test import Client
 
@@ -18,6 +17,7 @@ from accessportal.directory import queries as directory_queries
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import State
 from accessportal.identity.queries import actor_named
+from accessportal.identity.session_store import SessionStore
 from accessportal.identity.sessions import end
 from accessportal.kernel.actors import Role, system
 from accessportal.kernel.errors import NotAllowed, Unavailable
