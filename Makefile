@@ -6,16 +6,16 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
-UV_VERSION := 0.13.9
 # Compiled once and kept: where the environment forbids it, each process compiles everything anew, for ten seconds.
 export PYTHONDONTWRITEBYTECODE :=
-DEMO_SETTINGS := PORTAL_DEMO=true PORTAL_SECURE=false PORTAL_DATABASE_URL=sqlite://:memory:
+NEW_KEY = PORTAL_SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))")
+DEMO_SETTINGS = $(NEW_KEY) PORTAL_DEMO=true PORTAL_SECURE=false PORTAL_DATABASE_URL=sqlite://:memory: AWS_ENDPOINT_URL=http://127.0.0.1:1
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 	  { echo "Python 3.11 is needed. Install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
 
 # `run` needs the portal and the twin; `test` and `check` need everything, and what they install serves `run` too.
 $(VENV)/.run: requirements-twin.txt | $(BIN)/uv
@@ -45,7 +45,7 @@ lint: $(VENV)/.dev ## style, types, import contracts, templates, settings, migra
 	$(BIN)/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
 	$(DEMO_SETTINGS) $(BIN)/python manage.py check
 	$(DEMO_SETTINGS) $(BIN)/python manage.py makemigrations --check --dry-run
-	PORTAL_SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") PORTAL_DATABASE_URL=sqlite://:memory: \
+	$(NEW_KEY) PORTAL_DATABASE_URL=sqlite://:memory: \
 	  $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 check: lint test ## lint, then the tests
@@ -62,6 +62,7 @@ bench: $(VENV)/.dev ## benchmarks on Amazon's DynamoDB Local (needs Java 17 and 
 	$(BIN)/python tools/dynamodb_local.py $(BIN)/python -m benchmarks.run
 
 requirements: $(VENV)/.dev ## pin the requirements anew from pyproject.toml
+	$(BIN)/uv pip compile --quiet --generate-hashes requirements-uv.in -o requirements-uv.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes pyproject.toml -o requirements.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes --extra twin -c requirements.txt pyproject.toml -o requirements-twin.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes --extra twin --extra dev -c requirements-twin.txt pyproject.toml -o requirements-dev.txt

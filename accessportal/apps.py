@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.core import checks
 
-from accessportal.conf import Conf, conf
+from accessportal.conf import Conf, conf, demo_faults
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
 
@@ -25,6 +27,7 @@ class AccessPortalConfig(AppConfig):
         from accessportal.sandboxes import operations as sandboxes
         from accessportal.upstream import client as upstream
 
+        checks.register(check_demo, "demo")
         export_aws_settings(conf())
         configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
         configure_cursors(settings.SECRET_KEY)
@@ -48,6 +51,14 @@ class AccessPortalConfig(AppConfig):
                 operator_group=conf().operator_group,
             )
         )
+
+
+def check_demo(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
+    """A demo is on this machine alone. Every command looks at this before it does anything, and so does the web server."""
+    hint = "Unset PORTAL_DEMO for a real installation, or start the demo by: make run"
+    return [
+        checks.Error(f"PORTAL_DEMO is on, but {fault}.", hint=hint, id="accessportal.E001") for fault in demo_faults(conf(), os.environ)
+    ]
 
 
 def export_aws_settings(values: Conf) -> None:

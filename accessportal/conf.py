@@ -6,13 +6,16 @@ Every variable is documented in ``docs/settings.md``; a test keeps the two equal
 from __future__ import annotations
 
 import functools
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from accessportal.kernel.addresses import is_safe_address
+from accessportal.commands.demo_env import published_file
+from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,10 +24,10 @@ class Conf(BaseSettings):
     """Values with the prefix ``PORTAL_``, and the standard AWS variables under their own names.
 
     ``.portal/env`` is written by ``runportal`` while it runs, so that the commands in a second terminal reach the same
-    twin, tables and database without any setting. The real environment wins over the file.
+    twin, tables and database without any setting. Where there is any setting, the file does not count.
     """
 
-    model_config = SettingsConfigDict(env_prefix="PORTAL_", env_file=ROOT / ".portal" / "env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="PORTAL_", extra="ignore", frozen=True)
 
     aws_region: str = Field(default="eu-central-1", validation_alias="AWS_REGION")
     aws_endpoint_url: str = Field(default="", validation_alias="AWS_ENDPOINT_URL")
@@ -111,4 +114,27 @@ class Conf(BaseSettings):
 @functools.cache
 def conf() -> Conf:
     """The one configuration of this process."""
-    return Conf()
+    return Conf(_env_file=published_file(os.environ))  # type: ignore[call-arg]  # pydantic-settings takes it beside the fields
+
+
+def demo_faults(values: Conf, environ: Mapping[str, str]) -> list[str]:
+    """Why this can't be a demo on this machine alone, in words for whoever set it up; nothing outside the demo.
+
+    In the demo everybody signs in with one password, and its people, rules and sandboxes are made up.
+    """
+    if not values.demo:
+        return []
+    endpoints = {name: value for name, value in environ.items() if name.startswith("AWS_ENDPOINT_URL") and value}
+    endpoints.setdefault("AWS_ENDPOINT_URL", values.aws_endpoint_url)
+    endpoints["PORTAL_SANDBOX_PROVIDER_URL"] = values.sandbox_provider_url or "http://localhost"
+    faults = [f"{name} is not an address of this machine" for name, url in endpoints.items() if not is_on_this_machine(url)]
+    # With the first of them boto3 takes no notice of AWS_ENDPOINT_URL.
+    barred = {
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
+        "PORTAL_OIDC_ISSUER": values.oidc_issuer,
+    }
+    faults += [f"{name} is set" for name, value in barred.items() if value]
+    hosts = [host.strip() for host in values.allowed_hosts.split(",")]
+    if foreign := [host for host in hosts if host and not is_on_this_machine(f"http://{host}")]:
+        faults.append(f"PORTAL_ALLOWED_HOSTS names more than this machine ({', '.join(foreign)})")
+    return faults

@@ -47,9 +47,7 @@ SESSION_HOURS = _conf.session_hours
 
 SECRET_KEY = _conf.secret_key.get_secret_value()
 if not SECRET_KEY:
-    if not (DEMO or DEBUG):
-        raise ImproperlyConfigured("PORTAL_SECRET_KEY is not set. Set it to 50 or more random characters (docs/settings.md).")
-    SECRET_KEY = "demo-only-" + "not-a-secret-" * 4
+    raise ImproperlyConfigured("PORTAL_SECRET_KEY is not set. Set it to 50 or more random characters (docs/settings.md).")
 
 ALLOWED_HOSTS = [host.strip() for host in _conf.allowed_hosts.split(",") if host.strip()]
 CSRF_TRUSTED_ORIGINS = [origin.strip() for origin in _conf.trusted_origins.split(",") if origin.strip()]

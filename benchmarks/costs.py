@@ -132,7 +132,7 @@ def _publish(*, limit: int | None = None) -> None:
 def client_of(actor: Actor) -> Client:
     """A browser in which ``actor`` is signed in."""
     user, _ = get_user_model().objects.get_or_create(username=actor.name, defaults={"email": actor.name})
-    client = Client()
+    client = Client(SERVER_NAME="localhost")
     client.force_login(user)
     return client
 

@@ -102,7 +102,7 @@ def environment(twin_url: str, folder: Path) -> dict[str, str]:
         "PORTAL_SECURE": "false",
         "PORTAL_DEMO": "true",
         "PORTAL_LOG_LEVEL": "ERROR",
-        "PORTAL_ALLOWED_HOSTS": "testserver,127.0.0.1",
+        "PORTAL_ALLOWED_HOSTS": "localhost,127.0.0.1",
     }
 
 

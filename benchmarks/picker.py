@@ -51,7 +51,7 @@ def fill_catalog() -> None:
 
 def measure() -> Iterator[tuple[str, Spans]]:
     user, _ = get_user_model().objects.get_or_create(username="alice0@example.com")
-    client = Client()
+    client = Client(SERVER_NAME="localhost")
     client.force_login(user)
     yield "search accounts", _spans(client, reverse("search_accounts"), "account", _ACCOUNT_TEXTS)
     yield "search permission sets", _spans(client, reverse("search_permission_sets"), "permission_set", _SET_TEXTS)

@@ -21,12 +21,7 @@ os.environ.update(
 )
 os.environ.pop("AWS_ENDPOINT_URL", None)
 
-from accessportal.conf import Conf
-
-# A portal that runs in this folder has left its twin's address there; the tests must not reach it.
-Conf.model_config["env_file"] = None
-
-from accessportal.settings import *  # noqa: E402, F403
+from accessportal.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Its file is thrown away in any case: nothing is gained by waiting for the disk.

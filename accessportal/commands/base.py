@@ -70,8 +70,8 @@ class PortalCommand(BaseCommand):
 
     example: ClassVar[str]
     takes_actor: ClassVar[bool] = False
-    # Django's checks load every page and form; commands are run often, and `make check` runs the checks.
-    requires_system_checks = ()
+    # Django's own checks load every page and form; commands are run often, and `make check` runs the checks.
+    requires_system_checks = ("demo",)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         epilog = f"Example:\n  python manage.py {self.example}"

@@ -6,6 +6,7 @@ Imported by ``manage.py`` before Django reads its settings, so it needs nothing 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shlex
@@ -15,6 +16,7 @@ from pathlib import Path
 
 HOME = Path(__file__).resolve().parent.parent.parent / ".portal"
 ENV_FILE = HOME / "env"
+LOCK_FILE = HOME / "lock"
 REGION = "eu-central-1"
 # Where the twin's sandbox provider begins; said again because nothing may be imported here.
 PROVIDER_PATH = "/twin/provider"
@@ -72,6 +74,29 @@ def is_port_free(host: str, port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def published_file(environ: Mapping[str, str], *, home: Path = HOME) -> Path | None:
+    """``.portal/env``, for whoever has no settings of their own, and while the portal that wrote it is up; otherwise ``None``.
+
+    A file that a killed portal left must not turn another installation into a demo.
+    """
+    if any(name.upper().startswith("PORTAL_") for name in environ):
+        return None
+    file = home / ENV_FILE.name
+    return file if file.exists() and _is_held(home / LOCK_FILE.name) else None
+
+
+def _is_held(lock_file: Path) -> bool:
+    """Whether ``runportal``, or a process that it started, holds its lock."""
+    try:
+        with lock_file.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
 
 
 @contextlib.contextmanager

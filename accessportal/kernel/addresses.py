@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+# An IPv6 address with an IPv4 one inside it, and a zone.
+_LONGEST_ADDRESS = 64
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -15,3 +18,22 @@ def is_safe_address(value: str) -> bool:
     except ValueError:
         return False
     return bool(host) and (address.scheme == "https" or (address.scheme == "http" and host in _THIS_MACHINE))
+
+
+def is_on_this_machine(value: str) -> bool:
+    """Whether the address leads nowhere else."""
+    try:
+        return urlsplit(value).hostname in _THIS_MACHINE
+    except ValueError:
+        return False
+
+
+def client_address(headers: Mapping[str, str], *, trusted_proxies: int) -> str:
+    """Who sent a request with these WSGI variables, with so many proxies of ours in front of the portal.
+
+    Each proxy adds to ``X-Forwarded-For`` whom it heard from, so ours wrote the last ones. What stands before them, or is there
+    without a proxy of ours, the client may have made up.
+    """
+    heard = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", maxsplit=trusted_proxies) if trusted_proxies else []
+    told = heard[-trusted_proxies].strip() if len(heard) >= trusted_proxies > 0 else ""
+    return told[:_LONGEST_ADDRESS] or headers.get("REMOTE_ADDR", "")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import stat
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from dotenv import dotenv_values
 
-from accessportal.commands.demo_env import free_port, is_port_free, kept_secret, published, take_environment
+from accessportal.commands.demo_env import free_port, is_port_free, kept_secret, published, published_file, take_environment
+from accessportal.conf import Conf, demo_faults
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 MINE = {
     "AWS_PROFILE": "production",
     "AWS_SESSION_TOKEN": "a-real-one",
@@ -71,6 +78,124 @@ def test_other_terminals_read_what_is_published_while_it_lasts(tmp_path: Path) -
     assert told["PORTAL_DATABASE_URL"] == environ["PORTAL_DATABASE_URL"]
     assert "PORTAL_DEMO_PASSWORD" not in told
     assert "PATH" not in told
+
+
+@pytest.fixture
+def left_over(tmp_path: Path) -> Path:
+    """The folder of a demo that was killed."""
+    (tmp_path / "lock").touch()
+    (tmp_path / "env").write_text("PORTAL_DEMO=true\nPORTAL_SECRET_KEY=of-the-demo\nAWS_ENDPOINT_URL=http://127.0.0.1:1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def running(left_over: Path) -> Iterator[Path]:
+    """The folder of a demo that is up."""
+    with (left_over / "lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield left_over
+
+
+def test_a_running_demo_is_found_without_any_setting(running: Path) -> None:
+    assert published_file({"PATH": "/usr/bin", "AWS_PROFILE": "mine"}, home=running) == running / "env"
+    assert Conf(_env_file=running / "env").demo  # type: ignore[call-arg]
+
+
+def test_what_a_killed_demo_left_counts_for_nothing(left_over: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert published_file({}, home=left_over) is None
+    (left_over / "lock").unlink()
+    assert published_file({}, home=left_over) is None
+    assert published_file({}, home=tmp_path_factory.mktemp("empty")) is None
+
+
+@pytest.mark.parametrize("name", ["PORTAL_SECRET_KEY", "PORTAL_DATABASE_URL", "PORTAL_LOG_LEVEL", "portal_table_prefix", "PORTAL_DEMO"])
+def test_an_installation_with_any_setting_is_never_turned_into_a_demo(running: Path, name: str) -> None:
+    assert published_file({name: "x"}, home=running) is None
+
+
+LOCAL = {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "PORTAL_DEMO": "true"}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"AWS_ENDPOINT_URL": ""}, "AWS_ENDPOINT_URL is not an address of this machine"),
+        ({"AWS_ENDPOINT_URL": "https://dynamodb.eu-central-1.amazonaws.com"}, "AWS_ENDPOINT_URL is not an address of this machine"),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1.example.com"}, "AWS_ENDPOINT_URL is not an address of this machine"),
+        ({"AWS_ENDPOINT_URL_SSO_ADMIN": "https://elsewhere.example.com"}, "AWS_ENDPOINT_URL_SSO_ADMIN is not an address of this machine"),
+        ({"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is set"),
+        ({"PORTAL_SANDBOX_PROVIDER_URL": "https://labs.example.com"}, "PORTAL_SANDBOX_PROVIDER_URL is not an address of this machine"),
+        (
+            {f"PORTAL_OIDC_{name}": "https://login.example.com" for name in ("ISSUER", "CLIENT_ID", "CLIENT_SECRET")},
+            "PORTAL_OIDC_ISSUER is set",
+        ),
+        (
+            {"PORTAL_ALLOWED_HOSTS": "localhost, access.example.com, *"},
+            "PORTAL_ALLOWED_HOSTS names more than this machine (access.example.com, *)",
+        ),
+    ],
+)
+def test_a_demo_that_others_can_reach_or_that_reaches_others_is_told(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, str], fault: str
+) -> None:
+    monkeypatch.setenv("PORTAL_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+    for name, value in (LOCAL | change).items():
+        monkeypatch.setenv(name, value)
+
+    assert demo_faults(Conf(), os.environ) == [fault]
+    monkeypatch.setenv("PORTAL_DEMO", "false")
+    assert demo_faults(Conf(), os.environ) == []
+
+
+def test_the_demo_that_runportal_makes_has_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PORTAL_ALLOWED_HOSTS")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PORTAL_")}
+    take_environment(environ, home=tmp_path)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+    assert demo_faults(Conf(), environ) == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "manage.py check",
+        "manage.py list_users --as olga@example.com",
+        "manage.py apply_schedules",
+        "manage.py qcluster",
+        "-c import accessportal.wsgi",
+    ],
+)
+def test_nothing_starts_as_a_demo_beside_the_real_aws(tmp_path: Path, program: str) -> None:
+    given = {
+        "PATH": "",
+        "PORTAL_DEMO": "true",
+        "PORTAL_SECRET_KEY": "x" * 50,
+        "PORTAL_DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    said = subprocess.run(
+        [sys.executable, *program.split(maxsplit=1 if program[0] == "-" else -1)],
+        cwd=ROOT,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert said.returncode != 0
+    assert "PORTAL_DEMO is on, but AWS_ENDPOINT_URL is not an address of this machine." in said.stderr
+
+
+@pytest.mark.parametrize("demo", ["true", "false"])
+def test_no_key_is_nobodys_default(demo: str) -> None:
+    """Not in the demo either: whoever reads the source could sign sessions with it."""
+    given = {"PATH": "", "PORTAL_DEMO": demo, "PORTAL_DEBUG": demo, "PORTAL_DATABASE_URL": "sqlite://:memory:"}
+    said = subprocess.run([sys.executable, "manage.py", "check"], cwd=ROOT, env=given, capture_output=True, text=True, check=False)
+
+    assert said.returncode == 1
+    assert "PORTAL_SECRET_KEY is not set" in said.stderr
 
 
 def test_a_port_in_use_is_noticed() -> None:

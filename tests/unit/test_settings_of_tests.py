@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
-from accessportal.conf import Conf, conf
+from accessportal.commands.demo_env import published_file
+from accessportal.conf import conf
 
 
 def test_a_portal_that_runs_in_this_folder_is_not_reached() -> None:
     """``.portal/env`` names the running twin; neither our configuration nor the AWS libraries may see it here."""
-    assert Conf.model_config.get("env_file") is None
+    assert published_file(os.environ) is None
     assert conf().aws_endpoint_url == ""
     assert "AWS_ENDPOINT_URL" not in os.environ

@@ -49,7 +49,9 @@ class Command(PortalCommand):
             raise Error("runportal must be started as: python manage.py runportal (manage.py prepares its environment).")
         with stoppable():
             try:
-                with only_one(demo_env.HOME / "lock") as lock:
+                with only_one(demo_env.LOCK_FILE) as lock:
+                    # A killed portal's: what it tells is no longer there.
+                    demo_env.ENV_FILE.unlink(missing_ok=True)
                     self._run_all(port, lock)
             except StopAsked:
                 pass

@@ -15,7 +15,7 @@ class Command(BaseCommand):
         "Write the list of schedules (tick, reconcile_assignments, sync_catalog) into the queue's table. May be repeated. "
         "Example: python manage.py apply_schedules --json"
     )
-    requires_system_checks = ()
+    requires_system_checks = ("demo",)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object, for programs")
