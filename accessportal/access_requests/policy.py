@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,12 +11,12 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import check_text, is_visible
 
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
 LONGEST_REASON = 2_000
 LONGEST_TICKET = 200
-TURNING_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # Access that ends sooner than the next tick surely looks (a minute, and the scheduler's half) is watched from its start.
 WATCH_WITHIN_SECONDS = 150
@@ -72,30 +71,8 @@ def clean_ticket(ticket_id: str) -> str:
 
     :raises InvalidRequest: when it is too long or can't be shown faithfully.
     """
-    check_text(ticket_id, field="ticket_id", name="The ticket", longest=LONGEST_TICKET, allowed="")
+    check_text(ticket_id, field="ticket_id", name="The ticket", longest=LONGEST_TICKET, newlines=False)
     return ticket_id.strip()
-
-
-def is_visible(text: str) -> bool:
-    """Whether there is anything to read in it: blanks, joiners and marks without width are nothing."""
-    return any(unicodedata.category(character)[0] not in "CZ" for character in text)
-
-
-def check_text(text: str, *, field: str, name: str, longest: int, allowed: str = "\n\r\t") -> None:
-    """Refuse text that is too long or can't be stored and shown faithfully; ``allowed`` control characters pass.
-
-    :raises InvalidRequest: naming ``field`` (``name`` is its word for people), the rule and the remedy.
-    """
-    if len(text) > longest:
-        message = f"{name} has {len(text):,} characters; at most {longest:,} are kept. Shorten it."
-        raise InvalidRequest(message, code=f"{field}_too_long", field=field)
-    for character in text:
-        if character in allowed:
-            continue
-        # Control characters and lone surrogates can't be stored or shown; turning marks make a text read as another one.
-        if unicodedata.category(character) in {"Cc", "Cs"} or character in TURNING_MARKS:
-            message = f"{name} holds the unprintable character U+{ord(character):04X}. Remove it."
-            raise InvalidRequest(message, code=f"{field}_unprintable", field=field)
 
 
 def may_see(request: AccessRequest, actor: Actor, standing: Standing) -> Decision:

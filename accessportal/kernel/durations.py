@@ -9,6 +9,7 @@ from accessportal.kernel.errors import InvalidRequest
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?", re.ASCII)
 _ISO = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?", re.ASCII | re.IGNORECASE)
+_LONGEST_TEXT = 100
 _HINT = "write it like 30m, 8h, 2h30m, 2d or PT8H"
 # Longer than anything the portal lends, and far from where moments end: a longer one could not even be added to now.
 LONGEST_SECONDS = 3_650 * 86_400
@@ -19,13 +20,13 @@ def parse_duration(text: str, *, field: str = "duration") -> int:
 
     :raises InvalidRequest: naming ``field``, the rule and the remedy.
     """
-    compact = re.sub(r"\s+", "", text)
+    compact = "".join(text[: _LONGEST_TEXT + 1].split())
     if not compact:
         raise InvalidRequest(f"A duration is needed: {_HINT}.", code="duration_missing", field=field)
     if compact.startswith("-"):
         raise InvalidRequest("A duration can't be negative.", code="duration_not_positive", field=field)
     match = _PLAIN.fullmatch(compact.lower()) or _ISO.fullmatch(compact)
-    if match is None or not any(match.groups()):
+    if match is None or not any(match.groups()) or len(text) > _LONGEST_TEXT:
         shown = text if len(text) <= 40 else text[:40] + "…"
         raise InvalidRequest(f"“{shown}” is not a duration: {_HINT}.", code="duration_unreadable", field=field)
     seconds = sum(int(part) * unit for part, unit in zip(match.groups(), _UNITS.values(), strict=True) if part)

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, PortalError
 from accessportal.kernel.ids import new_submission_id
-from accessportal.portal.texts import clean_text
+from accessportal.kernel.texts import clean_text
 
 MAX_REASON = 2000
 MAX_TICKET = 200
@@ -22,7 +22,7 @@ MAX_NAME = 256
 
 
 class TextField(forms.CharField):
-    """Text for people to read: see :func:`clean_text`. The length counts after cleaning."""
+    """Text for people to read: see :func:`accessportal.kernel.texts.clean_text`."""
 
     def __init__(self, *, limit: int, newlines: bool = False, missing: str = "", **options: Any) -> None:
         super().__init__(strip=False, **options)
@@ -33,10 +33,10 @@ class TextField(forms.CharField):
         self.validators = []
 
     def to_python(self, value: Any) -> str:
-        text = clean_text(str(value or ""), label=str(self.label), newlines=self._newlines)
-        if len(text) > self._limit:
-            raise ValidationError(f"{self.label} has {len(text):,} characters; {self._limit:,} is the most. Shorten it.", code="too_long")
-        return text
+        try:
+            return clean_text(str(value or ""), field="text", name=str(self.label), longest=self._limit, newlines=self._newlines)
+        except InvalidRequest as error:
+            raise ValidationError(error.message, code=error.code) from error
 
     def validate(self, value: str) -> None:
         if self.required and not value:

@@ -6,10 +6,10 @@ import dataclasses
 import enum
 import hashlib
 import json
-import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from accessportal.kernel import texts
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
@@ -33,8 +33,6 @@ _LONGEST_GAP_SECONDS = 600.0
 LONGEST_GAP = timedelta(seconds=_LONGEST_GAP_SECONDS)
 _LONGEST_TEXT = 256
 _LONGEST_REASON = 500
-# Control characters but line breaks and tabs, and those that turn the direction of what is shown. Said again in api.schemas.
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # So few may go stale in one look whatever share of the pool they are.
 STALE_ALWAYS_ALLOWED = 5
 
@@ -82,11 +80,9 @@ def _check_programs_name(value: str, *, own: str, field: str) -> str:
 
 def check_reason(reason: str) -> None:
     """:raises InvalidRequest: unless it says something, in few enough characters to be kept for good."""
+    texts.check_text(reason, field="reason", name="The reason", longest=_LONGEST_REASON)
     if not reason.strip():
         raise InvalidRequest("Say why: the reason is kept in the sandbox's history.", code="reason_missing", field="reason")
-    if len(reason) > _LONGEST_REASON or _UNSEEN.search(reason):
-        text = f"The reason is too long or holds control characters: give at most {_LONGEST_REASON} characters that can be seen."
-        raise InvalidRequest(text, code="reason_unusable", field="reason")
 
 
 def check_duration(seconds: int | None) -> int | None:

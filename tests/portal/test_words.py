@@ -7,11 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.core.exceptions import ValidationError
 
 from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Status, Work
 from accessportal.portal.presenting import Tone, aws_address, mark_of, phase_of, seconds_to_next_look, typed_duration, words_for_time
-from accessportal.portal.texts import clean_text
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 REQUEST = AccessRequest(
@@ -109,16 +107,3 @@ def test_aws_opens_at_the_account_and_permission_set() -> None:
     assert aws_address("https://d-1.awsapps.com/start/", REQUEST) == (
         "https://d-1.awsapps.com/start/#/console?account_id=222222222222&role_name=ReadOnlyAccess"
     )
-
-
-@pytest.mark.parametrize("text", ["\0", "a\x7f", "a\x85b", "\u2066x", "a\ud800"])
-def test_characters_that_deceive_are_refused(text: str) -> None:
-    with pytest.raises(ValidationError, match="U\\+"):
-        clean_text(text, label="Why", newlines=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"), [(" a\r\nb ", "a\nb"), ("\u200b\u00a0\n", ""), ("e\u0301", "é"), ("👩‍🚒", "👩‍🚒"), ("\ufeff", "")]
-)
-def test_texts_are_kept_in_one_spelling(text: str, kept: str) -> None:
-    assert clean_text(text, label="Why", newlines=True) == kept

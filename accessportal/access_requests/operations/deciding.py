@@ -14,6 +14,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
+from accessportal.kernel.texts import check_text, is_visible
 from accessportal.rules import queries as rules
 
 
@@ -27,7 +28,7 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
     :raises NotAllowed: when the actor is no approver, or it is their own request or their own group's.
     :raises NotFound: when it is invisible to the actor.
     """
-    policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+    check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
 
     def attempt() -> AccessRequest:
         book = ApproverBook(now=now)
@@ -51,8 +52,8 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
     :raises InvalidRequest: without a reason.
     :raises Conflict: when it was decided meanwhile or has lapsed.
     """
-    policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
-    if not policy.is_visible(reason):
+    check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+    if not is_visible(reason):
         text = "A reason is needed: the person who asked will read it."
         raise InvalidRequest(text, code="reason_missing", field="reason")
 

@@ -13,6 +13,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
+from accessportal.kernel.texts import check_text
 
 
 def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
@@ -24,7 +25,7 @@ def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> Ac
     :raises Conflict: when it is not active, or is being taken back already.
     :raises NotAllowed: for anybody but the holder, an approver of the rule and operators.
     """
-    policy.check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+    check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
     asked, standing = load_for(request_id, actor, now)
     require(policy.may_end(asked, actor, standing), asked)
     for other in ended_together(request=asked):

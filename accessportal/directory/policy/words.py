@@ -74,7 +74,7 @@ def clean_name(text: str) -> str:
 
     :raises InvalidRequest: on field ``name``.
     """
-    name = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text).strip()
+    name = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text.strip()[: _MAX_NAME + 1])
     wrong = next((char for char in name if not char.isprintable() and char not in _JOINERS), "")
     if not name.strip(_JOINERS) or len(name) > _MAX_NAME or wrong:
         remedy = f" Remove the character U+{ord(wrong):04X}." if wrong else ""
