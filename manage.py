@@ -19,4 +19,4 @@ if __name__ == "__main__":
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        sys.exit(f"Error: {error} For the demo on this machine, start it first: make run")
+        sys.exit(f"Error: {error} The demo on this machine is found while it runs (make run), and where no PORTAL_ variable is set.")

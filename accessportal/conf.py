@@ -41,6 +41,8 @@ class Conf(BaseSettings):
     allowed_hosts: str = "localhost,127.0.0.1,[::1]"
     trusted_origins: str = ""
     secure: bool = True
+    trusted_proxies: int = Field(default=0, ge=0, le=10)
+    most_body_bytes: int = Field(default=2_621_440, ge=100_000)
 
     demo: bool = False
     operator_group: str = "/portal/operators"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import dj_database_url
@@ -32,6 +33,7 @@ AUDITOR_GROUP = _conf.auditor_group
 AWS_START_URL = _conf.aws_start_url
 EVENTS_TOPIC_ARN = _conf.events_topic_arn
 IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
+TRUSTED_PROXIES = _conf.trusted_proxies
 METRICS_TOKEN = _conf.metrics_token.get_secret_value()
 DEMO_PASSWORD = _conf.demo_password.get_secret_value()
 
@@ -77,8 +79,6 @@ INSTALLED_APPS = [
     "django_structlog",
     "lucide",
     "csp",
-    # For the static files of the API's page alone.
-    "ninja",
 ]
 
 MIDDLEWARE = [
@@ -100,6 +100,8 @@ MIDDLEWARE = [
     "accessportal.identity.sessions.SessionLimits",
     "accessportal.identity.middleware.ActorMiddleware",
     "accessportal.portal.middleware.ErrorMiddleware",
+    # Before anything reads a body: Django asks for the form's token only after all of these.
+    "accessportal.portal.middleware.BodyLimit",
 ]
 
 ROOT_URLCONF = "accessportal.urls"
@@ -155,10 +157,21 @@ STATIC_URL = "/static/"
 # The demo serves static files from where they lie; a production image collects them once.
 WHITENOISE_USE_FINDERS = DEMO or DEBUG
 STATIC_ROOT = None if WHITENOISE_USE_FINDERS else BASE_DIR / "staticfiles"
-_bootstrap = find_spec("bootstrap")
-if _bootstrap is None or not _bootstrap.submodule_search_locations:
-    raise ImproperlyConfigured("The package bootstrap-wrapper is not installed: pip install -r requirements.txt")
-STATICFILES_DIRS: list[Any] = [BASE_DIR / "static", ("bootstrap", _bootstrap.submodule_search_locations[0])]
+
+
+def _folder_of(package: str) -> Path:
+    """Where a package lies that brings static files alone."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise ImproperlyConfigured(f"The package {package} is not installed: pip install -r requirements.txt")
+    return Path(found.submodule_search_locations[0])
+
+
+STATICFILES_DIRS: list[Any] = [
+    BASE_DIR / "static",
+    ("bootstrap", _folder_of("bootstrap")),
+    ("swagger-ui", _folder_of("drf_spectacular_sidecar") / "static" / "drf_spectacular_sidecar" / "swagger-ui-dist"),
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
@@ -182,22 +195,26 @@ CSRF_FAILURE_VIEW = "accessportal.portal.views.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
+SESSION_ENGINE = "accessportal.identity.session_store"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 # No longer than a session may last at most; ``identity.sessions`` enforces that, and the shorter limit for doing nothing.
 SESSION_COOKIE_AGE = SESSION_HOURS * 3600
-DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
+# For every body, whatever is in it (portal.middleware.BodyLimit); and no file is taken in any.
+DATA_UPLOAD_MAX_MEMORY_SIZE = _conf.most_body_bytes
+FILE_UPLOAD_HANDLERS = ["accessportal.portal.middleware.NoFiles"]
 if _conf.secure:
     SECURE_SSL_REDIRECT = True
     SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
-SESSION_ENGINE = "accessportal.identity.session_store"
     SECURE_HSTS_PRELOAD = True
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 
+# It would believe any address that a client writes into X-Forwarded-For; ours is bound in ``observe.logs``.
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 LOGGING = logging_settings(level=_conf.log_level, as_json=_conf.log_json)
 configure_structlog()
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 from django.conf import settings
+from django.core.cache import cache
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 pytest_plugins = [
@@ -26,6 +27,12 @@ pytest_plugins = [
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A file, as in service. In a database in memory all threads of a server for browsers share one connection and its locks."""
     settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "portal.sqlite3")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> None:
+    """What a web process keeps in its memory (tries of passwords, what an issuer published) is of one test alone."""
+    cache.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

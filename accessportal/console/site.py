@@ -29,7 +29,7 @@ from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.identity.views import sign_out
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import NotAllowed
+from accessportal.kernel.errors import NotAllowed, NotFound
 
 View = Callable[..., HttpResponseBase]
 
@@ -74,6 +74,13 @@ class PortalAdminSite(admin.AdminSite):
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """And one way out, which is told in the audit log."""
         return sign_out(request)
+
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Django's page would take any password. People have none here; those of the demo come from its settings."""
+        raise NotFound("Passwords are not changed here.", code="no_passwords")
+
+    def password_change_done(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        raise NotFound("Passwords are not changed here.", code="no_passwords")
 
     def register(self, model_or_iterable: ModelBase | type[Model] | Iterable[type[Model]], admin_class: Any = None, **options: Any) -> None:
         """Every model's pages are for looking, whoever registers it. Of the job queue, writing a row would be running code: its

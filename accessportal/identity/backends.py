@@ -15,6 +15,7 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
 
 _CACHED = "_portal_actor"
+_IDENTITY = "_portal_identity"
 
 
 class DirectoryBackend(ModelBackend):
@@ -51,10 +52,16 @@ def remember(user: object, actor: Actor) -> None:
     setattr(user, _CACHED, actor)
 
 
+def vouched_for(user: Any, identity: str) -> Any:
+    """``user``, whose rights are those of a session that was begun for ``identity``."""
+    setattr(user, _IDENTITY, identity)
+    return user
+
+
 def _actor(user: Any) -> Actor | None:
     if not hasattr(user, _CACHED):
         try:
-            remember(user, actor_for(user, SystemClock().now()))
+            remember(user, actor_for(user, SystemClock().now(), identity=getattr(user, _IDENTITY, "")))
         except NotAllowed:
             return None
     found = getattr(user, _CACHED)

@@ -13,11 +13,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
+from django.utils.functional import SimpleLazyObject
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from accessportal.identity import drafts
-from accessportal.identity.backends import remember
+from accessportal.identity.backends import remember, vouched_for
 from accessportal.identity.operations import record_sign_out
 from accessportal.identity.queries import actor_for
 from accessportal.identity.sessions import end, identity_of, why_ended
@@ -57,8 +58,13 @@ class ActorMiddleware(LoginRequiredMiddleware):
     ) -> HttpResponseBase | None:
         cast(PortalRequest, request).actor = None
         refused = super().process_view(request, view_func, view_args, view_kwargs)
-        if refused is not None or not getattr(view_func, "login_required", True):
+        if refused is not None:
             return refused
+        if not getattr(view_func, "login_required", True):
+            # Anybody may open it; what it asks about the user's rights is answered for this session and not for its address's new owner.
+            user = request.user
+            request.user = cast(Any, SimpleLazyObject(lambda: vouched_for(user, identity_of(request))))
+            return None
         return self._take_actor(request) or _kept_alone(request)
 
     def _take_actor(self, request: HttpRequest) -> HttpResponse | None:

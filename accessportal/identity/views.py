@@ -18,7 +18,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
 from accessportal.directory import queries as directory
-from accessportal.identity import drafts, issuer, operations
+from accessportal.identity import drafts, issuer, operations, throttle
 from accessportal.identity.forms import SignInForm
 from accessportal.identity.provider import IssuerAdapter
 from accessportal.identity.sessions import Ended, begin_waiting
@@ -30,6 +30,7 @@ from accessportal.kernel.errors import NotAllowed, Unavailable
 log = structlog.get_logger(__name__)
 
 _HINTS = 8
+_MOST_TYPED = 150
 _RETRY_AFTER_SECONDS = 10
 _ISSUER_CODES = frozenset({"issuer_unavailable", "issuer_unusable"})
 # Whose refusal it is not: the person is who they are, and the directory says no.
@@ -49,8 +50,7 @@ class Hint:
 class SignIn(views.LoginView):
     """The ways in that there are: the issuer's button where one is set, Django's form where ``DEMO`` is on.
 
-    ``next`` is checked by the base class: an address of another site is dropped. There is no lockout here; a company's
-    identity provider has one, and the demo needs none.
+    ``next`` is checked by the base class: an address of another site is dropped.
     """
 
     template_name = "identity/sign_in.html"
@@ -65,6 +65,11 @@ class SignIn(views.LoginView):
             return _refused(request, NotAllowed("Passwords work in the demo alone.", code="passwords_off"))
         return super().dispatch(request, *args, **kwargs)
 
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if throttle.is_too_often(request, email=request.POST.get("username", "")[:_MOST_TYPED]):
+            return _tried_too_often(request)
+        return super().post(request, *args, **kwargs)
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         ways = {"has_issuer": has_issuer(), "issuer_name": settings.OIDC_NAME, "has_passwords": settings.DEMO}
         ended = _words_for(self.request.GET.get("because", ""))
@@ -72,7 +77,9 @@ class SignIn(views.LoginView):
         return super().get_context_data(hints=_hints() if settings.DEMO else [], **told, **ways, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        operations.record_password_sign_in(email=form.get_user().get_username(), now=SystemClock().now())
+        email = form.get_user().get_username()
+        throttle.forgive(self.request, email=email)
+        operations.record_password_sign_in(email=email, now=SystemClock().now())
         return super().form_valid(form)
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -135,6 +142,16 @@ def _refused(request: HttpRequest, refusal: NotAllowed) -> HttpResponse:
     sign_out_address = _issuer_sign_out_address(request) if told["is_by_directory"] else ""
     context = {**told, "help_contact": settings.HELP_CONTACT, "issuer_name": settings.OIDC_NAME, "sign_out_address": sign_out_address}
     return render(request, "identity/refused.html", context, status=403)
+
+
+def _tried_too_often(request: HttpRequest) -> HttpResponse:
+    minutes = throttle.WINDOW_SECONDS // 60
+    words = f"Passwords were tried too often from here. Wait {minutes} minutes, then try again."
+    log.warning("identity.tried_too_often")
+    response = _refused(request, NotAllowed(words, code="tried_too_often"))
+    response.status_code = 429
+    response.headers["Retry-After"] = str(throttle.WINDOW_SECONDS)
+    return response
 
 
 def _issuer_failed(request: HttpRequest) -> HttpResponse:

@@ -6,21 +6,35 @@ import re
 from typing import Any
 
 import structlog
+from django.conf import settings
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django_structlog.signals import bind_extra_request_metadata
 from structlog.typing import EventDict, Processor, WrappedLogger
+
+from accessportal.kernel.addresses import client_address
 
 _HIDDEN = "[hidden]"
 _SECRET_NAME = re.compile(
     r"pass(word|phrase|wd)|secret|token|authorization|cookie|credential|signature|(session[_-]?id|(session|api|access)[_-]?key)",
     re.IGNORECASE,
 )
-# What follows a secret's name inside a text: a query string, a header, a key=value pair.
+# Longer texts are cut before anything is looked for in them: strangers write some of what is logged (addresses, headers).
+_LONGEST_TEXT = 20_000
+# What follows a secret's name inside a text: a query string, a header, a key=value pair. Each word is looked at once, from its
+# beginning, and nothing is given back (++, *+): the time grows with the length alone.
 _SECRET_IN_TEXT = re.compile(
-    r"((?:[\w-]*(?:password|secret|token|signature|credential|cookie|api[_-]?key)[\w-]*|sessionid|authorization)"
-    r"['\"]?\s*[=:]\s*(?:bearer\s+|basic\s+)?['\"]?)[^\s&'\",;)}\]]+",
+    r"((?<![\w-])(?=[\w-]*?(?:password|secret|token|signature|credential|cookie|api[_-]?key|sessionid|authorization))[\w-]++"
+    r"['\"]?+\s*+[=:]\s*+(?:(?:bearer|basic)\s++)?+['\"]?+)[^\s&'\",;)}\]]++",
     re.IGNORECASE,
 )
 # What the issuer sends people back with: good for one sign-in, by whoever has the rest of it.
 _ISSUERS_ANSWER = re.compile(r"(/sign-in/callback/\?)[^\s'\"]+")
+
+
+@receiver(bind_extra_request_metadata, dispatch_uid="accessportal.observe.logs")
+def _tell_the_address(request: HttpRequest, **_: Any) -> None:
+    structlog.contextvars.bind_contextvars(ip=client_address(request.META, trusted_proxies=settings.TRUSTED_PROXIES))
 
 
 def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -30,7 +44,8 @@ def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return _ISSUERS_ANSWER.sub(rf"\1{_HIDDEN}", _SECRET_IN_TEXT.sub(rf"\1{_HIDDEN}", value))
+        text = value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}… ({len(value):,} characters)"
+        return _ISSUERS_ANSWER.sub(rf"\1{_HIDDEN}", _SECRET_IN_TEXT.sub(rf"\1{_HIDDEN}", text))
     if isinstance(value, dict):
         return {name: _HIDDEN if _SECRET_NAME.search(str(name)) else _cleaned(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadhandler import FileUploadHandler
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
 from django.urls import reverse
 
@@ -14,10 +19,36 @@ from accessportal.access_requests.states import AccessRequest
 from accessportal.clients.states import ApiToken
 from accessportal.directory.states import Group, Membership
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
+from accessportal.portal.views.errors import bad_request
 
 log = structlog.get_logger(__name__)
 
 _RETRY_AFTER_SECONDS = 5
+
+
+class BodyLimit:
+    """413 for a body that is larger than any form or program needs, before a byte of it is read: Django's own limit counts only
+    what it takes for text."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            length = int(request.META.get("CONTENT_LENGTH") or 0)
+        except ValueError:
+            # Then Django reads nothing.
+            length = 0
+        if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return bad_request(request, RequestDataTooBig())
+        return self._get_response(request)
+
+
+class NoFiles(FileUploadHandler):
+    """The portal takes none: Django would write each to the disk before a view is asked."""
+
+    def new_file(self, *_: Any, **__: Any) -> None:
+        raise MultiPartParserError("The portal takes no files.")
 
 
 class ErrorMiddleware:

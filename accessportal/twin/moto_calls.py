@@ -18,7 +18,7 @@ from accessportal.twin.protocol import Answer
 
 ITEM_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 _READ = re.compile(r"(Admin)?(Get|List|Describe|BatchGet|Query|Scan|TransactGet|IsMember|Search|Head|Lookup)")
-_SCOPE = re.compile(r"Credential=[^/]+/[^/]+/([^/]+)/([^/]+)/")
+_SCOPE = re.compile(r"Credential=[^/]{1,128}/[^/]{1,32}/([^/]{1,64})/([^/]{1,64})/")
 _SIGNATURE = re.compile(r"Signature=[0-9a-f]+")
 # What neither moto nor a replay needs, or what should not lie in a file.
 _LEFT_OUT = frozenset({"HTTP_CONNECTION", "HTTP_USER_AGENT", "HTTP_ACCEPT_ENCODING", "HTTP_X_AMZ_SECURITY_TOKEN"})

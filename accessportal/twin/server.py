@@ -63,7 +63,10 @@ class TwinApplication:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         call = Call.from_environ(environ)
-        if call.path.startswith(PROVIDER_PREFIX):
+        if "HTTP_ORIGIN" in environ:
+            # A page of some site in somebody's browser. It could not read the answer, but what it sends would be done.
+            answer = json_answer({"error": "The twin answers programs, and no pages of browsers."}, status=403)
+        elif call.path.startswith(PROVIDER_PREFIX):
             answer = self._provider_answer(call)
         elif call.path.startswith("/twin/") or (call.path == "/" and call.service == ("", "") and call.reads):
             answer = self._own_answer(call)

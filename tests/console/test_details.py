@@ -134,3 +134,14 @@ def test_jobs_are_looked_at_and_not_written(as_person: SignIn) -> None:
 
     assert olga.get("/admin/django_q/schedule/add/").status_code == 403
     assert olga.post("/admin/django_q/schedule/add/", {"func": "os.system"}).status_code == 403
+
+
+def test_no_password_can_be_set(story: Story, as_person: SignIn) -> None:
+    """Django's page took "x", in the demo and where people sign in elsewhere."""
+    olga = as_person("olga")
+    get_user_model().objects.get(username="olga@example.com").set_password("correct horse")
+
+    for path in ("/admin/password_change/", "/admin/password_change/done/"):
+        for answer in (olga.get(path), olga.post(path, {"old_password": "correct horse", "new_password1": "x", "new_password2": "x"})):
+            assert answer.status_code == 404
+            assert "Passwords are not changed here." in answer.content.decode()

@@ -236,6 +236,18 @@ def test_an_address_that_goes_to_somebody_else_signs_the_former_one_out(travelle
     assert (told.action, told.actor, told.data["reason"]) == ("user.signed_out", "system:sign-in", "identity_differs")
 
 
+def test_the_figures_are_not_for_the_former_owner_of_an_address(traveller: Traveller, story: Story, issuer: LocalIssuer) -> None:
+    """The figures look at who asks by themselves: such a page is not closed to people who are not signed in."""
+    issuer.know("olga@example.com", "Olga")
+    traveller.sign_in("olga@example.com")
+    assert traveller.client.get("/metrics").status_code == 200
+    directory.forget_identity(email="olga@example.com", actor=TEST, now=story.clock.now())
+
+    assert traveller.client.get("/metrics").status_code == 403
+    assert traveller.client.get("/healthz").status_code == 200
+    assert traveller.client.get("/").status_code == 403
+
+
 def test_the_identity_outlives_djangos_own_database(traveller: Traveller, issuer: LocalIssuer) -> None:
     traveller.sign_in(ALICE)
     get_user_model().objects.all().delete()

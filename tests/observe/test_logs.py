@@ -6,11 +6,15 @@ import io
 import json
 import logging
 import logging.config
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import structlog
+from django.test import Client
+from django_structlog.signals import bind_extra_request_finished_metadata
+from pytest_django import Settings
 
 from accessportal.observe.logs import hide_secrets, logging_settings
 
@@ -87,3 +91,30 @@ def test_the_settings_are_accepted() -> None:
     former = logging.root.handlers[:]
     logging.config.dictConfig(logging_settings(level="INFO", as_json=True) | {"incremental": False})
     logging.root.handlers[:] = former
+
+
+def test_the_logs_believe_no_address_that_a_client_writes(client: Client, settings: Settings) -> None:
+    """The server's own word counts, or that of as many proxies as are set."""
+    told: list[object] = []
+
+    def listen(**_: Any) -> None:
+        told.append(structlog.contextvars.get_contextvars()["ip"])
+
+    bind_extra_request_finished_metadata.connect(listen)
+    try:
+        for proxies in (0, 1):
+            settings.TRUSTED_PROXIES = proxies
+            client.get("/healthz", headers={"X-Forwarded-For": "6.6.6.6, 192.0.2.7", "X-Real-Ip": "6.6.6.6", "Forwarded": "for=6.6.6.6"})
+    finally:
+        bind_extra_request_finished_metadata.disconnect(listen)
+
+    assert told == ["127.0.0.1", "192.0.2.7"]
+
+
+def test_a_stranger_s_address_and_browser_are_logged_in_no_time(written: io.StringIO) -> None:
+    """The one of a thousand words took a minute, and the server's process with it."""
+    began = time.process_time()
+    structlog.get_logger("accessportal.test").info("started", request="GET /healthz?" + "token" * 1_000, user_agent="key" * 1_000)
+
+    assert time.process_time() - began < 1
+    assert "GET /healthz?token" in written.getvalue()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import uuid
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from accessportal.access_requests import queries
 from accessportal.kernel.errors import Unavailable
@@ -192,3 +194,38 @@ def test_pages_that_do_not_exist_and_bugs_look_like_the_portal(story: Story, sig
     assert answer.status_code == 500
     assert "That is our mistake" in text_of(answer)
     assert "RuntimeError" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("address", ["/sign-in/", "/requests/new/aws_account/", "/admin/requests/bulk/approve/", "/nowhere/"])
+def test_no_file_is_taken_and_none_is_written(
+    story: Story, signed_in: SignedIn, address: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django would write each one to the disk before a view is asked, as large as it comes."""
+    written: list[object] = []
+
+    def noted(*given: object, **_: object) -> None:
+        written.append(given)
+
+    monkeypatch.setattr("django.core.files.uploadedfile.TemporaryUploadedFile.__init__", noted)
+    monkeypatch.setattr("django.core.files.uploadedfile.InMemoryUploadedFile.__init__", noted)
+    file = io.BytesIO(b"x" * 2_000_000)
+
+    for client in (signed_in("alice"), Client(enforce_csrf_checks=True)):
+        answer = client.post(address, {"reason": "See the file", "file": file})
+        assert answer.status_code in {302, 400, 403, 404, 405}
+        assert written == []
+        file.seek(0)
+    if address == "/requests/new/aws_account/":
+        refused = signed_in("alice").post(address, {"file": file})
+        assert (refused.status_code, "takes no files" in text_of(refused)) == (400, True)
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "application/octet-stream", ""])
+@pytest.mark.parametrize("address", ["/sign-in/", "/", "/requests/new/aws_account/", "/v1/allocate", "/healthz"])
+def test_a_body_beyond_the_limit_is_refused_before_it_is_read(story: Story, address: str, kind: str, settings: Settings) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100_000
+    answer = Client().generic("POST", address, b"x" * 100_001, content_type=kind)
+
+    assert answer.status_code == 413
+    assert not hasattr(answer.wsgi_request, "_body")
+    assert not hasattr(answer.wsgi_request, "_post")

@@ -242,6 +242,20 @@ def test_a_lost_answer_drops_the_connection_and_keeps_the_effect(tmp_path: Path)
         assert [job.verb for job in server.front.jobs()] == ["CREATE"]
 
 
+@pytest.mark.parametrize("path", ["/twin/settings", "/twin/provider/sandboxes", "/"])
+@pytest.mark.parametrize("origin", ["https://evil.example.com", "null", "http://127.0.0.1:8000"])
+def test_what_a_page_in_a_browser_sends_is_not_done(tmp_path: Path, path: str, origin: str) -> None:
+    """A browser sends a form anywhere; whom it is from stands in the header that programs don't send."""
+    form = {"Origin": origin, "Content-Type": "application/x-www-form-urlencoded"}
+    for body in (b'{"throttle": 1}', b"Action=CreateTopic&Name=theirs&Version=2010-03-31"):
+        with running(tmp_path / "twin.journal") as server:
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(urllib.request.Request(f"{server.url}{path}", body, form))
+            assert (refused.value.code, "no pages of browsers" in refused.value.read().decode()) == (403, True)
+            refused.value.close()
+            assert server.front.settings.throttle == 0
+
+
 def test_settings_change_over_http_and_bad_ones_are_refused_whole(tmp_path: Path) -> None:
     with running(tmp_path / "twin.journal") as server:
         assert post(f"{server.url}/twin/settings", {"job_seconds": 5, "throttle": 0.25})["job_seconds"] == 5.0

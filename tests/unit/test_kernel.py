@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from accessportal.kernel.actors import Role, person, system
+from accessportal.kernel.addresses import client_address
 from accessportal.kernel.decisions import allow, refuse
 from accessportal.kernel.durations import LONGEST_SECONDS, format_duration, parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
@@ -110,3 +111,25 @@ def test_nobody_needs_to_listen_after_a_commit() -> None:
 
     set_after_commit(replaced)
     assert heard == [("carry_out", {"request_id": "r"})]
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "proxies", "sender"),
+    [
+        ("", 0, "10.0.0.9"),
+        ("1.2.3.4", 0, "10.0.0.9"),
+        ("1.2.3.4", 1, "1.2.3.4"),
+        ("6.6.6.6, 1.2.3.4", 1, "1.2.3.4"),
+        ("6.6.6.6, 1.2.3.4, 10.0.0.2", 2, "1.2.3.4"),
+        ("6.6.6.6,2001:db8::1 ,10.0.0.2", 2, "2001:db8::1"),
+        # It did not come by our proxies.
+        ("1.2.3.4", 2, "10.0.0.9"),
+        ("", 1, "10.0.0.9"),
+        ("1.2.3.4, ", 1, "10.0.0.9"),
+        ("x" * 100_000, 1, "x" * 64),
+    ],
+)
+def test_a_client_s_address_is_what_our_own_proxies_told(forwarded: str, proxies: int, sender: str) -> None:
+    told = {"REMOTE_ADDR": "10.0.0.9"} | ({"HTTP_X_FORWARDED_FOR": forwarded} if forwarded else {})
+
+    assert client_address(told, trusted_proxies=proxies) == sender

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import redirect, render
 
 from accessportal.identity import drafts
@@ -14,6 +15,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django refused to read the request. Its own words are for programmers, so only the cases that people meet are told."""
     too_big = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
     reason = "What was sent is larger than the portal takes. Go back, shorten the text and send it again." if too_big else ""
+    if isinstance(exception, MultiPartParserError):
+        reason = "The portal takes no files. Send the form as the page makes it."
     return render(request, "400.html", {"reason": reason, "title": "Too large" if too_big else ""}, status=413 if too_big else 400)
 
 
