@@ -109,6 +109,7 @@ class RequestItem(PortalModel):
     decided_at = NumberAttribute(null=True)
     decision_reason = UnicodeAttribute(null=True)
     approvals = UnicodeSetAttribute(null=True)
+    identities: Any = MapAttribute(null=True)
     approval: Any = MapAttribute()
     work = UnicodeAttribute(null=True)
     work_due_at = NumberAttribute(null=True)

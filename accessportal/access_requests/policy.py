@@ -32,12 +32,14 @@ class Standing:
     """What an actor is to one request, as far as rights need it. Made by ``queries`` from live facts.
 
     Whether the actor is an approver costs look-ups, and who else is costs a walk through everybody: asked only where needed.
+    ``identity``: which account of the sign-in service the actor comes in with; empty where none is known.
     """
 
     is_requester: bool
     is_holder: bool
     is_approver: Callable[[], bool]
     approvers: Callable[[], Approvers]
+    identity: Callable[[], str]
 
 
 def check_input(*, duration_seconds: int, reason: str, ticket_id: str, submission_id: str) -> None:
@@ -87,13 +89,18 @@ def may_see(request: AccessRequest, actor: Actor, standing: Standing) -> Decisio
 
 
 def may_decide(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
-    """Approve or deny. Nobody decides on their own request, nor on one whose subject is a group that serves them."""
+    """Approve or deny. Nobody decides on their own request, by whatever address they asked, nor on one whose subject is a group
+    that serves them."""
     if request.status is not Status.PENDING:
         return refuse(decided_text(request), code="already_decided")
     if request.is_undecided_past_deadline(now):
         return refuse("Nobody decided before the deadline; the request has lapsed. It can be asked again.", code="lapsed")
     if standing.is_requester:
         return refuse("Nobody decides on their own request.", code="own_request")
+    identity = standing.identity()
+    if identity and identity == request.identities.get(request.requested_by):
+        text = f"Nobody decides on their own request: {request.requested_by} came in with the same account of the sign-in service."
+        return refuse(text, code="own_request")
     if standing.is_holder:
         return refuse("You would get this access yourself, through the group; somebody outside it decides.", code="own_group")
     if not standing.is_approver():
@@ -106,6 +113,9 @@ def may_approve(request: AccessRequest, actor: Actor, standing: Standing, now: d
     decision = may_decide(request, actor, standing, now)
     if decision.allowed and actor.name in request.approvals:
         return refuse("You have approved it already; the quorum needs another person.", code="already_approved")
+    if decision.allowed and standing.identity() in {request.identities.get(one) for one in request.approvals}:
+        text = "Your account of the sign-in service has approved it already, by another address; the quorum needs another person."
+        return refuse(text, code="already_approved")
     return decision
 
 

@@ -80,13 +80,14 @@ class Subject:
 
     ``groups`` are those that the subject is in, every group above included, and a group itself too; ``direct`` those that a
     person is in without a group in between; ``below`` are the groups below a subject that is a group, as far as a deny rule
-    names them.
+    names them. ``requester_identity``: the account of the sign-in service that is the asker's.
     """
 
     subject_id: str
     name: str
     groups: frozenset[str]
     requester_name: str
+    requester_identity: str = ""
     direct: frozenset[str] = frozenset()
     below: frozenset[str] = frozenset()
 
@@ -97,7 +98,8 @@ class AccessRequest:
 
     ``subject_id`` is a folded address or a group's id; ``requested_by`` is always a person. ``evidence`` holds the facts
     that the decision stood on. ``scope`` names what it touches, in the audit log. ``approvals`` are the folded addresses that
-    have approved so far.
+    have approved so far. ``identities``: by address, which account of the sign-in service the requester and the approvers came in
+    with then; one human may have had two addresses.
     """
 
     request_id: str
@@ -134,6 +136,7 @@ class AccessRequest:
     receipts: tuple[Receipt, ...]
     version: int
     audit_head: str
+    identities: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def entity(self) -> str:
@@ -163,10 +166,11 @@ def entity_for(request_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """Somebody who may decide a request right now."""
+    """Somebody who may decide a request right now. ``identity``: the account of the sign-in service that is theirs, if one."""
 
     email: str
     name: str
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

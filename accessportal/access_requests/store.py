@@ -70,6 +70,7 @@ def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime)
         work_due_at=None if request.work_due_at is None else _precise(request.work_due_at),
         rule_hash=request.rule_hash,
         evidence=dict(request.evidence),
+        identities=dict(request.identities) or None,
         scope=request.scope,
         open_subject=request.subject_id,
         ticket_key=_ticket_key(request.ticket_id) or None,
@@ -130,8 +131,10 @@ def set_decision(*, decided_by: str, decided_at: datetime, reason: str) -> list[
     ]
 
 
-def add_approval(approver: str) -> list[Action]:
-    return [RequestItem.approvals.add({approver})]
+def add_approval(approver: str, *, identities: Mapping[str, str]) -> list[Action]:
+    """``identities`` as they are with this approval."""
+    actions: list[Action] = [RequestItem.approvals.add({approver})]
+    return [*actions, RequestItem.identities.set(dict(identities))] if identities else actions
 
 
 def set_end(expires_at: datetime) -> list[Action]:
@@ -440,4 +443,5 @@ def _record(item: RequestItem) -> AccessRequest:
         receipts=tuple(_receipt(row) for row in item.receipts or ()),
         version=int(item.version),
         audit_head=item.audit_head,
+        identities=item.identities.as_dict() if item.identities is not None else {},
     )

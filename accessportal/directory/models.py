@@ -14,6 +14,8 @@ GROUPS = "G"
 HIERARCHY = "GH"
 MIRROR_WORK = "W"
 _MEMBERS = "M"
+_ACCOUNT = "I"
+_ADDRESS = "A"
 
 
 class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
@@ -30,8 +32,8 @@ class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
 
 @register
 class DirectoryItem(PortalModel):
-    """A person, a membership, a group, a branch of the tree, mirror work or the counter: the keys tell which. Times are ISO,
-    as in the seed.
+    """A person, a membership, a group, a branch of the tree, mirror work, an account of the sign-in service, the account that an
+    address keeps, or the counter: the keys tell which. Times are ISO, as in the seed.
 
     One class for all kinds: a subclass for each would hide items of a kind whose module was not imported.
     """
@@ -122,6 +124,16 @@ def branch_key(parent_id: str, group_id: str) -> Key:
 def counter_key() -> Key:
     """How many groups there are: the only strong answer (an index lags)."""
     return "C:groups", "C:groups"
+
+
+def account_key(identity: str) -> Key:
+    """Whose the account of the sign-in service is (``<issuer>#<subject>``). In no index: no list of the seed finds it."""
+    return f"{_ACCOUNT}:{identity}", _ACCOUNT
+
+
+def address_key(person: str) -> Key:
+    """Which account comes in at an address. Beside the person's own partition, which goes with them."""
+    return f"{_ADDRESS}:{person}", _ADDRESS
 
 
 def work_key(item_pk: str) -> Key:

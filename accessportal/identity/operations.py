@@ -36,7 +36,7 @@ def admit(*, proven: Proven, now: datetime) -> User:
     sign-in is told in their history. Returns the user that the session is to be for.
 
     A person is bound to the first identity that they sign in with: an address that the issuer gave to somebody else must not
-    bring that somebody what the former owner has.
+    bring that somebody what the former owner has. And an identity is one person: who is known here by another address is told so.
 
     :raises NotAllowed: with the reason for the person; nothing was written then, except perhaps a new person.
     """
@@ -56,6 +56,14 @@ def admit(*, proven: Proven, now: datetime) -> User:
 
 
 def _first_time(proven: Proven, now: datetime) -> Person:
+    other = directory_queries.find_owner(identity=proven.identity)
+    if other is not None:
+        raise NotAllowed(
+            f"Your account of the sign-in service is known here as {other.email}, and one account is one person. "
+            f"If you are called {proven.email} from now on, ask {settings.HELP_CONTACT}: an admin adds {proven.email} and disables "
+            f"{other.email}.",
+            code="account_taken",
+        )
     if not settings.OIDC_CREATE_PEOPLE:
         raise NotAllowed(f"{proven.email} is not in the directory yet. Ask {settings.HELP_CONTACT} to add you.", code="person_unknown")
     try:

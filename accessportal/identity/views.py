@@ -34,7 +34,7 @@ _MOST_TYPED = 150
 _RETRY_AFTER_SECONDS = 10
 _ISSUER_CODES = frozenset({"issuer_unavailable", "issuer_unusable"})
 # Whose refusal it is not: the person is who they are, and the directory says no.
-_BY_DIRECTORY = frozenset({"person_unknown", "person_disabled", "person_unusable", "user_inactive", "identity_differs"})
+_BY_DIRECTORY = frozenset({"person_unknown", "person_disabled", "person_unusable", "user_inactive", "identity_differs", "account_taken"})
 
 
 @dataclass(frozen=True, slots=True)

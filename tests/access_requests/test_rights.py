@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from accessportal.access_requests import operations, queries
+from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import operations as directory
+from accessportal.directory import queries as directory_queries
+from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.durations import LONGEST_SECONDS
@@ -338,3 +342,81 @@ def test_approvers_of_one_group_alone_and_subjects_too(story: Story) -> None:
     with pytest.raises(NotAllowed, match="none of the groups"):
         story.ask()
     assert story.ask_for_prod().approval.groups_only == ("/security",)
+
+
+ONE, TWO = "https://login.example.com#1", "https://login.example.com#2"
+
+
+def comes_in(story: Story, actor: Actor, identity: str) -> None:
+    directory.record_sign_in(email=actor.name, identity=identity, method="openid_connect", actor=actor, now=story.clock.now())
+
+
+def moves_on(story: Story, actor: Actor, identity: str) -> None:
+    """Whoever had the account of ``identity`` is ``actor`` from now on."""
+    for one in (story.alice, story.bob, story.sam):
+        found = directory_queries.find_person(email=one.name)
+        if found is not None and found.identity == identity:
+            directory.forget_identity(email=one.name, actor=SETUP, now=story.clock.now())
+    comes_in(story, actor, identity)
+
+
+def is_of_the_version_before(request: AccessRequest) -> None:
+    RequestItem(request.request_id).update(actions=[RequestItem.identities.remove()])
+
+
+def bound_as_before(actor: Actor, identity: str) -> None:
+    """Earlier versions bound one account to any number of people."""
+    DirectoryItem(f"U:{actor.name}", f"U:{actor.name}").update(actions=[DirectoryItem.identity.set(identity)])
+
+
+def test_an_account_that_moved_on_counts_once_and_never_for_its_own_request(story: Story) -> None:
+    comes_in(story, story.alice, ONE)
+    comes_in(story, story.bob, TWO)
+    asked = story.ask(account="payments-prod")
+    assert story.approve(asked).status is Status.PENDING
+
+    moves_on(story, story.sam, TWO)
+    with pytest.raises(Conflict, match="by another address"):
+        story.approve(asked, actor=story.sam)
+    assert "approve" not in queries.verbs_for(request=story.now_of(asked), actor=story.sam, now=story.clock.now())
+
+    directory.forget_identity(email="sam@example.com", actor=SETUP, now=story.clock.now())
+    moves_on(story, story.sam, ONE)
+    with pytest.raises(NotAllowed, match="came in with the same account"):
+        story.approve(asked, actor=story.sam)
+    with pytest.raises(NotAllowed, match="came in with the same account"):
+        operations.deny(request_id=asked.request_id, reason="No.", actor=story.sam, now=story.clock.now())
+    assert story.now_of(asked).status is Status.PENDING
+
+
+@pytest.mark.parametrize("who", ["the requester", "another approver"])
+def test_two_people_with_one_account_of_the_version_before_are_one(story: Story, who: str) -> None:
+    bound_as_before(story.alice if who == "the requester" else story.bob, ONE)
+    bound_as_before(story.sam, ONE)
+    asked = story.ask(account="payments-prod")
+    story.approve(asked)
+    is_of_the_version_before(asked)
+
+    with pytest.raises(PortalError) as refused:
+        story.approve(asked, actor=story.sam)
+    assert refused.value.code == ("own_request" if who == "the requester" else "already_approved")
+
+
+def test_without_accounts_addresses_tell_people_apart(story: Story) -> None:
+    asked = story.ask(account="payments-prod")
+    story.approve(asked)
+    assert story.approve(asked, actor=story.sam).status is Status.ACTIVE
+
+
+def test_approvals_of_one_account_count_once(story: Story) -> None:
+    asked = story.ask(account="payments-prod")
+    both = replace(asked, approvals=frozenset({"bob@example.com", "sam@example.com"}))
+    book = queries.ApproverBook(now=story.clock.now())
+
+    def given(**identities: str) -> int:
+        known = {f"{name}@example.com": identity for name, identity in identities.items()}
+        return book.tally(replace(both, identities=known), both.approvals).given
+
+    assert given() == given(bob=ONE) == given(bob=ONE, sam=TWO) == 2
+    assert given(bob=ONE, sam=ONE) == 1
+    assert given(bob=ONE, sam=TWO, alice=TWO) == 1

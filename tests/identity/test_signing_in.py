@@ -223,9 +223,9 @@ def test_an_address_that_goes_to_somebody_else_signs_the_former_one_out(travelle
     traveller.sign_in(ALICE)
     if is_made_anew:
         directory.delete_person(email=ALICE, actor=TEST, now=story.clock.now())
+    directory.forget_identity(email=ALICE, actor=TEST, now=story.clock.now())
+    if is_made_anew:
         directory.create_person(email=ALICE, name="Another Alice", actor=TEST, now=story.clock.now())
-    else:
-        directory.forget_identity(email=ALICE, actor=TEST, now=story.clock.now())
 
     answer = traveller.client.get("/")
 
@@ -268,13 +268,36 @@ def test_the_same_subject_at_another_issuer_is_somebody_else(traveller: Travelle
     assert "another account of your sign-in service" in text_of(answer)
 
 
-def test_a_new_address_of_the_same_subject_is_another_person(traveller: Traveller, issuer: LocalIssuer) -> None:
+def test_somebody_made_anew_comes_in_with_the_account_of_the_former_one_alone(
+    traveller: Traveller, issuer: LocalIssuer, story: Story
+) -> None:
     traveller.sign_in(ALICE)
-    issuer.know("bob@example.com", subject=f"subject of {ALICE}")
+    directory.delete_person(email=ALICE, actor=TEST, now=story.clock.now())
+    directory.create_person(email=ALICE, name="Alice Park", actor=TEST, now=story.clock.now())
+    assert Traveller().sign_in(ALICE).status_code == 302
+
+    issuer.know(ALICE, "Another Alice", subject="somebody else")
+    assert "another account of your sign-in service" in text_of(Traveller().sign_in(ALICE))
+
+
+@pytest.mark.parametrize("address", ["bob@example.com", "alice.smith@example.com"])
+def test_a_new_address_of_the_same_subject_is_told_who_it_is_here(
+    traveller: Traveller, issuer: LocalIssuer, settings: Settings, story: Story, address: str
+) -> None:
+    settings.OIDC_CREATE_PEOPLE = True
+    traveller.sign_in(ALICE)
+    issuer.know(address, "Alice Smith", subject=f"subject of {ALICE}")
 
     other = Traveller()
-    assert other.sign_in("bob@example.com").status_code == 302
-    assert "bob@example.com" in text_of(other.client.get("/"))
+    answer = other.sign_in(address)
+
+    assert answer.status_code == 403
+    assert f"known here as {ALICE}" in text_of(answer)
+    assert other.client.get("/").status_code == 302
+    assert refusals(address if address.startswith("bob") else "unknown") == ["account_taken"]
+    # Disabled is not gone: nobody comes in again by another address that nobody gave them.
+    directory.set_person_state(email=ALICE, state=State.DISABLED, actor=TEST, now=story.clock.now())
+    assert other.sign_in(address).status_code == (302 if address.startswith("bob") else 403)
 
 
 def test_signing_in_gives_the_session_a_new_key(traveller: Traveller) -> None:

@@ -222,6 +222,7 @@ def _new_request(
         receipts=(),
         version=1,
         audit_head="",
+        identities={actor.name: subject.requester_identity} if subject.requester_identity else {},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
@@ -22,7 +23,7 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
     """Give ``actor``'s approval. The one that completes the quorum makes the request ACTIVE, with its end and its work.
 
     Approvers are those of the rule as it is now, alive and enabled; earlier approvals of people who are not any more do not
-    count. The rules must still allow the request.
+    count, and one human counts once, whatever addresses they had. The rules must still allow the request.
 
     :raises Conflict: when it was decided meanwhile (naming who did), has lapsed, or the rules no longer allow it.
     :raises NotAllowed: when the actor is no approver, or it is their own request or their own group's.
@@ -35,6 +36,9 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
         request, standing = load_for(request_id, actor, now, book=book)
         require(policy.may_approve(request, actor, standing, now), request)
         _require_still_allowed(request, now)
+        identity = standing.identity()
+        if identity:
+            request = replace(request, identities={**request.identities, actor.name: identity})
         approvals = request.approvals | {actor.name}
         tally = book.tally(request, approvals)
         decide = _give_approval if tally.missing else _activate
@@ -95,7 +99,7 @@ def _give_approval(
 ) -> AccessRequest:
     data = {"reason": reason, "approvals": sorted(approvals), "quorum": tally.quorum, "fallback": tally.is_fallback}
     draft = Draft("request.approval_given", request.subject_id, data, scope=request.scope)
-    return store.change(request, store.add_approval(actor.name), draft=draft, actor=actor, now=now)
+    return store.change(request, store.add_approval(actor.name, identities=request.identities), draft=draft, actor=actor, now=now)
 
 
 def _activate(request: AccessRequest, tally: Tally, approvals: frozenset[str], reason: str, actor: Actor, now: datetime) -> AccessRequest:
@@ -105,7 +109,7 @@ def _activate(request: AccessRequest, tally: Tally, approvals: frozenset[str], r
         *store.set_end(expires_at),
         *store.set_work(Work.GRANT, now),
         *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
-        *store.add_approval(actor.name),
+        *store.add_approval(actor.name, identities=request.identities),
     ]
     data = {
         "reason": reason,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.policy import Standing
-from accessportal.access_requests.queries.rights import ApproverBook, standing_of
+from accessportal.access_requests.queries.rights import ApproverBook, standing_of, with_identities
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
@@ -33,7 +33,7 @@ def load_for(request_id: str, actor: Actor, now: datetime, *, book: ApproverBook
 
     :raises NotFound: when it does not exist or is invisible to the actor.
     """
-    request = load(request_id)
+    request = with_identities(load(request_id))
     standing = standing_of(request, actor, now=now, book=book)
     decision = policy.may_see(request, actor, standing)
     if not decision.allowed:

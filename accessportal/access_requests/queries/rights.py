@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
-from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Tally
+from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Status, Tally
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Crowd, GroupRole, Person
 from accessportal.kernel.actors import Actor
@@ -35,7 +36,9 @@ class ApproverBook:
 
     def of_request(self, request: AccessRequest) -> Approvers:
         """By the rule as it is now; by the request's own copy when the rule is gone or asks for no approval any more."""
-        return self.of_demand(self._demand_of(request), requested_by=request.requested_by, subject_id=request.subject_id)
+        identity = request.identities.get(request.requested_by, "")
+        demand = self._demand_of(request)
+        return self.of_demand(demand, requested_by=request.requested_by, subject_id=request.subject_id, identity=identity)
 
     def is_approver(self, request: AccessRequest, email: str) -> bool:
         """Whether :meth:`of_request` has this person. Of their own groups alone: the others are listed only for an operator, who
@@ -44,15 +47,23 @@ class ApproverBook:
             return False
         return self._is_named(self._demand_of(request), email) or self._stands_in(request, email)
 
+    def identity_of(self, email: str) -> str:
+        """Which account of the sign-in service is theirs; empty for none."""
+        person = self._person(email)[0]
+        return person.identity if person is not None else ""
+
     def tally(self, request: AccessRequest, approvals: Collection[str]) -> Tally:
-        """Which of ``approvals`` count now: those of people who may decide. Somebody disabled since does not."""
+        """Which of ``approvals`` count now: those of people who may decide. Somebody disabled since does not, two of one account of
+        the sign-in service count once, and one of the requester's account never."""
         demand = self._demand_of(request)
         valid = [email for email in approvals if self.is_approver(request, email)]
         is_fallback = any(not self._is_named(demand, email) for email in valid)
-        return Tally(given=len(valid), quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
+        humans = {request.identities.get(email, email) for email in valid} - {request.identities.get(request.requested_by)}
+        return Tally(given=len(humans), quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
 
-    def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str) -> Approvers:
-        """The live, enabled approvers without the requester and without whoever the access would serve.
+    def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str, identity: str = "") -> Approvers:
+        """The live, enabled approvers without the requester and without whoever the access would serve. The requester by another
+        address (with the same ``identity``) is among them, and counts for nothing.
 
         Fewer than the quorum (a deleted group, disabled people): the operators stand in, so that no request is undecidable.
         """
@@ -62,7 +73,7 @@ class ApproverBook:
         crowd = self._admins_of(demand.admins_of) if demand.admins_of else self._crowd(demand.groups, demand.users, demand.groups_only)
         excluded = {requested_by, subject_id} | self._served(subject_id)
         people = _without(crowd, excluded)
-        if len(people) >= quorum:
+        if sum(1 for one in people if not identity or one.identity != identity) >= quorum:
             return Approvers(people=people, quorum=quorum, is_fallback=False, missing_groups=crowd.missing_groups)
         own = {person.email for person in people}
         operators = _without(self._crowd((current().operator_group,)), excluded | own)
@@ -151,7 +162,16 @@ def standing_of(request: AccessRequest, actor: Actor, *, now: datetime, book: Ap
         is_holder=not actor.is_system and book.is_holder(request, actor),
         is_approver=lambda: not actor.is_system and book.is_approver(request, actor.name),
         approvers=lambda: book.of_request(request),
+        identity=lambda: "" if actor.is_system else book.identity_of(actor.name),
     )
+
+
+def with_identities(request: AccessRequest) -> AccessRequest:
+    """The request with the accounts of the sign-in service that it does not tell of (an earlier version's), as they are now."""
+    unknown = {request.requested_by, *request.approvals} - request.identities.keys()
+    found = directory.find_people(emails=unknown) if unknown and request.status is Status.PENDING else {}
+    live = {key: person.identity for key, person in found.items() if person.identity}
+    return replace(request, identities={**live, **request.identities}) if live else request
 
 
 def is_approver_anywhere(*, actor: Actor, now: datetime) -> bool:
@@ -167,4 +187,5 @@ def is_approver_anywhere(*, actor: Actor, now: datetime) -> bool:
 
 
 def _without(crowd: Crowd, excluded: set[str]) -> tuple[Approver, ...]:
-    return tuple(Approver(email=person.key, name=person.name or person.email) for person in crowd.people if person.key not in excluded)
+    people = (person for person in crowd.people if person.key not in excluded)
+    return tuple(Approver(email=person.key, name=person.name or person.email, identity=person.identity) for person in people)

@@ -28,7 +28,7 @@ def subject_facts(subject_id: str | None, actor: Actor, *, now: datetime) -> Sub
     person, groups, _ = directory.find_person_with_groups(email=actor.name, now=now)
     if person is None or wanted not in groups:
         raise NotAllowed(f"You are not in {wanted}; ask somebody who is.", code="subject_not_yours")
-    return replace(found, requester_name=person.name)
+    return replace(found, requester_name=person.name, requester_identity=person.identity)
 
 
 def facts_of(subject_id: str, *, now: datetime) -> Subject:
@@ -44,7 +44,14 @@ def facts_of(subject_id: str, *, now: datetime) -> Subject:
         raise NotAllowed(f"The directory does not know {fold_email(subject_id)}.", code="person_unknown")
     if not person.is_enabled:
         raise NotAllowed(f"{person.email} is disabled in the directory.", code="person_disabled")
-    return Subject(subject_id=person.key, name=person.name, groups=groups, requester_name=person.name, direct=direct)
+    return Subject(
+        subject_id=person.key,
+        name=person.name,
+        groups=groups,
+        requester_name=person.name,
+        requester_identity=person.identity,
+        direct=direct,
+    )
 
 
 def _group_facts(group_id: str) -> Subject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -37,11 +38,12 @@ from accessportal.directory.states import (
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
-from accessportal.store.transactions import Insert
+from accessportal.store.transactions import ConditionFailed, Insert
 
 # A group of the first version that becomes a child of the root takes three items of a transaction, another one takes one.
 _TOPS_AT_ONCE = 29
 _OTHERS_AT_ONCE = 90
+_PEOPLE_AT_ONCE = 500
 
 
 def found_directory(
@@ -73,6 +75,7 @@ def found_directory(
     if key not in root.standing_admins:
         _make_admin(key, address, name, actor=actor, now=now)
     _take_in_groups(actor=actor, now=now)
+    _take_in_accounts()
     for group_id in (operator_group, auditor_group):
         _ensure_group(group_id, actor=actor, now=now)
     operators = store.get_group(operator_group) if operator_group else None
@@ -87,7 +90,8 @@ def _admin(key: str, address: str, name: str, now: datetime) -> tuple[Person, bo
     present = store.get_person(key)
     if present is None:
         sequence, head = end_of_chain(person_entity(key))
-        return Person(key, address, name, State.ENABLED, created_at=now, version=sequence, audit_head=head), True
+        kept = store.get_kept_identity(key)
+        return Person(key, address, name, State.ENABLED, created_at=now, version=sequence, audit_head=head, identity=kept), True
     if not present.is_enabled:
         raise Conflict(f"{present.email} is disabled. Choose somebody else.", code="person_disabled", present=present)
     return present, False
@@ -144,6 +148,15 @@ def _take_in_groups(*, actor: Actor, now: datetime) -> None:
             store.place_groups((), [_with_admins(group) for group in some], by=actor.name, at=now)
 
     settled(attempt)
+
+
+def _take_in_accounts() -> None:
+    """Earlier versions wrote the account that a person comes in with at the person alone. Where two have the same one, the first
+    by address gets it; the other is told at their next sign-in."""
+    for one in every(lambda cursor: store.page_of_people(prefix="", cursor=cursor, limit=_PEOPLE_AT_ONCE)):
+        if one.identity and one.is_enabled and store.get_owner(one.identity) is None:
+            with contextlib.suppress(ConditionFailed):
+                store.write_accounts(store.bind_steps(one.identity, one.key, before=None))
 
 
 def _told_place(group: Group, actor: Actor, now: datetime) -> tuple[Group, Insert]:

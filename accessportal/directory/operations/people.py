@@ -7,6 +7,7 @@ from datetime import datetime
 
 from accessportal.audit.states import Draft
 from accessportal.directory import policy, store
+from accessportal.directory.operations.accounts import taken_for
 from accessportal.directory.operations.memberships import first_membership
 from accessportal.directory.operations.shared import (
     end_of_chain,
@@ -30,12 +31,14 @@ def create_person(
     """A new, enabled person exists, with ``role`` in ``group_id`` from the first moment on, or in no group: then they stay when
     they leave their last one.
 
-    Somebody who was deleted and comes again goes on with the old chain of events.
+    Somebody who was deleted and comes again goes on with the old chain of events, and with the account of the sign-in service
+    that the address keeps.
 
     :raises InvalidRequest: for a bad address or name, or a group without a role.
     :raises NotFound: when there is no such group.
     :raises NotAllowed: unless the actor is an admin of that group or of one above it; without a group, of the root.
-    :raises Conflict: when the address, in any spelling of its letters, belongs to somebody already, or the group is disabled.
+    :raises Conflict: when the address, in any spelling of its letters, belongs to somebody already, its account is another
+        person's by now, or the group is disabled.
     """
     address, clean_name = policy.clean_email(email), policy.clean_name(name)
     if (group_id is None) != (role is None):
@@ -60,13 +63,21 @@ def create_person(
         drafts = [Draft("user.created", key, {"email": address, "name": clean_name, "state": State.ENABLED.value})]
         drafts += [first.draft] if first else []
         wanted = Person(
-            key, address, clean_name, State.ENABLED, created_at=now, version=sequence, audit_head=head, outlasts_groups=first is None
+            key,
+            address,
+            clean_name,
+            State.ENABLED,
+            created_at=now,
+            version=sequence,
+            audit_head=head,
+            identity=store.get_kept_identity(key),
+            outlasts_groups=first is None,
         )
         person, events = told_person(wanted, drafts, actor=actor, now=now)
         change = store.PersonChange(
             None, person, [first.change] if first else [], standing=True if first and first.makes_standing_admin else None
         )
-        store.write_person(change, events=events, by=actor.name, at=now)
+        store.write_person(change, events=events, accounts=taken_for(wanted), by=actor.name, at=now)
         return person
 
     return mirrored(settled(attempt), entity=person_entity(key), now=now)
@@ -77,7 +88,8 @@ def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -
 
     :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
     :raises NotFound: when nobody has this address.
-    :raises Conflict: when the person is in that state already, is being deleted, or is the last admin of the root.
+    :raises Conflict: when the person is in that state already, is being deleted, is the last admin of the root, or comes in with
+        an account that is another person's by now.
     """
 
     def attempt() -> Person:
@@ -93,7 +105,9 @@ def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -
         if standing is False:
             require_another_root_admin(person)
         changed, events = told_person(wanted, [Draft(f"user.{state.value}", person.key, {"state": state.value})], actor=actor, now=now)
-        store.write_person(store.PersonChange(person, changed, standing=standing), events=events, by=actor.name, at=now)
+        accounts = taken_for(wanted) if state is State.ENABLED else []
+        change = store.PersonChange(person, changed, standing=standing)
+        store.write_person(change, events=events, accounts=accounts, by=actor.name, at=now)
         return changed
 
     person = settled(attempt)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
-from accessportal.directory import store
-from accessportal.directory.operations.shared import held_by, require_people_right, settled, told_person
-from accessportal.directory.states import Person, PersonVerb
+from accessportal.directory import policy, store
+from accessportal.directory.operations.accounts import still_theirs
+from accessportal.directory.operations.shared import end_of_chain, held_by, require_people_right, settled, told_person
+from accessportal.directory.states import Person, PersonVerb, person_entity
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.errors import Conflict, NotAllowed
+from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
+from accessportal.store.transactions import Step
 
 
 def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor, now: datetime) -> Person:
     """The person's history tells that they signed in, and by which ``method``.
 
     ``identity`` is who they are at their issuer. The first one is kept for life, and no other may come in at this address
-    any more: an issuer may give a left address to somebody else.
+    any more: an issuer may give a left address to somebody else. And it comes in nowhere else: one identity is one person.
 
     :raises NotFound: when nobody has this address.
-    :raises NotAllowed: when the person is disabled or bound to another identity, or the actor is somebody else.
+    :raises NotAllowed: when the person is disabled or bound to another identity, the identity is another person's, or the actor
+        is somebody else.
     """
 
     def attempt() -> Person:
@@ -28,14 +33,19 @@ def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor,
         _require_own(person, actor)
         if not person.is_enabled:
             raise NotAllowed(f"{person.email} is disabled in the directory.", code="person_disabled")
-        if identity and person.identity and identity != person.identity:
+        kept = person.identity or (store.get_kept_identity(person.key) if identity else "")
+        if identity and kept and identity != kept:
             raise NotAllowed(
                 f"{person.email} belongs to another account of your sign-in service than the one you used. Ask an admin.",
                 code="identity_differs",
             )
         wanted = replace(person, signed_in_at=now, identity=person.identity or identity)
-        issuer = identity.partition("#")[0]
-        return _written(person, wanted, Draft("user.signed_in", person.key, {"issuer": issuer, "method": method}), actor, now)
+        try:
+            accounts = still_theirs(wanted) if identity else []
+        except Conflict as error:
+            raise NotAllowed(error.message, code=error.code) from error
+        draft = Draft("user.signed_in", person.key, {"issuer": identity.partition("#")[0], "method": method})
+        return _written(person, wanted, draft, actor, now, accounts=accounts)
 
     return settled(attempt)
 
@@ -55,22 +65,31 @@ def record_sign_out(*, email: str, reason: str = "", actor: Actor, now: datetime
     return settled(attempt)
 
 
-def forget_identity(*, email: str, actor: Actor, now: datetime) -> Person:
+def forget_identity(*, email: str, actor: Actor, now: datetime) -> Person | None:
     """Whoever signs in next at this address is kept as its identity: for an address that rightly went to somebody else, and for
-    an issuer that gave everybody new accounts.
+    an issuer that gave everybody new accounts. The address keeps its identity while nobody has it, and that is forgotten too
+    (then there is no record).
 
     :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
-    :raises NotFound: when nobody has this address.
-    :raises Conflict: when no identity is kept.
+    :raises NotFound: when nobody has this address, and no identity is kept for it.
+    :raises Conflict: when somebody has it, and no identity is kept.
     """
 
-    def attempt() -> Person:
+    def attempt() -> Person | None:
         require_people_right(PersonVerb.FORGET_IDENTITY, actor=actor, now=now)
-        person, _ = held_by(email)
-        if not person.identity:
+        key = policy.key_of(email) or ""
+        person, kept = store.get_person(key), store.get_kept_identity(key)
+        identity = person.identity if person is not None and person.identity else kept
+        if not identity:
+            if person is None:
+                raise NotFound("Nobody in the directory has this address.", code="person_not_found")
             raise Conflict(f"No sign-in account is kept for {person.email}.", code="identity_not_kept", present=person)
-        draft = Draft("user.identity_forgotten", person.key, {"issuer": person.identity.partition("#")[0]})
-        return _written(person, replace(person, identity=""), draft, actor, now)
+        draft = Draft("user.identity_forgotten", key, {"issuer": identity.partition("#")[0]})
+        accounts = store.forget_steps(identity, key)
+        if person is not None:
+            return _written(person, replace(person, identity=""), draft, actor, now, accounts=accounts)
+        _write_about_the_gone(key, draft, accounts, actor, now)
+        return None
 
     return settled(attempt)
 
@@ -80,7 +99,16 @@ def _require_own(person: Person, actor: Actor) -> None:
         raise NotAllowed("Nobody signs in or out for somebody else.", code="not_oneself")
 
 
-def _written(person: Person, wanted: Person, draft: Draft, actor: Actor, now: datetime) -> Person:
+def _written(person: Person, wanted: Person, draft: Draft, actor: Actor, now: datetime, *, accounts: Sequence[Step] = ()) -> Person:
     changed, events = told_person(wanted, [draft], actor=actor, now=now)
-    store.write_person(store.PersonChange(person, changed), events=events, is_mirrored=False, by=actor.name, at=now)
+    change = store.PersonChange(person, changed)
+    store.write_person(change, events=events, accounts=accounts, is_mirrored=False, by=actor.name, at=now)
     return changed
+
+
+def _write_about_the_gone(key: str, draft: Draft, accounts: Sequence[Step], actor: Actor, now: datetime) -> None:
+    """The chain goes on where it ended. Whoever makes the person anew meanwhile writes the same event of it: one fails."""
+    entity = person_entity(key)
+    sequence, head = end_of_chain(entity)
+    event = prepare_event(draft, entity=entity, sequence=sequence + 1, prev_hash=head, actor=actor, now=now)
+    store.write_accounts(accounts, events=[event.step])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from accessportal.directory.policy.accounts import account_taken
 from accessportal.directory.policy.rights import may_give_for_good, may_move, may_see_person, may_with_group, may_with_people
 from accessportal.directory.policy.tree import (
     MAX_ANCESTORS,
@@ -23,6 +24,7 @@ from accessportal.directory.policy.words import (
 
 __all__ = [
     "MAX_ANCESTORS",
+    "account_taken",
     "clean_description",
     "clean_email",
     "clean_group_id",

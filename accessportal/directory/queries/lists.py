@@ -23,6 +23,13 @@ def find_person(*, email: str) -> Person | None:
     return store.get_person(key) if key else None
 
 
+def find_owner(*, identity: str) -> Person | None:
+    """The person whom an account of the sign-in service is bound to, enabled or not; strongly read."""
+    owner = store.get_owner(identity)
+    person = store.get_person(owner.key) if owner is not None else None
+    return person if person is not None and person.identity == identity else None
+
+
 def find_group(*, group_id: str) -> Group | None:
     """The group with this id, enabled or not; strongly read."""
     return store.get_group(group_id) if policy.is_group_id(group_id) else None

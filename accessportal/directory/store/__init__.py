@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from accessportal.directory.store.accounts import (
+    Owner,
+    bind_steps,
+    forget_steps,
+    get_kept_identity,
+    get_owner,
+    still_owns,
+    write_accounts,
+)
 from accessportal.directory.store.groups import (
     MOST_GROUPS,
     change_group,
@@ -36,15 +45,20 @@ __all__ = [
     "MOST_ADMINS",
     "MOST_GROUPS",
     "MembershipChange",
+    "Owner",
     "PersonChange",
+    "bind_steps",
     "change_group",
     "count_groups",
     "every_group",
     "every_member",
+    "forget_steps",
     "get_group",
     "get_groups",
+    "get_kept_identity",
     "get_membership",
     "get_memberships",
+    "get_owner",
     "get_people",
     "get_person",
     "get_person_with_memberships",
@@ -60,5 +74,7 @@ __all__ = [
     "page_of_people",
     "place_groups",
     "remove_group",
+    "still_owns",
+    "write_accounts",
     "write_person",
 ]

@@ -12,6 +12,7 @@ from pynamodb.expressions.update import Action
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import ROOT, Membership, Person, State
+from accessportal.directory.store.accounts import keep_step
 from accessportal.directory.store.conversion import claims_value, iso, role_value
 from accessportal.directory.store.mirror import deletion_step, work_step
 from accessportal.store.transactions import Change, Guard, Insert, Remove, Step, transact
@@ -74,13 +75,20 @@ class _Touch:
 
 
 def write_person(
-    change: PersonChange, *, events: Sequence[Insert], guards: Sequence[Guard] = (), is_mirrored: bool = True, by: str, at: datetime
+    change: PersonChange,
+    *,
+    events: Sequence[Insert],
+    guards: Sequence[Guard] = (),
+    accounts: Sequence[Step] = (),
+    is_mirrored: bool = True,
+    by: str,
+    at: datetime,
 ) -> None:
-    """Write the change, its events and its mirror work, all or nothing.
+    """Write the change, what it does to ``accounts``, its events and its mirror work, all or nothing.
 
     :raises ConditionFailed: when a guard does not hold, or the directory is not as the caller read it.
     """
-    steps: list[Step] = [*guards, *person_steps(change, by=by, at=at), *_group_steps(change), *events]
+    steps: list[Step] = [*guards, *person_steps(change, by=by, at=at), *_group_steps(change), *accounts, *events]
     item_pk, is_gone = models.person_pk(change.key), change.after is None
     if change.is_in_parts:
         steps += deletion_step(item_pk=item_pk, now=at, is_over=is_gone)
@@ -90,8 +98,12 @@ def write_person(
 
 
 def person_steps(change: PersonChange, *, by: str, at: datetime) -> list[Step]:
-    """The steps on the person's own partition: the person and the memberships."""
-    return [_person_step(change, by=by, at=at), *(_membership_step(one, now=at) for one in change.memberships)]
+    """The steps on the person's own partition: the person and the memberships. Whoever goes leaves their account with the
+    address: nobody else comes in there when somebody makes them anew."""
+    steps = [_person_step(change, by=by, at=at), *(_membership_step(one, now=at) for one in change.memberships)]
+    if change.after is None and change.before is not None and change.before.identity:
+        steps.append(keep_step(change.before.identity, change.key))
+    return steps
 
 
 def is_version(version: int) -> Condition:
@@ -117,6 +129,7 @@ def _person_item(person: Person, *, by: str) -> DirectoryItem:
         version=person.version,
         audit_head=person.audit_head,
         outlasts_groups=person.outlasts_groups or None,
+        identity=person.identity or None,
     )
 
 
