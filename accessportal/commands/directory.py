@@ -132,6 +132,15 @@ def show_facts(document: Document, console: Console, *names: str) -> None:
             console.print(f"{name}: {', '.join(value) if isinstance(value, list) else value}", soft_wrap=True)
 
 
+def show_reach(document: Document, console: Console) -> None:
+    """One line for each rule that reaches a group."""
+    for one in document["reach"]:
+        through = "" if one["through"] == document["group_id"] else f", through {one['through']}"
+        console.print(f"rule {one['rule_name']}: {document['group_id']} {one['reaching']}{through}", soft_wrap=True)
+    if not document["reach"]:
+        console.print("no rule reaches it")
+
+
 def show_table(console: Console, rows: Iterable[Document], *columns: str) -> None:
     """The first column is never cut: it is what the next command needs."""
     table = Table(box=None, pad_edge=False)

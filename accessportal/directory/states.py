@@ -45,6 +45,7 @@ class GroupVerb(enum.StrEnum):
     DELETE = "delete"
     GRANT = "grant"
     REVOKE = "revoke"
+    LEAVE = "leave"
     SEE_MEMBERS = "see_members"
 
 
@@ -239,12 +240,16 @@ class Inherited:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why somebody may what they may: direct memberships, the roles that these give on the groups below, and the groups that
-    rules see them in (``groups``, those above included). A disabled person has nothing but the memberships."""
+    rules see them in (``groups``, those above included). A disabled person has nothing but the memberships.
+
+    ``is_whole``: nothing was left out. An admin of some groups sees what is in these and below, and nothing of the others.
+    """
 
     person: Person
     direct: tuple[Holding, ...]
     inherited: tuple[Inherited, ...]
     groups: frozenset[str]
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

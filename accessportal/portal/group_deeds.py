@@ -55,6 +55,10 @@ def _remove(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[An
     return directory.revoke_membership(email=data["email"], group_id=group.group_id, actor=actor, now=now)
 
 
+def _leave(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
+    return directory.leave_group(group_id=group.group_id, actor=actor, now=now)
+
+
 def _create(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
     return directory.create_group(
         group_id=child_id(group, data),
@@ -122,6 +126,13 @@ def _removed(group: Group, data: Data, changed: Changed[Any]) -> Told:
         address_of(group.group_id),
         about="" if changed.record is None else group.group_id,
     )
+
+
+def _left(group: Group, data: Data, changed: Changed[Any]) -> Told:
+    stays = _by_requests(group, changed.record.key)
+    kept = f" By a request you stay in it, as {stays.value}, until its end." if stays is not None else ""
+    doing = f"You are leaving {group.name}, Cognito has not confirmed yet.{kept}"
+    return Told(changed.record.entity, doing, f"You have left {group.name}.{kept}", address_of(group.group_id), about=group.group_id)
 
 
 def _about_group(doing: str, done: str) -> Tell:
@@ -203,6 +214,21 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             form=MemberForm,
             run=_remove,
             told=_removed,
+            is_destructive=True,
+        ),
+        Deed(
+            name="leave",
+            right="leave",
+            label="Leave",
+            question=lambda group, data: f"Leave {group.name}?",
+            explain=lambda group, data: (
+                "You lose the role here and in every group below, unless another group gives it, and rules that name the group see you no "
+                f"longer. Only an admin can add you again, or a request. {ACCESS_STAYS}"
+            ),
+            button="Leave",
+            form=DeedForm,
+            run=_leave,
+            told=_left,
             is_destructive=True,
         ),
         Deed(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from accessportal.rules import policy, store
-from accessportal.rules.states import Question, Rule, RuleDecision, RuleHead, RuleSet
+from accessportal.rules.reach import reaches
+from accessportal.rules.states import Question, Reach, Rule, RuleDecision, RuleHead, RuleSet
 
 
 def current_rules() -> tuple[Rule, ...]:
@@ -24,6 +25,15 @@ def current_set() -> RuleSet:
 def find_rule(*, name: str) -> Rule | None:
     """The version of a rule that is in force."""
     return next((rule for rule in current_rules() if rule.name == name), None)
+
+
+def reach_of(*, group_id: str, groups_above: Sequence[str]) -> tuple[Reach, ...]:
+    """Which rules in force the people in a group approve by, and which serve or refuse them, by the group's name or one above
+    (root first); in file order. Users whom rules name are not told.
+
+    :raises Unavailable: when the rules can't be read.
+    """
+    return tuple(one for rule in current_rules() for one in reaches(rule, group_id=group_id, groups_above=groups_above))
 
 
 def rule_history(*, name: str) -> tuple[Rule, ...]:

@@ -183,6 +183,24 @@ class RuleDecision:
     field: str = ""
 
 
+class Reaching(enum.StrEnum):
+    """What a rule makes of the people in a group."""
+
+    APPROVES = "approves"
+    ADMINS_APPROVE = "admins approve"
+    SERVED = "is served"
+    REFUSED = "is refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """One rule that reaches a group, and by which name: the group's own, or ``through`` a group above it."""
+
+    rule_name: str
+    reaching: Reaching
+    through: str
+
+
 @dataclass(frozen=True, slots=True)
 class RuleSet:
     """All rules in force, in file order, as put in force together. ``version`` 0 with no rules: nothing was ever loaded.

@@ -21,6 +21,7 @@ from accessportal.directory.operations.shared import (
     settled,
     told_person,
 )
+from accessportal.directory.queries.rights import may_leave
 from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict, NotFound
@@ -104,6 +105,36 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
 
     person, is_gone = settled(attempt)
     return mirrored(None if is_gone else person, entity=person.entity, now=now)
+
+
+def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person]:
+    """The actor is no longer in the group for good: the way out of what a group's admin put them into without being asked.
+
+    What requests give there stays until its end. The person stays in the directory, also in no group.
+
+    :raises NotAllowed: when the actor is not in the group for good, or was put there by an admin of the root or the portal.
+    :raises NotFound: when there is no such group, or the actor is nobody in the directory.
+    :raises Conflict: when the root would lose its last admin.
+    """
+
+    def attempt() -> Person:
+        group = group_named(group_id)
+        may_leave(group=group, actor=actor).require()
+        person, memberships = held_by(actor.name)
+        require_not_deleting(person)
+        before = membership_in(memberships, group_id)
+        claim = _permanent_claim(person, before, group_id)
+        assert before is not None, "it has the claim"
+        standing = _standing_after(person, group, claim, None)
+        after = without_claim(before, PERMANENT)
+        draft = about_membership("user.revoked", claim, after, of=before, now=now, reason="left by themselves")
+        changed, events = told_person(person, [draft], actor=actor, now=now)
+        change = store.PersonChange(person, changed, [store.MembershipChange(before, after)], standing=standing)
+        store.write_person(change, events=events, by=actor.name, at=now)
+        return changed
+
+    person = settled(attempt)
+    return mirrored(person, entity=person.entity, now=now)
 
 
 def first_membership(key: str, group_id: str, role: GroupRole, *, actor: Actor, now: datetime) -> Given:

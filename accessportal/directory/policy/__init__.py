@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from accessportal.directory.policy.accounts import account_taken
-from accessportal.directory.policy.rights import may_give_for_good, may_move, may_see_person, may_with_group, may_with_people
+from accessportal.directory.policy.rights import (
+    may_give_for_good,
+    may_leave,
+    may_move,
+    may_see_person,
+    may_with_group,
+    may_with_people,
+)
 from accessportal.directory.policy.tree import (
     MAX_ANCESTORS,
     counted_groups,
@@ -36,6 +43,7 @@ __all__ = [
     "is_group_id",
     "key_of",
     "may_give_for_good",
+    "may_leave",
     "may_move",
     "may_see_person",
     "may_with_group",

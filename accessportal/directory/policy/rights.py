@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from accessportal.directory.states import ROOT, Group, GroupRole, GroupVerb, PersonVerb
+from accessportal.directory.policy.words import is_email
+from accessportal.directory.states import ROOT, Claim, Group, GroupRole, GroupVerb, PersonVerb
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 
@@ -35,6 +36,20 @@ def may_with_group(verb: GroupVerb, *, group: Group, role: GroupRole | None, act
     if role is GroupRole.ADMIN:
         return allow(f"admin of {group.group_id} or of a group above it")
     return refuse(f"Only admins of {group.group_id} or of a group above it may {_WORDS[verb]}. Ask one of them.", code="group_admins_only")
+
+
+def may_leave(claim: Claim | None, *, group: Group, keepers: Collection[str], actor: Actor) -> Decision:
+    """Whether ``actor``, whom ``claim`` puts into ``group`` for good, may leave it: whatever a group's admin put them into.
+
+    ``keepers`` are the admins of the root. What they or the portal gave stays: rules that refuse something to a group would refuse
+    nothing if everybody in it could leave.
+    """
+    if claim is None:
+        return refuse(f"You are not in {group.group_id} for good. What a request gives ends with the request.", code="not_in_group")
+    if claim.given_by == actor.name or (is_email(claim.given_by) and claim.given_by not in keepers):
+        return allow("put into the group by an admin of it, or by themselves")
+    by = claim.given_by if is_email(claim.given_by) else "the portal"
+    return refuse(f"You were put into {group.group_id} by {by}. Only an admin may take you out: ask an admin of /.", code="kept_in_group")
 
 
 def may_give_for_good(*, group: Group, lasting: GroupRole | None, is_own: bool, actor: Actor) -> Decision:

@@ -14,6 +14,7 @@ from accessportal.directory.queries.lists import (
     list_groups,
     list_members,
     list_people,
+    put_into,
     role_by_requests,
     tree,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "mirror_state_of",
     "mirror_states_of",
     "people_in",
+    "put_into",
     "role_by_requests",
     "role_on",
     "roles_of",

@@ -30,6 +30,14 @@ def find_owner(*, identity: str) -> Person | None:
     return person if person is not None and person.identity == identity else None
 
 
+def put_into(*, email: str, since: datetime) -> tuple[Membership, ...]:
+    """The memberships that somebody else gave the person for good since a moment, the newest first; strongly read, one request."""
+    key = policy.key_of(email)
+    held = store.get_person_with_memberships(key)[1] if key else ()
+    given = [(claim.given_at, one) for one in held if (claim := one.claim(PERMANENT)) and claim.given_at and claim.given_by != key]
+    return tuple(one for at, one in sorted(given, key=lambda pair: pair[0], reverse=True) if at >= since)
+
+
 def find_group(*, group_id: str) -> Group | None:
     """The group with this id, enabled or not; strongly read."""
     return store.get_group(group_id) if policy.is_group_id(group_id) else None

@@ -24,6 +24,7 @@ from accessportal.portal.forms import MAX_NAME
 from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS
 from accessportal.portal.group_tree import Node, crumbs, role_from, search
 from accessportal.portal.mirroring import waits
+from accessportal.rules import queries as rules
 
 _CHOICES = 20
 _FOUND = 50
@@ -92,11 +93,15 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
     group = known(group_id)
     roles = directory.roles_of(email=actor.name, now=now)
     rights = directory.verbs_on(group=group, actor=actor, now=now)
+    mine = role_from(roles, group)
+    if mine is not None and mine.group_id == group_id:
+        rights[GroupVerb.LEAVE] = directory.may(verb=GroupVerb.LEAVE, group=group, actor=actor, now=now)
     waiting = waits(request)
     context = {
         "group": group,
         "crumbs": crumbs(group, directory.find_groups(group_ids=group.ancestors)),
-        "mine": role_from(roles, group),
+        "mine": mine,
+        "reach": rules.reach_of(group_id=group_id, groups_above=group.ancestors) if rights[GroupVerb.SEE_MEMBERS].allowed else (),
         "admins": directory.admins_of(group_id=group_id, now=now).people,
         "below": _nodes(directory.list_child_groups(group_id=group_id), roles),
         "waits": waiting,
@@ -155,7 +160,8 @@ def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor
 
 def _offered(group: Group, rights: Mapping[GroupVerb, Decision]) -> dict[str, Any]:
     """The deeds that the actor may do and that fit the present state; those about one member apart."""
-    offered = [deed for deed in GROUP_DEEDS.values() if rights[GroupVerb(deed.right)].allowed and deed.fits(group)]
+    allowed = {verb for verb, decision in rights.items() if decision.allowed}
+    offered = [deed for deed in GROUP_DEEDS.values() if deed.right in allowed and deed.fits(group)]
     return {
         "deeds": [deed for deed in offered if deed.name not in MEMBER_DEEDS],
         "member_deeds": {deed.name for deed in offered if deed.name in MEMBER_DEEDS},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +15,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.kinds.sandbox import chain_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
+from accessportal.directory.states import PERMANENT, Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
@@ -26,6 +27,9 @@ from accessportal.sandboxes.states import Sandbox
 
 _ENDED_PAGE = 15
 _CALM_SECONDS = 30
+# What others did to somebody is told on their first page for so long, and stays on their own page.
+_TOLD_FOR = timedelta(days=14)
+_MOST_TOLD = 5
 
 
 @require_safe
@@ -43,7 +47,15 @@ def show(request: HttpRequest) -> HttpResponse:
     context = _open(current, held, mark, actor, now)
     if asked == "open":
         return render(request, "portal/home_open.html", context)
-    return render(request, "portal/home.html", context | _ended(request, actor, now))
+    return render(request, "portal/home.html", context | _ended(request, actor, now) | {"put_into": _put_into(actor, now)})
+
+
+def _put_into(actor: Actor, now: datetime) -> list[tuple[Membership, Claim, str]]:
+    """The groups that others have put the actor into lately, and who: rules that name them see the actor."""
+    names = Names()
+    newest = directory.put_into(email=actor.name, since=now - _TOLD_FOR)[:_MOST_TOLD]
+    claims = ((one, one.claim(PERMANENT)) for one in newest)
+    return [(one, claim, names(claim.given_by)) for one, claim in claims if claim is not None]
 
 
 def _current(actor: Actor, now: datetime) -> tuple[AccessRequest, ...]:

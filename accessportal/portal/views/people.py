@@ -98,6 +98,7 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     context = {
         "person": person,
         "is_self": is_self,
+        "is_whole": explained.is_whole,
         "held": [_held(holding, explained, names, now) for holding in explained.direct],
         "counts_in": sorted(explained.groups),
         "access": _access(explained) if sees_requests else [],

@@ -8,9 +8,11 @@ from rich.console import Console
 
 from accessportal.access_requests import queries
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain, read_duration
+from accessportal.commands.directory import group_named, show_reach
 from accessportal.commands.requests import add_target_arguments, target_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
+from accessportal.rules import queries as rules
 
 
 class Command(PortalCommand):
@@ -21,10 +23,16 @@ class Command(PortalCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         add_target_arguments(parser)
+        parser.add_argument("--reaching", metavar="PATH", help="say instead which rules the people in this group approve or are served by")
         parser.add_argument("--duration", metavar="D", help="like 30m, 8h, 2h30m or PT8H; without it, it is not judged")
         parser.add_argument("--ticket", metavar="T", help="without it, it is not judged")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
+        if options["reaching"] is not None:
+            self.actor(options)
+            group = group_named(options["reaching"])
+            reach = rules.reach_of(group_id=group.group_id, groups_above=group.ancestors)
+            return Outcome({"group_id": group.group_id, "reach": plain(reach)})
         duration = read_duration(options["duration"]) if options["duration"] is not None else None
         decision, preview = queries.explain(
             kind=options["kind"],
@@ -38,6 +46,9 @@ class Command(PortalCommand):
         return Outcome(document)
 
     def show(self, document: Document, console: Console) -> None:
+        if "reach" in document:
+            show_reach(document, console)
+            return
         verdicts = {"at_once": "Allowed at once", "needs_approval": "Allowed after approval", "impossible": "Not possible"}
         console.print(f"{verdicts[document['outcome']]}: {document['reason']}", soft_wrap=True)
         if document["rule_name"]:

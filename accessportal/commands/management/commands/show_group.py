@@ -8,13 +8,14 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain
-from accessportal.commands.directory import group_document, group_named, membership_document, show_facts, show_table
+from accessportal.commands.directory import group_document, group_named, membership_document, show_facts, show_reach, show_table
 from accessportal.directory import queries
 from accessportal.directory.states import Group, GroupVerb
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import counted
 from accessportal.kernel.pages import every
+from accessportal.rules import queries as rules
 
 
 class Command(PortalCommand):
@@ -31,12 +32,14 @@ class Command(PortalCommand):
         group = group_named(options["group_id"])
         children = queries.list_child_groups(group_id=group.group_id)
         document = group_document(group) | {"children": [group_document(child) for child in children]}
+        document["reach"] = plain(rules.reach_of(group_id=group.group_id, groups_above=group.ancestors))
         return Outcome(document | _members(group, actor, now) | {"mirror": plain(queries.mirror_state_of(entity=group.entity))})
 
     def show(self, document: Document, console: Console) -> None:
         show_facts(document, console, "group_id", "name", "description", "state", "ancestors")
         if document["mirror"]:
             console.print("Cognito has not followed the latest change yet.")
+        show_reach(document, console)
         console.print(counted(len(document["children"]), "group right below", "groups right below"))
         if document["children"]:
             show_table(console, document["children"], "group_id", "name", "state", "member_count", "child_count")

@@ -1,0 +1,33 @@
+"""Which groups a rule reaches. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from accessportal.rules.states import Effect, People, Reach, Reaching, Rule
+
+
+def reaches(rule: Rule, *, group_id: str, groups_above: Sequence[str]) -> Iterator[Reach]:
+    """Everything that ``rule`` makes of the people in a group. ``groups_above`` are those above it, root first."""
+    nearest_first = (group_id, *reversed(groups_above))
+    named = _named(rule.subjects, nearest_first)
+    if named:
+        yield Reach(rule.name, Reaching.SERVED if rule.effect is Effect.ALLOW else Reaching.REFUSED, named)
+    if not rule.approval.required:
+        return
+    named = _named(rule.approval.approvers, nearest_first)
+    if named:
+        yield Reach(rule.name, Reaching.APPROVES, named)
+    if rule.asks_admins:
+        where = rule.targets
+        # The group that is asked for, or one below it: the admins above it decide, too.
+        named = group_id if group_id in where.groups else next((one for one in nearest_first if one in where.subtrees), "")
+        if named:
+            yield Reach(rule.name, Reaching.ADMINS_APPROVE, named)
+
+
+def _named(who: People, nearest_first: Sequence[str]) -> str:
+    """By which name the people in the first of the groups are among ``who``; empty for none."""
+    if nearest_first[0] in who.groups_only:
+        return nearest_first[0]
+    return next((one for one in nearest_first if one in who.groups), "")
