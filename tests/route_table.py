@@ -168,6 +168,9 @@ ROUTES: dict[str, list[Route]] = {
         root_admin_post("/groups/disable/at/engineering/payments/", 302),
         root_admin_post("/groups/enable/at/engineering/payments/", 409),
         root_admin_post("/groups/delete/at/engineering/payments/", 409),
+        # Whom the portal put there stays; the others are not in it.
+        get("/groups/leave/at/engineering/payments/", 302, *(403,) * 5),
+        post("/groups/leave/at/engineering/payments/", 302, *(403,) * 5),
         signed_in("/groups/dance/at/engineering/payments/", 404),
         signed_in("/groups/add/at/nothing/", 404),
     ],

@@ -20,6 +20,7 @@ from accessportal.audit.models import AuditItem
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.operations import DirectorySettings
 from accessportal.directory.operations import configure as configure_directory
+from accessportal.rules.models import RuleItem
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
 from tests.conftest import FakeClock
@@ -62,7 +63,7 @@ def town(clock: FakeClock, settings: Settings) -> Iterator[FakeClock]:
         configure_cursors("a-secret-for-tests-alone")
         backend = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
         if not _kept:
-            for model in (DirectoryItem, AuditItem):
+            for model in (DirectoryItem, AuditItem, RuleItem):
                 model.create_table(wait=True)
             _build(settings)
             _kept.append(copy.deepcopy(backend.tables))

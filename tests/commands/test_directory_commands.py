@@ -12,6 +12,7 @@ from accessportal.directory.operations.claims import add_claim
 from accessportal.directory.states import Changed, Claim, Group, GroupRole, Mirrored, State
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import NotAllowed
+from accessportal.rules import operations as rules
 from tests.commands.conftest import by_olga, run
 from tests.conftest import FakeClock
 
@@ -21,6 +22,17 @@ MALLORY = ("--as", "mallory@example.com")
 OLGA = ("--as", "olga@example.com")
 ANA = ("--as", "ana@example.com")
 OTTO = ("--as", "otto@example.com")
+RULES = """
+rules:
+  - name: prod-readonly
+    kind: aws_account
+    effect: allow
+    subjects: {groups: [/engineering]}
+    targets: {ous: [/Prod]}
+    permission_sets: [ReadOnlyAccess]
+    duration: {max: 4h}
+    approval: {required: true, approvers: {groups_only: [/security]}}
+"""
 STAYS = "AWS access that is active goes on until its end, unless somebody ends it."
 
 
@@ -372,3 +384,37 @@ def test_people_are_listed_for_those_who_may_see_everybody(town: FakeClock) -> N
         refused = run("list_users", *who, "--json").json["error"]
         assert refused["code"] == "members_not_visible"
         assert refused["message"] == "Only people with a role on the group /, operators and auditors see everybody."
+
+
+def test_people_leave_a_group_that_its_admin_put_them_into(town: FakeClock) -> None:
+    ledger = "/engineering/payments/ledger"
+    run("grant_role", "bob@example.com", ledger, "contributor", *ALICE)
+
+    assert run("leave_group", ledger, *BOB).lines == [f"You have left {ledger}."]
+    assert role_of("bob@example.com", ledger, town) is GroupRole.READER
+    again, kept = run("leave_group", ledger, *BOB, "--json"), run("leave_group", "/engineering/payments", *BOB, "--json")
+    assert (again.code, again.json["error"]["code"]) == (1, "not_in_group")
+    assert (kept.code, kept.json["error"]["code"]) == (1, "kept_in_group")
+
+
+def test_an_admin_is_shown_their_own_part_of_a_persons_groups(town: FakeClock) -> None:
+    by_olga("grant_role", "bob@example.com", "/security", "reader")
+
+    by_alice = run("show_user", "bob@example.com", *ALICE, "--json").json
+    assert [one["group_id"] for one in by_alice["memberships"]] == ["/engineering/payments"]
+    assert "/security" not in str(by_alice)
+    assert not by_alice["is_whole"]
+    assert "other groups are not shown" in run("show_user", "bob@example.com", *ALICE).lines[-1]
+    assert "/security" in str(run("show_user", "bob@example.com", *BOB, "--json").json)
+
+
+@pytest.mark.django_db
+def test_it_is_said_which_rules_reach_a_group(town: FakeClock) -> None:
+    assert "no rule reaches it" in run("show_group", "/security", *BOB).lines
+    assert run("explain_rule", "--reaching", "/security", *BOB, "--json").json == {"group_id": "/security", "reach": []}
+    rules.apply_rules(text=RULES, actor=system("setup"), now=town.now())
+
+    told = run("explain_rule", "--reaching", "/security", *BOB)
+    assert told.lines == ["rule prod-readonly: /security approves"]
+    assert "rule prod-readonly: /security approves" in run("show_group", "/security", *BOB).lines
+    assert run("explain_rule", "--reaching", "/nowhere", *BOB, "--json").json["error"]["code"] == "group_not_found"

@@ -174,7 +174,8 @@ def test_the_other_person_is_told_who_they_are_known_as() -> None:
     assert sign_in(BOB, ONE).identity == ONE
     with pytest.raises(Conflict) as taken:
         set_state(ALICE, State.ENABLED)
-    assert taken.value.code == "account_taken"
+    assert (taken.value.code, taken.value.present) == ("account_taken", None)
+    assert "bob@example.com" not in taken.value.message
     forget(ALICE)
     set_state(ALICE, State.ENABLED)
     assert (enabled_with(ONE, ALICE, BOB), sign_in(ALICE, TWO).identity) == ([BOB], TWO)

@@ -192,8 +192,8 @@ class TestRights:
             for actor in (OLGA, ALICE, BOB, OPAL)
         }
         assert allowed == {
-            "olga@example.com": set(GroupVerb),
-            "alice@example.com": set(GroupVerb) - {GroupVerb.MOVE},
+            "olga@example.com": set(GroupVerb) - {GroupVerb.LEAVE},
+            "alice@example.com": set(GroupVerb) - {GroupVerb.LEAVE, GroupVerb.MOVE},
             "bob@example.com": set(),
             "opal@example.com": {GroupVerb.SEE_MEMBERS},
         }

@@ -14,7 +14,7 @@ from accessportal.directory import queries
 from accessportal.directory.operations.claims import add_claim
 from accessportal.directory.states import ROOT, Claim, GroupRole, State, person_entity
 from accessportal.directory.store import mirror
-from accessportal.kernel.actors import system
+from accessportal.kernel.actors import person, system
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
 from tests.portal.test_journey import HTMX, text_of
@@ -490,3 +490,66 @@ def test_only_the_last_of_several_changes_is_told_as_confirmed(story: Story, sig
     assert "Removed sam@example.com from Payments. Cognito has confirmed it." in done
     assert "Added sam@example.com to Engineering as reader. Cognito has confirmed it." in done
     assert "Added sam@example.com to Payments" not in done
+
+
+def put_by_gina(story: Story, email: str = "sam@example.com", role: GroupRole = GroupRole.READER) -> None:
+    gina = person("gina@example.com")
+    directory.grant_membership(email=email, group_id=PAYMENTS, role=role, actor=gina, now=story.clock.now())
+
+
+def test_people_are_told_who_put_them_into_a_group_and_leave_it(story: Story, signed_in: SignedIn) -> None:
+    put_by_gina(story)
+    sam = signed_in("sam")
+
+    assert "Gina Falk put you into the group /engineering/payments as reader" in text_of(sam.get("/"))
+    assert '/groups/leave/at/engineering/payments/"' in sam.get("/people/sam@example.com/").content.decode()
+    assert 'id="do-leave"' in sam.get(AT).content.decode()
+    assert "Leave Payments?" in text_of(sam.get("/groups/leave/at/engineering/payments/"))
+
+    answer = do(sam, "leave")
+
+    assert (answer.status_code, answer.headers["Location"]) == (302, AT)
+    assert "You have left Payments." in text_of(sam.get(AT))
+    assert role_of("sam@example.com", story=story) is None
+    assert "put you into" not in text_of(sam.get("/"))
+
+
+def test_what_the_portal_gave_is_not_left(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+
+    assert 'id="do-leave"' not in alice.get(AT).content.decode()
+    answer = do(alice, "leave")
+    assert answer.status_code == 403
+    assert "ask an admin of /" in text_of(answer)
+    assert "put you into" not in text_of(alice.get("/"))
+
+
+def test_the_first_page_tells_it_for_two_weeks(story: Story, signed_in: SignedIn) -> None:
+    put_by_gina(story)
+    story.clock.advance(13 * 86_400)
+    assert "put you into" in text_of(signed_in("sam").get("/"))
+    story.clock.advance(2 * 86_400)
+    assert "put you into" not in text_of(signed_in("sam").get("/"))
+
+
+def test_a_groups_admin_sees_nothing_of_a_members_other_groups(story: Story, signed_in: SignedIn) -> None:
+    put_by_gina(story, "bob@example.com")
+
+    page = text_of(signed_in("gina").get("/people/bob@example.com/"))
+
+    assert "/engineering/payments" in page
+    assert "/security" not in page
+    assert "Other groups of this person are not shown" in page
+    assert "/security" in text_of(signed_in("bob").get("/people/bob@example.com/"))
+    assert "/security" in text_of(signed_in("olga").get("/people/bob@example.com/"))
+
+
+def test_a_group_says_which_rules_reach_it(story: Story, signed_in: SignedIn) -> None:
+    page = text_of(signed_in("bob").get("/groups/at/security/"))
+    assert "Approves by prod-readonly" in page
+
+    page = text_of(signed_in("alice").get(AT))
+    assert "Served by prod-readonly through /engineering" in page
+    assert "Its admins approve by help-out through /engineering" in page
+    assert "Refused by security-accounts through /" in page
+    assert "Rules that reach it" not in text_of(signed_in("mallory").get(AT))

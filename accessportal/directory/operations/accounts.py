@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accessportal.directory import policy, store
+from accessportal.directory import store
 from accessportal.directory.states import Person
 from accessportal.kernel.errors import Conflict
 from accessportal.store.transactions import Step
@@ -14,7 +14,7 @@ def taken_for(person: Person) -> list[Step]:
     The account must be nobody's, theirs already, or of somebody who is disabled, gone, or bound to another since. Whoever
     becomes enabled meanwhile takes it too, and so one of the two fails.
 
-    :raises Conflict: when the account is that of another enabled person, who is ``present``.
+    :raises Conflict: when the account is that of another enabled person.
     """
     if not person.identity:
         return []
@@ -24,7 +24,10 @@ def taken_for(person: Person) -> list[Step]:
     if owner.key != person.key:
         other = store.get_person(owner.key)
         if other is not None and other.is_enabled and other.identity == person.identity:
-            raise Conflict(policy.account_taken(other, person), code="account_taken", present=other)
+            # Whose it is, is for those who have the account: not every admin who makes people may know.
+            text = f"The account of the sign-in service that is kept for {person.email} is another person's by now. "
+            remedy = f"An admin of / lets another account come in as {person.email} (forget_identity), or disables the other person."
+            raise Conflict(text + remedy, code="account_taken")
     return store.bind_steps(person.identity, person.key, before=owner)
 
 

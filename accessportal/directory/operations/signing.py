@@ -11,6 +11,7 @@ from accessportal.audit.states import Draft
 from accessportal.directory import policy, store
 from accessportal.directory.operations.accounts import still_theirs
 from accessportal.directory.operations.shared import end_of_chain, held_by, require_people_right, settled, told_person
+from accessportal.directory.queries.lists import find_owner
 from accessportal.directory.states import Person, PersonVerb, person_entity
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
@@ -43,7 +44,8 @@ def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor,
         try:
             accounts = still_theirs(wanted) if identity else []
         except Conflict as error:
-            raise NotAllowed(error.message, code=error.code) from error
+            owner = find_owner(identity=identity)
+            raise NotAllowed(policy.account_taken(owner, person) if owner else error.message, code=error.code) from error
         draft = Draft("user.signed_in", person.key, {"issuer": identity.partition("#")[0], "method": method})
         return _written(person, wanted, draft, actor, now, accounts=accounts)
 

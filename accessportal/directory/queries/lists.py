@@ -31,10 +31,11 @@ def find_owner(*, identity: str) -> Person | None:
 
 
 def put_into(*, email: str, since: datetime) -> tuple[Membership, ...]:
-    """The memberships that somebody else gave the person for good since a moment, the newest first; strongly read, one request."""
+    """The memberships that other people gave the person for good since a moment, the newest first; strongly read, one request."""
     key = policy.key_of(email)
     held = store.get_person_with_memberships(key)[1] if key else ()
-    given = [(claim.given_at, one) for one in held if (claim := one.claim(PERMANENT)) and claim.given_at and claim.given_by != key]
+    by_others = [(claim, one) for one in held if (claim := one.claim(PERMANENT)) and claim.given_by != key and "@" in claim.given_by]
+    given = [(claim.given_at, one) for claim, one in by_others if claim.given_at is not None]
     return tuple(one for at, one in sorted(given, key=lambda pair: pair[0], reverse=True) if at >= since)
 
 

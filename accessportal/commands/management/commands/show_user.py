@@ -28,6 +28,7 @@ class Command(PortalCommand):
             "memberships": [holding_document(holding) for holding in why.direct],
             "inherited": plain(why.inherited),
             "groups": plain(why.groups),
+            "is_whole": why.is_whole,
             "mirror": plain(queries.mirror_state_of(entity=why.person.entity)),
         }
         return Outcome(document)
@@ -45,3 +46,5 @@ class Command(PortalCommand):
             console.print(f"on {role['group_id']}: {role['role']}, from {role['source_id']}", soft_wrap=True)
         if not document["memberships"]:
             console.print("in no group")
+        if not document["is_whole"]:
+            console.print("other groups are not shown: you are not their admin")
