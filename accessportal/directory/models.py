@@ -141,6 +141,11 @@ def work_key(item_pk: str) -> Key:
     return f"{MIRROR_WORK}:{item_pk}", f"{MIRROR_WORK}:{item_pk}"
 
 
+def identity_in(item: DirectoryItem) -> str:
+    """The account that an item of :func:`account_key` is about."""
+    return item.pk.removeprefix(f"{_ACCOUNT}:")
+
+
 def item_pk_in(work: DirectoryItem) -> str:
     """The partition of the person or group that mirror work is about."""
     return work.pk.removeprefix(f"{MIRROR_WORK}:")

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.states import Draft
@@ -40,6 +41,7 @@ from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
 from accessportal.store.transactions import ConditionFailed, Insert
 
+T = TypeVar("T")
 # A group of the first version that becomes a child of the root takes three items of a transaction, another one takes one.
 _TOPS_AT_ONCE = 29
 _OTHERS_AT_ONCE = 90
@@ -153,10 +155,13 @@ def _take_in_groups(*, actor: Actor, now: datetime) -> None:
 def _take_in_accounts() -> None:
     """Earlier versions wrote the account that a person comes in with at the person alone. Where two have the same one, the first
     by address gets it; the other is told at their next sign-in."""
-    for one in every(lambda cursor: store.page_of_people(prefix="", cursor=cursor, limit=_PEOPLE_AT_ONCE)):
-        if one.identity and one.is_enabled and store.get_owner(one.identity) is None:
-            with contextlib.suppress(ConditionFailed):
-                store.write_accounts(store.bind_steps(one.identity, one.key, before=None))
+    people = [one for one in every(lambda cursor: store.page_of_people(prefix="", cursor=cursor, limit=_PEOPLE_AT_ONCE)) if one.identity]
+    for some in _parts(people, _PEOPLE_AT_ONCE):
+        owned = store.list_owned(one.identity for one in some)
+        for one in some:
+            if one.is_enabled and one.identity not in owned:
+                with contextlib.suppress(ConditionFailed):
+                    store.write_accounts(store.bind_steps(one.identity, one.key, before=None))
 
 
 def _told_place(group: Group, actor: Actor, now: datetime) -> tuple[Group, Insert]:
@@ -184,6 +189,6 @@ def _was_in(group_id: str, key: str) -> bool:
     return any(event.scope == group_id for event in events)
 
 
-def _parts(groups: Sequence[Group], length: int) -> Iterator[Sequence[Group]]:
-    for start in range(0, len(groups), length):
-        yield groups[start : start + length]
+def _parts(items: Sequence[T], length: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), length):
+        yield items[start : start + length]

@@ -8,6 +8,7 @@ from accessportal.directory.store.accounts import (
     forget_steps,
     get_kept_identity,
     get_owner,
+    list_owned,
     still_owns,
     write_accounts,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "insert_root",
     "list_branches",
     "list_children",
+    "list_owned",
     "list_placeless",
     "move_group",
     "page_of_groups",
