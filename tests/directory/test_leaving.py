@@ -104,7 +104,7 @@ class TestLeaving:
 
 class TestWhatAnAdminSees:
     @pytest.fixture
-    def spread(self) -> None:
+    def spread(self, directory: None) -> None:
         """Bob is in ``/security`` and, by Alice, in her group and in one below it."""
         add_group(f"{PAYMENTS}/cards")
         add_group("/security/lab")
