@@ -95,7 +95,7 @@ def end_now(page: Page) -> None:
     expect(sheet).to_contain_text("End this access now?")
     look_at(page, "journey-end-sheet", full=False)
     sheet.get_by_role("button", name="End now").click()
-    expect(page.get_by_text("It is being ended.")).to_be_visible()
+    expect(page.get_by_text("Its end is now.")).to_be_visible()
 
 
 def lateness_on(page: Page) -> float:
@@ -201,7 +201,7 @@ def test_without_javascript_a_request_is_sent_seen_and_ended(portal: RunningPort
 
     alice.get_by_role("link", name="End now").click()
     alice.get_by_role("button", name="End now").click()
-    expect(alice.get_by_text("It is being ended.")).to_be_visible()
+    expect(alice.get_by_text("Its end is now.")).to_be_visible()
     alice.screenshot(path=SCREENSHOTS / "no-javascript-request.png", full_page=True)
     # A page without scripts does not refresh itself. Who holds nothing any more disturbs no other test either.
     for _ in range(_GRANT_MS // 500):

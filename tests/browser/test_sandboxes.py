@@ -196,7 +196,7 @@ def test_it_all_works_without_javascript(busy_pool: Labs, open_as: OpenAs) -> No
     expect(alice.get_by_role("button", name=re.compile("^Copy"))).to_have_count(0)
     alice.get_by_role("link", name=re.compile("^Give back")).click()
     alice.get_by_role("button", name="Give back").click()
-    expect(alice.get_by_text("It is being given back.")).to_be_visible()
+    expect(alice.get_by_text("Its end is now.")).to_be_visible()
     busy_pool.story.carry_out(held)
     alice.reload()
     expect(state(alice)).to_have_text("Ended")

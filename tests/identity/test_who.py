@@ -137,7 +137,8 @@ def test_odd_names_are_answered_in_words(story: Story, signed_in: SignedIn, name
 def test_signing_out_takes_a_post(story: Story, signed_in: SignedIn) -> None:
     alice = signed_in("alice")
 
-    assert alice.get("/sign-out/").status_code == 405
+    assert alice.get("/sign-out/").headers["Location"] == "/"
+    assert alice.get("/").status_code == 200
     assert alice.post("/sign-out/").headers["Location"] == "/sign-in/"
     assert alice.get("/").status_code == 302
 
