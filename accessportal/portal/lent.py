@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from accessportal.access_requests.kinds.sandbox import chain_of, key_of
-from accessportal.access_requests.queries import describe
-from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.errors import NotFound
 from accessportal.portal.presenting import mark_of
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import includes
@@ -25,23 +23,6 @@ def sandbox_of(request: AccessRequest) -> Sandbox | None:
     if request.kind != "sandbox" or request.status is not Status.ACTIVE or request.granted_at is None:
         return None
     return sandboxes.find_by_key(key=key_of(chain_of(request)))
-
-
-def name_of(request: AccessRequest) -> str:
-    """What the sandbox is called that the request has or had; empty when it never had one, or the pool has it no longer."""
-    held = [receipt.job_id for receipt in request.receipts if request.kind == "sandbox" and receipt.work is Work.GRANT and receipt.job_id]
-    if not held:
-        return ""
-    try:
-        return sandboxes.get(sandbox_id=held[-1]).name
-    except NotFound:
-        return ""
-
-
-def title_of(request: AccessRequest) -> str:
-    """As every page calls the request: a sandbox by its name as soon as it has one, and after its end."""
-    name = name_of(request)
-    return f"Sandbox {name}" if name else describe(request=request).title
 
 
 def offered(verbs: frozenset[str], request: AccessRequest, sandbox: Sandbox | None) -> frozenset[str]:

@@ -11,7 +11,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import FORMS
-from accessportal.portal.lent import offered, title_of
+from accessportal.portal.lent import offered
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
 from accessportal.sandboxes.states import Sandbox
@@ -58,7 +58,7 @@ def open_row(
     return Row(
         request=request,
         phase=phase_of(request, now),
-        title=f"Sandbox {sandbox.name}" if sandbox is not None else title_of(request),
+        title=f"Sandbox {sandbox.name}" if sandbox is not None else queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
         approvers=queries.approvers_of(request=request, now=now, book=book) if is_pending else None,
@@ -74,7 +74,7 @@ def ended_row(request: AccessRequest, *, actor: Actor, names: Names, now: dateti
     return Row(
         request=request,
         phase=phase_of(request, now),
-        title=title_of(request),
+        title=queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
         approvers=None,

@@ -11,6 +11,7 @@ from django.test import Client
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.kernel.errors import Unavailable
 from accessportal.rules import operations as rules
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
@@ -200,8 +201,25 @@ def test_a_sandbox_keeps_its_name_in_every_question_and_after_its_end(labs: Labs
 
     assert "Sandbox lab-eu-07" in text_of(alice.get(page))
     assert "Sandbox lab-eu-07" in text_of(alice.get("/"))
-    # Another holder of it changes nothing about that; a sandbox that is gone for good leaves what was asked for.
+    olga = signed_in("olga")
+    assert "Sandbox lab-eu-07 for alice@example.com" in text_of(olga.get(f"/admin{page}"))
+    assert "Sandbox lab-eu-07" in text_of(olga.get("/admin/requests/?pattern=person&q=alice@example.com"))
     assert pool.get(sandbox_id=lab.sandbox_id).name == "lab-eu-07"
+
+
+def test_a_sandbox_whose_row_cannot_be_read_hinders_no_list(labs: Labs, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    story, alice = labs.story, signed_in("alice")
+    labs.fill("lab-eu-07")
+    held = labs.held()
+    story.end(held)
+    story.carry_out(story.now_of(held))
+
+    def broken(**_: object) -> None:
+        raise Unavailable("The sandbox can't be read.", code="item_unreadable")
+
+    monkeypatch.setattr(pool, "get", broken)
+
+    assert "Sandbox · lab-" in text_of(alice.get("/"))
 
 
 def test_asking_again_does_not_continue_what_was(labs: Labs, signed_in: SignedIn) -> None:

@@ -28,6 +28,7 @@ from accessportal.access_requests.queries.one import (
     ended_together,
     get,
     others_holding,
+    title_of,
     verbs_for,
 )
 from accessportal.access_requests.queries.previews import explain, preview
@@ -62,5 +63,6 @@ __all__ = [
     "others_holding",
     "preview",
     "recent_of",
+    "title_of",
     "verbs_for",
 ]

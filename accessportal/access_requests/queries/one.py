@@ -10,10 +10,12 @@ from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.rights import ApproverBook, standing_of
-from accessportal.access_requests.states import AccessRequest, Approvers, Described
+from accessportal.access_requests.states import AccessRequest, Approvers, Described, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import NotFound
+from accessportal.kernel.errors import NotFound, Unavailable
+from accessportal.rules.states import SANDBOX
+from accessportal.sandboxes import queries as sandboxes
 
 _Check = Callable[[AccessRequest, Actor, Standing, datetime], Decision]
 _CHECKS: Mapping[str, _Check] = {
@@ -83,6 +85,19 @@ def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
         and one.is_granted
     ]
     return tuple(sorted(keeping, key=lambda one: one.expires_at, reverse=True))
+
+
+def title_of(*, request: AccessRequest) -> str:
+    """As people call it: a sandbox by its name as soon as it has one, also after its end; everything else as described."""
+    held = [receipt.job_id for receipt in request.receipts if request.kind == SANDBOX and receipt.work is Work.GRANT and receipt.job_id]
+    try:
+        if held:
+            return f"Sandbox {sandboxes.get(sandbox_id=held[-1]).name}"
+    except (NotFound, Unavailable) as error:
+        # Gone from the pool, or a row of its own that can't be read: that hinders no list of requests.
+        if isinstance(error, Unavailable) and error.code != "item_unreadable":
+            raise
+    return describe(request=request).title
 
 
 def describe(*, request: AccessRequest) -> Described:

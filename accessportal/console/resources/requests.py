@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -330,7 +330,7 @@ class Requests(Resource):
         return queries.get(request_id=key, actor=actor, now=now)
 
     def title(self, record: AccessRequest) -> str:
-        return f"{queries.describe(request=record).title} for {record.subject_id}"
+        return f"{queries.title_of(request=record)} for {record.subject_id}"
 
     def entity(self, record: AccessRequest) -> str:
         return record.entity
@@ -376,7 +376,8 @@ class Requests(Resource):
 
 def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask) -> Row:
     context = context_of(request, recent.items, now=ask.now, is_all=recent.next_cursor is None) if recent else None
-    return Row(request.request_id, request, Seen(queries.describe(request=request), context))
+    described = replace(queries.describe(request=request), title=queries.title_of(request=request))
+    return Row(request.request_id, request, Seen(described, context))
 
 
 def _named_subjects(text: str) -> list[str]:

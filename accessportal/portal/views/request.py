@@ -15,7 +15,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.portal.lent import mark_with, offered, sandbox_of, title_of
+from accessportal.portal.lent import mark_with, offered, sandbox_of
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import phase_of, seconds_to_next_look
 from accessportal.portal.rows import again_url, aws_url
@@ -51,7 +51,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
     return {
         "access_request": found,
         "described": described,
-        "title": title_of(found),
+        "title": queries.title_of(request=found),
         "phase": phase_of(found, now),
         "mark": mark_with(sandbox, found, now),
         "sandbox": sandbox,

@@ -22,7 +22,6 @@ from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.portal.forms import ReasonForm
-from accessportal.portal.lent import title_of
 from accessportal.portal.verbs import VERBS, Reason, Verb, verb_of
 
 
@@ -73,7 +72,7 @@ def _ask(
         "takes_reason": verb.reason is not Reason.NONE,
         "access_request": access_request,
         "described": queries.describe(request=access_request),
-        "title": title_of(access_request),
+        "title": queries.title_of(request=access_request),
         "now": now,
     }
     return render(request, template, context, status=status)
