@@ -12,7 +12,7 @@ from rich.table import Table
 
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain
 from accessportal.directory import operations, queries
-from accessportal.directory.states import PERMANENT, Changed, Group, GroupRole, Holding, Membership, Person, State
+from accessportal.directory.states import Changed, Group, GroupRole, Holding, Membership, Person, State, is_by_admin
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound
@@ -119,8 +119,9 @@ def holding_document(holding: Holding) -> dict[str, Any]:
 
 def claim_words(claim: Document) -> str:
     """``admin, given by olga@example.com`` or ``reader, by request 3f0c… until 2026-03-02T10:00:00+00:00``."""
-    if claim["claim_id"] == PERMANENT:
-        return f"{claim['role']}, given by {claim['given_by'] or 'somebody unknown'}"
+    if is_by_admin(claim["claim_id"]):
+        until = f" until {claim['ends_at']}" if claim["ends_at"] else ""
+        return f"{claim['role']}, given by {claim['given_by'] or 'somebody unknown'}{until}"
     return f"{claim['role']}, by request {claim['claim_id']} until {claim['ends_at']}"
 
 

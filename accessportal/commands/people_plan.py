@@ -166,7 +166,10 @@ def _permanent_role(membership: Membership | None) -> GroupRole | None:
 
 
 def _check_rights(plan: Plan, groups: Mapping[str, Group], actor: Actor, now: datetime) -> None:
-    """A problem for each place where ``actor`` would be refused; told before anything is written."""
+    """A problem for each place where ``actor`` would be refused; told before anything is written.
+
+    What is imported is for good, as a new group is.
+    """
     if ROOT not in groups:
         plan.problems.append(Problem(1, "The directory is not founded yet: run found_directory first."))
         return
@@ -179,7 +182,7 @@ def _check_rights(plan: Plan, groups: Mapping[str, Group], actor: Actor, now: da
         if step.is_new and not step.memberships:
             places.setdefault(ROOT, step.person.line)
     with ThreadPoolExecutor(THREADS, thread_name_prefix="plan") as pool:
-        decisions = pool.map(lambda place: queries.may(verb=GroupVerb.GRANT, group=groups[place], actor=actor, now=now), places)
+        decisions = pool.map(lambda place: queries.may(verb=GroupVerb.CREATE_GROUP, group=groups[place], actor=actor, now=now), places)
         refused = [(line, decision.reason) for line, decision in zip(places.values(), decisions, strict=True) if not decision.allowed]
     plan.problems += [Problem(line, reason) for line, reason in refused]
 

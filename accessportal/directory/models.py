@@ -33,7 +33,7 @@ class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
 @register
 class DirectoryItem(PortalModel):
     """A person, a membership, a group, a branch of the tree, mirror work, an account of the sign-in service, the account that an
-    address keeps, or the counter: the keys tell which. Times are ISO, as in the seed.
+    address keeps, what was given for a time, or the counter: the keys tell which. Times are ISO, as in the seed.
 
     One class for all kinds: a subclass for each would hide items of a kind whose module was not imported.
     """
@@ -93,6 +93,7 @@ class DirectoryItem(PortalModel):
 Key = tuple[str, str]
 _PERSON_PREFIX = "U:"
 _GROUP_PREFIX = "G:"
+_GIVEN_PREFIX = "R:"
 
 
 def person_pk(person: str) -> str:
@@ -144,6 +145,16 @@ def work_key(item_pk: str) -> Key:
 def identity_in(item: DirectoryItem) -> str:
     """The account that an item of :func:`account_key` is about."""
     return item.pk.removeprefix(f"{_ACCOUNT}:")
+
+
+def given_pk(claim_id: str) -> str:
+    """The partition of what somebody gave whose own right is the claim ``claim_id``."""
+    return f"{_GIVEN_PREFIX}{claim_id}"
+
+
+def given_key(claim_id: str, person: str, group_id: str) -> Key:
+    # No address holds a blank.
+    return given_pk(claim_id), f"{person_pk(person)} {group_pk(group_id)}"
 
 
 def item_pk_in(work: DirectoryItem) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from accessportal.kernel.counts import counted
 
 ROOT = "/"
 """The group above all others."""
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+"""What counts then, has no end."""
 PERMANENT = "permanent"
-"""The claim on a membership that an admin gave, without an end; every other claim is the id of a request."""
+"""The claim on a membership that an admin gave, without an end."""
+_UNDER = "under:"
 
 R = TypeVar("R")
 
@@ -61,6 +64,21 @@ class PersonVerb(enum.StrEnum):
 
 
 _RANKS = {GroupRole.READER: 1, GroupRole.CONTRIBUTOR: 2, GroupRole.ADMIN: 3}
+
+
+def under(claim_id: str) -> str:
+    """The claim that somebody gives whose own right is ``claim_id`` of a request."""
+    return _UNDER + claim_id
+
+
+def is_by_admin(claim_id: str) -> bool:
+    """Whether an admin gave it, and no request."""
+    return claim_id == PERMANENT or claim_id.startswith(_UNDER)
+
+
+def lasts(ends_at: datetime | None) -> datetime:
+    """To compare ends by: no end is the latest of all."""
+    return ends_at if ends_at is not None else END_OF_TIME
 
 
 def highest(*roles: GroupRole | None) -> GroupRole | None:
@@ -150,7 +168,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One reason why somebody is in a group: ``PERMANENT``, or a request id with its end (``ends_at`` is then set).
+    """One reason why somebody is in a group: ``PERMANENT``; a request id with its end (``ends_at`` is then set); or what somebody
+    gave who is admin by a request themselves (:func:`under`), which ends with that.
 
     ``given_at`` and ``given_by`` tell when and by whom; unknown (``None``, empty) for items of other programs.
     """
@@ -164,6 +183,16 @@ class Claim:
     def counts_at(self, now: datetime) -> bool:
         """Deadlines are enforced on read: past its end a claim gives nothing, whether or not it is still there."""
         return self.ends_at is None or now < self.ends_at
+
+    @property
+    def is_by_admin(self) -> bool:
+        """Given by an admin of the group, who may take it away; the others are requests' own."""
+        return is_by_admin(self.claim_id)
+
+    @property
+    def request_id(self) -> str:
+        """The request that it ends with; empty for none."""
+        return "" if self.claim_id == PERMANENT else self.claim_id.removeprefix(_UNDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +211,13 @@ class Membership:
 
     def ends_at(self, now: datetime) -> datetime | None:
         """When the role of ``role_at`` ends, or becomes a lower one; ``None`` for never."""
-        role = self.role_at(now)
-        ends = [claim.ends_at for claim in self.claims if claim.role is role and claim.counts_at(now)]
-        return None if None in ends else max((end for end in ends if end is not None), default=None)
+        claim = self.strongest_at(now)
+        return claim.ends_at if claim is not None else None
+
+    def strongest_at(self, now: datetime) -> Claim | None:
+        """The claim that gives the role of ``role_at``, of several the one that lasts longest."""
+        counting = (claim for claim in self.claims if claim.counts_at(now))
+        return max(counting, key=lambda claim: (claim.role.rank, lasts(claim.ends_at)), default=None)
 
     @property
     def has_admin_claim(self) -> bool:
@@ -197,11 +230,23 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveRole:
-    """``role`` on ``group_id`` and everything below it. ``ends_at``: when the claim that gives it ends, ``None`` for never."""
+    """``role`` on ``group_id`` and everything below it. ``ends_at``: when the claim that gives it ends, ``None`` for never.
+
+    ``claim_id`` is that claim: of several the one that lasts longest.
+    """
 
     group_id: str
     role: GroupRole
     ends_at: datetime | None
+    claim_id: str = PERMANENT
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRole:
+    """A membership that somebody gave whose own right has an end."""
+
+    person: str
+    group_id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from datetime import datetime
 
 
 class Role(enum.StrEnum):
@@ -17,11 +18,13 @@ class Role(enum.StrEnum):
 class Actor:
     """A person by folded e-mail address, or a part of the system by name (``system:tick``).
 
-    ``roles`` are the portal-wide roles held at the moment the actor was made.
+    ``roles`` are the portal-wide roles held at the moment the actor was made. ``operator_until``: when being an operator ends;
+    ``None`` for good.
     """
 
     name: str
     roles: frozenset[Role] = field(default_factory=frozenset)
+    operator_until: datetime | None = None
 
     @property
     def is_system(self) -> bool:
@@ -40,9 +43,9 @@ class Actor:
         return self.is_system or self.is_operator or self.is_auditor
 
 
-def person(email: str, *, roles: frozenset[Role] = frozenset()) -> Actor:
+def person(email: str, *, roles: frozenset[Role] = frozenset(), operator_until: datetime | None = None) -> Actor:
     """The actor for a person; the address is folded to lower case, as in every key (design, data model)."""
-    return Actor(name=fold_email(email), roles=roles)
+    return Actor(name=fold_email(email), roles=roles, operator_until=operator_until)
 
 
 def system(part: str) -> Actor:

@@ -97,10 +97,12 @@ def _by_requests(group: Group, email: str) -> GroupRole | None:
     return queries.role_by_requests(email=email, group_id=group.group_id, now=SystemClock().now())
 
 
-def _about_member(doing: str, done: str) -> Tell:
+def _about_member(doing: str, done: str, *, always: str = "") -> Tell:
     def told(group: Group, data: Data, changed: Changed[Any]) -> Told:
         given = GroupRole(data["role"])
-        words = {"who": data["email"], "group": group.name, "role": given.value}
+        lasts = queries.find_lasting_role(email=data["email"], group_id=group.group_id) is given
+        end = always if lasts else ", for as long as you are its admin"
+        words = {"who": data["email"], "group": group.name, "role": given.value, "end": end}
         more = _by_requests(group, data["email"])
         higher = f" By a request they are {more.value} until its end." if more is not None and more.rank > given.rank else ""
         entity = person_entity(fold_email(data["email"]))
@@ -177,12 +179,15 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             right="grant",
             label="Add a person",
             question=lambda group, data: f"Add a person to {group.name}",
-            explain=lambda group, data: "They are in the group at once and without an end. The role counts in every group below it, too.",
+            explain=lambda group, data: (
+                "They are in the group at once, and without an end unless you are its admin for a time yourself: then until that is over. "
+                "The role counts in every group below it, too."
+            ),
             button="Add",
             form=AddPersonForm,
             run=_add,
             told=_about_member(
-                "{who} is being added to {group} as {role}, Cognito has not confirmed yet.", "Added {who} to {group} as {role}."
+                "{who} is being added to {group} as {role}{end}, Cognito has not confirmed yet.", "Added {who} to {group} as {role}{end}."
             ),
             fits=lambda group: group.is_enabled,
             starts_with=_starts_as_member,
@@ -192,12 +197,17 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             right="grant",
             label="Change role",
             question=lambda group, data: f"Change the role in {group.name}",
-            explain=lambda group, data: "The new role counts at once, here and in every group below, without a moment of no access.",
+            explain=lambda group, data: (
+                "The new role counts at once, here and in every group below, without a moment of no access; without an end, "
+                "unless you are its admin for a time yourself."
+            ),
             button="Change role",
             form=RoleForm,
             run=_change_role,
             told=_about_member(
-                "{who} is being made {role} of {group}, Cognito has not confirmed yet.", "{who} is {role} of {group} now, without an end."
+                "{who} is being made {role} of {group}, Cognito has not confirmed yet.",
+                "{who} is {role} of {group} now{end}.",
+                always=", without an end",
             ),
             fits=lambda group: group.is_enabled,
         ),

@@ -10,7 +10,7 @@ from typing import Any
 from accessportal.access_requests.states import AccessRequest
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
-from accessportal.directory.states import PERMANENT
+from accessportal.directory.states import is_by_admin
 from accessportal.kernel.durations import format_duration
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import Tone, seconds_after_end, words_for_time
@@ -89,7 +89,7 @@ def _revoked(data: dict[str, Any], place: str) -> Iterable[str]:
     receipt = data.get("receipt") or {}
     kept, gone = receipt.get("kept_by") or (), data["gone_seconds"]
     when = "" if gone is None else f" {_seconds(gone)} after the end"
-    if PERMANENT in kept:
+    if any(map(is_by_admin, kept)):
         yield f"claim given back{when}; the membership itself stays, given directly by an admin"
     elif kept:
         yield f"claim given back{when}; the access itself stays for another request"
@@ -102,10 +102,10 @@ def _revoked(data: dict[str, Any], place: str) -> Iterable[str]:
 
 def _also_held(data: dict[str, Any]) -> Iterable[str]:
     kept = (data.get("receipt") or {}).get("kept_by") or ()
-    others = [claim for claim in kept if claim != PERMANENT]
+    others = [claim for claim in kept if not is_by_admin(claim)]
     if others:
         yield f"also held by {len(others)} other request{'' if len(others) == 1 else 's'}"
-    if PERMANENT in kept:
+    if len(others) < len(kept):
         yield "also given directly by an admin"
 
 

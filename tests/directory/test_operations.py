@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from accessportal.audit import queries as audit
-from accessportal.directory import operations, queries
+from accessportal.directory import operations, queries, store
 from accessportal.directory.operations.claims import add_claim, remove_claim
-from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, Person, State, group_entity, person_entity
+from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, Person, State, group_entity, person_entity, under
 from accessportal.kernel.actors import Actor, Role, person
+from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from accessportal.kernel.lasting import FOR_A_TIME
 from tests.conftest import FakeClock
 from tests.directory.conftest import NOW, OLGA, SETUP, add_group, add_person, join, table
 
@@ -45,6 +47,13 @@ def _revoke(email: str, group_id: str, *, actor: Actor = OLGA) -> Person | None:
 def _claims(email: str, group_id: str) -> dict[str, GroupRole]:
     found = queries.find_membership(email=email, group_id=group_id)
     return {claim.claim_id: claim.role for claim in found.claims} if found else {}
+
+
+def _claim_of(email: str, group_id: str, claim_id: str) -> Claim:
+    found = queries.find_membership(email=email, group_id=group_id)
+    claim = found.claim(claim_id) if found else None
+    assert claim is not None
+    return claim
 
 
 def _hold(email: str, group_id: str, role: GroupRole, claim_id: str = "r-1") -> None:
@@ -389,7 +398,7 @@ class TestMemberships:
             ("mallory@example.com", GroupRole.ADMIN, "/security/watch", False),
             ("mallory@example.com", GroupRole.CONTRIBUTOR, "/security", True),
             ("new@example.com", GroupRole.ADMIN, "/security", False),
-            ("new@example.com", GroupRole.READER, "/security/watch", True),
+            ("new@example.com", GroupRole.READER, "/security/watch", False),
         ],
     )
     def test_an_admin_for_a_time_makes_nothing_last_that_outlasts_it(
@@ -407,11 +416,66 @@ class TestMemberships:
 
         if is_allowed:
             give()
+            later = role if actor is ALICE else None
+            assert queries.role_on(email=to, group_id=wanted, now=LATER) is later, "who is admin for a time gives until then"
             return
-        with pytest.raises(NotAllowed, match="only until your request ends") as refused:
+        with pytest.raises(NotAllowed, match="only until 2026-") as refused:
             give()
-        assert refused.value.code == "admin_for_a_time"
+        assert refused.value.code == FOR_A_TIME
         assert queries.role_on(email=to, group_id="/security", now=LATER) in {None, GroupRole.READER}
+
+    def test_what_an_admin_for_a_time_gives_ends_with_their_right_however_that_ends(self, clock: FakeClock) -> None:
+        add_group("/security/watch")
+        join("alice@example.com", "/security/watch")
+        _hold("bob@example.com", "/security", GroupRole.ADMIN)
+        for email, group_id in (("mallory@example.com", "/security"), ("alice@example.com", "/security/watch")):
+            operations.grant_membership(email=email, group_id=group_id, role=GroupRole.CONTRIBUTOR, actor=BOB, now=NOW)
+        claim = _claim_of("mallory@example.com", "/security", under("r-1"))
+        assert (claim.ends_at, claim.given_by) == (whole_second(LATER), "bob@example.com")
+        assert _claims("alice@example.com", "/security/watch") == {PERMANENT: GroupRole.READER, under("r-1"): GroupRole.CONTRIBUTOR}
+
+        # His request is ended long before its end.
+        operations.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
+
+        assert queries.find_membership(email="mallory@example.com", group_id="/security") is None
+        assert _claims("alice@example.com", "/security/watch") == {PERMANENT: GroupRole.READER}
+        assert store.list_given("r-1") == ()
+
+    def test_nothing_is_given_with_a_right_that_is_taken_away_at_this_moment(
+        self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        _hold("bob@example.com", "/security", GroupRole.ADMIN)
+        write = store.write_person
+
+        def taken_away_first(*args: Any, **more: Any) -> None:
+            monkeypatch.setattr(store, "write_person", write)
+            operations.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
+            write(*args, **more)
+
+        monkeypatch.setattr(store, "write_person", taken_away_first)
+        with pytest.raises(NotAllowed, match="Only admins of /security"):
+            operations.grant_membership(email="mallory@example.com", group_id="/security", role=GroupRole.READER, actor=BOB, now=NOW)
+        assert queries.find_membership(email="mallory@example.com", group_id="/security") is None
+
+    def test_an_admin_for_a_time_takes_away_what_ends_alone(self) -> None:
+        join("alice@example.com", "/security", GroupRole.ADMIN)
+        _hold("bob@example.com", "/security", GroupRole.ADMIN)
+        operations.grant_membership(email="mallory@example.com", group_id="/security", role=GroupRole.READER, actor=BOB, now=NOW)
+
+        with pytest.raises(NotAllowed, match="You are admin of /security only until"):
+            operations.revoke_membership(email="alice@example.com", group_id="/security", actor=BOB, now=NOW)
+        operations.revoke_membership(email="mallory@example.com", group_id="/security", actor=BOB, now=NOW)
+
+        assert _claims("mallory@example.com", "/security") == {}
+        assert queries.find_person(email="mallory@example.com") is not None
+
+    def test_what_is_given_for_good_takes_the_place_of_what_was_given_for_a_time(self) -> None:
+        _hold("bob@example.com", "/security", GroupRole.ADMIN)
+        operations.grant_membership(email="mallory@example.com", group_id="/security", role=GroupRole.CONTRIBUTOR, actor=BOB, now=NOW)
+        join("mallory@example.com", "/security", GroupRole.READER)
+        assert _claims("mallory@example.com", "/security") == {PERMANENT: GroupRole.READER}
+        with pytest.raises(Conflict, match="already, as reader"):
+            operations.grant_membership(email="mallory@example.com", group_id="/security", role=GroupRole.READER, actor=BOB, now=NOW)
 
     def test_a_group_admin_can_not_enable_somebody_by_making_them_anew(self) -> None:
         join("bob@example.com", "/engineering/payments")

@@ -208,12 +208,19 @@ def test_an_admin_for_a_time_is_not_offered_to_stay_and_is_refused(story: Story,
     for email, role in (("sam@example.com", "admin"), ("sam@example.com", "reader"), ("alice@example.com", "admin")):
         refused = do(sam, "role", email=email, role=role)
         assert refused.status_code == 403
-        assert "You are admin of /engineering/payments only until your request ends." in text_of(refused)
-    assert do(sam, "role", email="alice@example.com", role="reader").status_code == 302
+        assert "You are admin of /engineering/payments only until 2026-" in text_of(refused)
+    assert 'id="remove-alice@example.com"' not in page
+    assert do(sam, "remove", email="alice@example.com").status_code == 403
+    assert do(sam, "rename", name="Mine", description="").status_code == 403
+    assert do(sam, "add", email="bob@example.com", role="reader").status_code == 302
+    shown = sam.get(AT)
+    assert "Added bob@example.com to Payments as reader, for as long as you are its admin." in text_of(shown)
+    assert 'id="remove-bob@example.com"' in shown.content.decode()
+    assert "Reader given by sam@example.com as long as their request r-1 until" in text_of(gina.get("/people/bob@example.com/"))
 
     story.clock.advance(3600)
     assert role_of("sam@example.com", story=story) is None
-    assert role_of("alice@example.com", story=story) is GroupRole.READER
+    assert role_of("bob@example.com", story=story) is None
 
 
 def test_the_last_membership_takes_the_person_along_and_the_page_says_so(story: Story, signed_in: SignedIn) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from accessportal.directory import store
+from accessportal.directory import effects, store
 from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claim
 from accessportal.directory.operations.shared import about_membership, group_named, held_by, membership_in, settled, told_person
-from accessportal.directory.states import Claim, Membership
+from accessportal.directory.states import Claim, Membership, person_entity, under
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.clock import Clock, from_epoch, to_epoch
+from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.store.transactions import Guard
 
 
@@ -38,7 +40,7 @@ def add_claim(*, email: str, group_id: str, claim: Claim, guards: Sequence[Guard
         draft = about_membership("user.granted", wanted, after, of=after, now=now)
         changed, events = told_person(person, [draft], actor=actor, now=now)
         change = store.PersonChange(person, changed, [store.MembershipChange(before, after, is_grant=True)])
-        store.write_person(change, events=events, guards=guards, by=actor.name, at=now)
+        store.write_person(change, events=events, further=guards, by=actor.name, at=now)
         return after
 
     return settled(attempt, guards=guards)
@@ -67,3 +69,23 @@ def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now:
         return after
 
     return settled(attempt)
+
+
+def take_back_given(claim_id: str, *, actor: Actor, clock: Clock) -> None:
+    """What somebody gave as an admin by ``claim_id`` is taken away: it ends with that right. To be called when the claim is gone;
+    nothing more can be given with it then.
+
+    :raises Unavailable: when the store did not answer, or somebody's item can't be read; the others' went all the same.
+    """
+    failed: Unavailable | None = None
+    for given in store.list_given(claim_id):
+        try:
+            with contextlib.suppress(NotFound):
+                remove_claim(email=given.person, group_id=given.group_id, claim_id=under(claim_id), actor=actor, now=clock.now())
+            store.forget_given(claim_id, given)
+        except Unavailable as error:
+            failed = error
+        else:
+            effects.converge_after(entity=person_entity(given.person), now=clock.now())
+    if failed is not None:
+        raise failed

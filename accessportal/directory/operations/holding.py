@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from accessportal.directory import effects, policy, store
 from accessportal.directory.effects import Attempt
-from accessportal.directory.operations.claims import add_claim, remove_claim
+from accessportal.directory.operations.claims import add_claim, remove_claim, take_back_given
 from accessportal.directory.operations.shared import membership_in
 from accessportal.directory.queries import is_mirrored
 from accessportal.directory.states import Claim, GroupRole, Membership, person_entity
@@ -62,14 +62,15 @@ def hold_membership(
 def release_membership(*, email: str, group_id: str, claim: str, actor: Actor, clock: Clock) -> Proof | Waiting:
     """``claim`` holds the membership no longer, and Cognito is proved to have the person there only as the other claims say.
 
-    While others hold it, the proof names them in ``kept_by``. Repeating it is harmless, and so is a person or group that is
-    gone: then nobody is in it.
+    What was given with the role that it gave goes with it. While others hold it, the proof names them in ``kept_by``. Repeating it
+    is harmless, and so is a person or group that is gone: then nobody is in it.
 
     :raises Unavailable: when our store does not answer.
     """
     # A person who was deleted took the claim along. Cognito may still have to forget them.
     with contextlib.suppress(NotFound):
         remove_claim(email=email, group_id=group_id, claim_id=claim, actor=actor, now=clock.now())
+    take_back_given(claim, actor=actor, clock=clock)
     attempt = _prove(email, clock)
     if not attempt.is_done:
         return _not_yet(attempt, clock)

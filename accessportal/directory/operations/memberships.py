@@ -18,11 +18,12 @@ from accessportal.directory.operations.shared import (
     require_group_right,
     require_not_deleting,
     require_right_to_give,
+    require_right_to_take,
     settled,
     told_person,
 )
 from accessportal.directory.queries.rights import may_leave
-from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person
+from accessportal.directory.states import PERMANENT, Changed, Claim, GivenRole, Group, GroupRole, GroupVerb, Membership, Person, under
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict, NotFound
 
@@ -40,32 +41,41 @@ class Given:
 
 
 def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor, now: datetime) -> Changed[Person]:
-    """The person is in the group for good, with ``role``; another permanent role there is replaced in one step. What requests
-    give there is left alone.
+    """The person is in the group with ``role``, for good: what admins gave them there before is replaced in one step. By an actor
+    who is admin for a time themselves: until that is over. What requests give there is left alone.
 
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and, where this would
-        make the actor's own time longer, admin without an end.
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and, for the role admin
+        and for oneself, admin without an end.
     :raises NotFound: when the person or the group does not exist.
-    :raises Conflict: when the person has that role for good already, one of the two is disabled, a limit is reached, or the
-        root would lose its last admin.
+    :raises Conflict: when the person has that role so long already, one of the two is disabled, a limit is reached, or the root
+        would lose its last admin.
     """
 
     def attempt() -> Person:
         group = group_named(group_id)
-        require_right_to_give(group, role, to=fold_email(email), actor=actor, now=now)
+        right = require_right_to_give(group, role, to=fold_email(email), is_new=False, actor=actor, now=now)
         person, memberships = held_by(email)
         before = membership_in(memberships, group_id)
-        former = before.claim(PERMANENT) if before else None
-        if former is not None and former.role is role:
-            raise Conflict(f"{person.email} is in {group_id} already, as {role.value}.", code="membership_exists", present=before)
+        claim = Claim(
+            PERMANENT if right is None else under(right.claim_id),
+            role,
+            ends_at=right.ends_at if right else None,
+            given_at=now,
+            given_by=actor.name,
+        )
+        former = _require_gain(person, before, claim)
         require_grantable(person, group, role, memberships)
-        claim = Claim(PERMANENT, role, given_at=now, given_by=actor.name)
-        after = with_claim(before, claim, person=person.key, group_id=group_id)
+        after = with_claim(_without_given(before) if right is None else before, claim, person=person.key, group_id=group_id)
         draft = _granted(claim, former, after, now=now)
         standing = _standing_after(person, group, former, claim)
         changed, events = told_person(person, [draft], actor=actor, now=now)
         change = store.PersonChange(person, changed, [store.MembershipChange(before, after, is_grant=True)], standing=standing)
-        store.write_person(change, events=events, by=actor.name, at=now)
+        if right is None:
+            store.write_person(change, events=events, by=actor.name, at=now)
+        else:
+            given = GivenRole(person.key, group_id)
+            steps = store.note_steps(right.claim_id, given, giver=actor.name, right_on=right.group_id)
+            store.write_person(change, events=events, further=steps, by=actor.name, at=now)
         return changed
 
     person = settled(attempt)
@@ -73,13 +83,14 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
 
 
 def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime) -> Changed[Person | None]:
-    """The person no longer has a permanent role in the group. What requests give there stays until their end.
+    """The person no longer has a role in the group that an admin gave. What requests give there stays until their end.
 
     Whoever is then in no group at all is deleted with it (seed 001, "Revoke a user access to a group", step 4): the record
     is ``None`` then. A disabled person stays: made anew they would be enabled, which is for admins of the root. And so does
     somebody who came into no group: else any group's admin could delete them, by adding and removing them.
 
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
+    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and, where the role has
+        no end, admin without an end.
     :raises NotFound: when the person or the group does not exist, or the person is not directly in the group.
     :raises Conflict: when only requests hold the membership, or the root would lose its last admin.
     """
@@ -90,12 +101,14 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
         person, memberships = held_by(email)
         require_not_deleting(person)
         before = membership_in(memberships, group_id)
-        claim = _permanent_claim(person, before, group_id)
-        assert before is not None, "it has the claim"
-        standing = _standing_after(person, group, claim, None)
-        after = without_claim(before, PERMANENT)
-        drafts = [about_membership("user.revoked", claim, after, of=before, now=now)]
-        is_last = after is None and len(memberships) == 1 and person.is_enabled and not person.outlasts_groups
+        claims = _admins_claims(person, before, group_id)
+        assert before is not None, "it has the claims"
+        require_right_to_take(claims, group, actor=actor, now=now)
+        permanent = before.claim(PERMANENT)
+        standing = _standing_after(person, group, permanent, None)
+        after = without_claims(before, claims)
+        drafts = [about_membership("user.revoked", claim, after, of=before, now=now) for claim in claims]
+        is_last = after is None and len(memberships) == 1 and person.is_enabled and not person.outlasts_groups and permanent is not None
         if is_last:
             drafts.append(about_deletion(person, reason="the last membership was revoked"))
         changed, events = told_person(person, drafts, actor=actor, now=now)
@@ -108,11 +121,11 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
 
 
 def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person]:
-    """The actor is no longer in the group for good: the way out of what a group's admin put them into without being asked.
+    """The actor is no longer in the group by an admin's hand: the way out of what a group's admin put them into without being asked.
 
     What requests give there stays until its end. The person stays in the directory, also in no group.
 
-    :raises NotAllowed: when the actor is not in the group for good, or was put there by an admin of the root or the portal.
+    :raises NotAllowed: when no admin put the actor into the group, or they were put there by an admin of the root or the portal.
     :raises NotFound: when there is no such group, or the actor is nobody in the directory.
     :raises Conflict: when the root would lose its last admin.
     """
@@ -123,12 +136,12 @@ def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person
         person, memberships = held_by(actor.name)
         require_not_deleting(person)
         before = membership_in(memberships, group_id)
-        claim = _permanent_claim(person, before, group_id)
-        assert before is not None, "it has the claim"
-        standing = _standing_after(person, group, claim, None)
-        after = without_claim(before, PERMANENT)
-        draft = about_membership("user.revoked", claim, after, of=before, now=now, reason="left by themselves")
-        changed, events = told_person(person, [draft], actor=actor, now=now)
+        claims = _admins_claims(person, before, group_id)
+        assert before is not None, "it has the claims"
+        standing = _standing_after(person, group, before.claim(PERMANENT), None)
+        after = without_claims(before, claims)
+        drafts = [about_membership("user.revoked", claim, after, of=before, now=now, reason="left by themselves") for claim in claims]
+        changed, events = told_person(person, drafts, actor=actor, now=now)
         change = store.PersonChange(person, changed, [store.MembershipChange(before, after)], standing=standing)
         store.write_person(change, events=events, by=actor.name, at=now)
         return changed
@@ -145,7 +158,7 @@ def first_membership(key: str, group_id: str, role: GroupRole, *, actor: Actor, 
     :raises Conflict: when the group is disabled or has too many admins.
     """
     group = group_named(group_id)
-    require_right_to_give(group, role, to=key, actor=actor, now=now)
+    require_right_to_give(group, role, to=key, is_new=True, actor=actor, now=now)
     require_room(group, role, before=None)
     claim = Claim(PERMANENT, role, given_at=now, given_by=actor.name)
     membership = with_claim(None, claim, person=key, group_id=group_id)
@@ -193,7 +206,12 @@ def with_claim(before: Membership | None, claim: Claim, *, person: str, group_id
 
 def without_claim(before: Membership, claim_id: str) -> Membership | None:
     """The membership as the other claims hold it; ``None`` when there are none."""
-    others = tuple(one for one in before.claims if one.claim_id != claim_id)
+    return without_claims(before, [one for one in before.claims if one.claim_id == claim_id])
+
+
+def without_claims(before: Membership, claims: Sequence[Claim]) -> Membership | None:
+    """As :func:`without_claim`."""
+    others = tuple(one for one in before.claims if one not in claims)
     return replace(before, claims=others) if others else None
 
 
@@ -207,18 +225,43 @@ def _granted(claim: Claim, former: Claim | None, after: Membership, *, now: date
     return about_membership("user.role_changed", claim, after, of=after, now=now, old_role=former.role.value)
 
 
-def _permanent_claim(person: Person, before: Membership | None, group_id: str) -> Claim:
+def _require_gain(person: Person, before: Membership | None, claim: Claim) -> Claim | None:
+    """The claim that ``claim`` takes the place of, if there is one.
+
+    :raises Conflict: when the person has as much already: this very thing, or for good what would be given for a time.
+    """
+    former = before.claim(claim.claim_id) if before else None
+    is_same = former is not None and (former.role, former.ends_at) == (claim.role, claim.ends_at)
+    permanent = before.claim(PERMANENT) if before else None
+    has_more = claim.ends_at is not None and permanent is not None and permanent.role.rank >= claim.role.rank
+    if is_same or has_more:
+        held = permanent if has_more and permanent is not None else claim
+        group_id = before.group_id if before else ""
+        raise Conflict(f"{person.email} is in {group_id} already, as {held.role.value}.", code="membership_exists", present=before)
+    return former
+
+
+def _without_given(before: Membership | None) -> Membership | None:
+    """What admins gave for a time makes way for what one gives for good."""
+    return (
+        None
+        if before is None
+        else replace(before, claims=tuple(one for one in before.claims if one.ends_at is None or not one.is_by_admin))
+    )
+
+
+def _admins_claims(person: Person, before: Membership | None, group_id: str) -> list[Claim]:
     if before is None:
         raise NotFound(f"{person.email} is not directly in {group_id}.", code="membership_not_found")
-    claim = before.claim(PERMANENT)
-    if claim is None:
+    claims = [claim for claim in before.claims if claim.is_by_admin]
+    if not claims:
         requests = ", ".join(one.claim_id for one in before.claims)
         raise Conflict(
             f"{person.email} is in {group_id} only by request ({requests}). End the request to take it away.",
             code="membership_temporary",
             present=before,
         )
-    return claim
+    return claims
 
 
 def _standing_after(person: Person, group: Group, former: Claim | None, claim: Claim | None) -> bool | None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from accessportal.audit.states import Draft
 from accessportal.directory import policy, store
 from accessportal.directory.operations.shared import group_named, settled, told_group
-from accessportal.directory.queries.rights import actor_roles_on
+from accessportal.directory.queries.rights import actor_rights_on
 from accessportal.directory.states import Changed, Group, Mirrored
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, InvalidRequest
@@ -23,7 +23,8 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
     inherited changes at once. Cognito knows of no tree and has nothing to follow.
 
     :raises NotFound: when there is no such group.
-    :raises NotAllowed: unless the actor is an admin of the old and of the new parent, or the portal itself; and for the root.
+    :raises NotAllowed: unless the actor is an admin of the old and of the new parent without an end, or the portal itself; and
+        for the root.
     :raises InvalidRequest: when the parent does not exist, is disabled, is the group itself or below it, or would make a group
         too deep.
     :raises Conflict: when it stands there already, or more than 90 groups are below it.
@@ -33,7 +34,7 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
         group = group_named(group_id)
         parent = store.get_group(parent_id) if policy.is_group_id(parent_id) else None
         parents = [above for above in (group.parent_id, parent.group_id if parent else None) if above]
-        policy.may_move(group, parents=parents, roles=actor_roles_on(parents, actor=actor, now=now), actor=actor).require()
+        policy.may_move(group, parents=parents, rights=actor_rights_on(parents, actor=actor, now=now), actor=actor).require()
         place = _fit_parent(group, parent, parent_id)
         below = _everything_below(group)
         moved = replace(group, ancestors=(*place.ancestors, place.group_id))

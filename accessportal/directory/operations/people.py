@@ -77,7 +77,7 @@ def create_person(
         change = store.PersonChange(
             None, person, [first.change] if first else [], standing=True if first and first.makes_standing_admin else None
         )
-        store.write_person(change, events=events, accounts=taken_for(wanted), by=actor.name, at=now)
+        store.write_person(change, events=events, further=taken_for(wanted), by=actor.name, at=now)
         return person
 
     return mirrored(settled(attempt), entity=person_entity(key), now=now)
@@ -107,7 +107,7 @@ def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -
         changed, events = told_person(wanted, [Draft(f"user.{state.value}", person.key, {"state": state.value})], actor=actor, now=now)
         accounts = taken_for(wanted) if state is State.ENABLED else []
         change = store.PersonChange(person, changed, standing=standing)
-        store.write_person(change, events=events, accounts=accounts, by=actor.name, at=now)
+        store.write_person(change, events=events, further=accounts, by=actor.name, at=now)
         return changed
 
     person = settled(attempt)

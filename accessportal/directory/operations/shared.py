@@ -13,9 +13,21 @@ from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.directory import effects, policy, store
-from accessportal.directory.queries.rights import actor_role_on, lasting_role_of
+from accessportal.directory.queries.rights import actor_right_on
 from accessportal.directory.queries.roles import held_by as find_held
-from accessportal.directory.states import PERMANENT, ROOT, Changed, Claim, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
+from accessportal.directory.states import (
+    PERMANENT,
+    ROOT,
+    Changed,
+    Claim,
+    EffectiveRole,
+    Group,
+    GroupRole,
+    GroupVerb,
+    Membership,
+    Person,
+    PersonVerb,
+)
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, NotFound
@@ -107,22 +119,31 @@ def group_named(group_id: str) -> Group:
 
 def require_group_right(verb: GroupVerb, group: Group, *, actor: Actor, now: datetime) -> None:
     """:raises NotAllowed: unless the actor may do this with the group."""
-    role = actor_role_on(group.group_id, actor=actor, now=now)
-    policy.may_with_group(verb, group=group, role=role, actor=actor).require()
+    right = actor_right_on(group.group_id, actor=actor, now=now)
+    policy.may_with_group(verb, group=group, right=right, actor=actor).require()
 
 
-def require_right_to_give(group: Group, role: GroupRole, *, to: str, actor: Actor, now: datetime) -> None:
-    """:raises NotAllowed: unless the actor may give the person ``to`` this role in the group for good."""
-    require_group_right(GroupVerb.GRANT, group, actor=actor, now=now)
-    is_own = to == actor.name
-    if role is GroupRole.ADMIN or is_own:
-        lasting = lasting_role_of(actor=actor, group_id=group.group_id)
-        policy.may_give_for_good(group=group, lasting=lasting, is_own=is_own, actor=actor).require()
+def require_right_to_give(group: Group, role: GroupRole, *, to: str, is_new: bool, actor: Actor, now: datetime) -> EffectiveRole | None:
+    """The actor's own right that ends, and what they give with it; ``None``: it is given for good.
+
+    :raises NotAllowed: unless the actor may give the person ``to`` (``is_new``: to be created with it) this role in the group.
+    """
+    right = actor_right_on(group.group_id, actor=actor, now=now)
+    policy.may_with_group(GroupVerb.GRANT, group=group, right=right, actor=actor).require()
+    ruling = policy.may_give(group=group, role=role, right=right, is_own=to == actor.name, is_new=is_new, actor=actor)
+    ruling.decision.require()
+    return right if ruling.ends_at is not None else None
+
+
+def require_right_to_take(claims: Sequence[Claim], group: Group, *, actor: Actor, now: datetime) -> None:
+    """:raises NotAllowed: unless the actor may take away what these claims give in the group."""
+    right = actor_right_on(group.group_id, actor=actor, now=now)
+    policy.may_take(claims, group=group, right=right, actor=actor).require()
 
 
 def require_people_right(verb: PersonVerb, *, actor: Actor, now: datetime) -> None:
     """:raises NotAllowed: unless the actor may do this with people."""
-    policy.may_with_people(verb, root_role=actor_role_on(ROOT, actor=actor, now=now), actor=actor).require()
+    policy.may_with_people(verb, right=actor_right_on(ROOT, actor=actor, now=now), actor=actor).require()
 
 
 def require_not_deleting(person: Person) -> None:

@@ -104,7 +104,7 @@ def _require_own(person: Person, actor: Actor) -> None:
 def _written(person: Person, wanted: Person, draft: Draft, actor: Actor, now: datetime, *, accounts: Sequence[Step] = ()) -> Person:
     changed, events = told_person(wanted, [draft], actor=actor, now=now)
     change = store.PersonChange(person, changed)
-    store.write_person(change, events=events, accounts=accounts, is_mirrored=False, by=actor.name, at=now)
+    store.write_person(change, events=events, further=accounts, is_mirrored=False, by=actor.name, at=now)
     return changed
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from accessportal.directory.policy.accounts import account_taken
 from accessportal.directory.policy.rights import (
-    may_give_for_good,
+    may_give,
     may_leave,
     may_move,
     may_see_person,
+    may_take,
     may_with_group,
     may_with_people,
 )
@@ -17,6 +18,7 @@ from accessportal.directory.policy.tree import (
     effective_roles,
     is_at_or_below,
     path_ancestors,
+    right_at,
     role_at,
 )
 from accessportal.directory.policy.words import (
@@ -42,12 +44,14 @@ __all__ = [
     "is_email",
     "is_group_id",
     "key_of",
-    "may_give_for_good",
+    "may_give",
     "may_leave",
     "may_move",
     "may_see_person",
+    "may_take",
     "may_with_group",
     "may_with_people",
     "path_ancestors",
+    "right_at",
     "role_at",
 ]

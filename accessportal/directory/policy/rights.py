@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 
 from accessportal.directory.policy.words import is_email
-from accessportal.directory.states import ROOT, Claim, Group, GroupRole, GroupVerb, PersonVerb
+from accessportal.directory.states import ROOT, Claim, EffectiveRole, Group, GroupRole, GroupVerb, PersonVerb, lasts
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.lasting import Right, Ruling, rule_on_effect
 
 _WORDS = {
     GroupVerb.CREATE_GROUP: "create groups below it",
@@ -18,11 +20,14 @@ _WORDS = {
     GroupVerb.GRANT: "give roles in it",
     GroupVerb.REVOKE: "take roles in it away",
 }
+# What they give or take ends with the right, or is judged by itself (``may_give``, ``may_take``); the other verbs leave something
+# for good.
+_FOR_A_TIME = {GroupVerb.GRANT, GroupVerb.REVOKE}
 _NEVER_WITH_THE_ROOT = {GroupVerb.DISABLE, GroupVerb.ENABLE, GroupVerb.DELETE}
 
 
-def may_with_group(verb: GroupVerb, *, group: Group, role: GroupRole | None, actor: Actor) -> Decision:
-    """Whether ``actor``, who has ``role`` on ``group`` (given there or above), may do this with it.
+def may_with_group(verb: GroupVerb, *, group: Group, right: EffectiveRole | None, actor: Actor) -> Decision:
+    """Whether ``actor``, who has the role ``right`` on ``group`` (given there or above), may do this with it.
 
     Operators have no part in it: who is in which group decides who approves, and so it lies with the groups' own admins.
     Moving has its own function, because it asks for a role on the parents.
@@ -30,11 +35,12 @@ def may_with_group(verb: GroupVerb, *, group: Group, role: GroupRole | None, act
     if verb in _NEVER_WITH_THE_ROOT and group.is_root:
         return _root_stays()
     if verb is GroupVerb.SEE_MEMBERS:
-        return _may_see_members(role=role, actor=actor)
+        return _may_see_members(role=right.role if right else None, actor=actor)
     if actor.is_system:
         return allow("the portal itself keeps the directory")
-    if role is GroupRole.ADMIN:
-        return allow(f"admin of {group.group_id} or of a group above it")
+    if right is not None and right.role is GroupRole.ADMIN:
+        decision = rule_on_effect(_as_admin(right, group.group_id)).decision
+        return allow(f"admin of {group.group_id} or of a group above it") if decision.allowed or verb in _FOR_A_TIME else decision
     return refuse(f"Only admins of {group.group_id} or of a group above it may {_WORDS[verb]}. Ask one of them.", code="group_admins_only")
 
 
@@ -52,39 +58,52 @@ def may_leave(claim: Claim | None, *, group: Group, keepers: Collection[str], ac
     return refuse(f"You were put into {group.group_id} by {by}. Only an admin may take you out: ask an admin of /.", code="kept_in_group")
 
 
-def may_give_for_good(*, group: Group, lasting: GroupRole | None, is_own: bool, actor: Actor) -> Decision:
-    """Whether ``actor``, who may give roles in ``group`` and has ``lasting`` on it without an end, may make somebody admin
-    without one, or (``is_own``) give themselves any role without one. Other roles every admin gives. Who is admin for a time
-    must not outlast it, neither by themselves nor by another admin's hand."""
-    if actor.is_system or lasting is GroupRole.ADMIN:
-        return allow("admin without an end, or the portal itself")
-    until_the_end = f"You are admin of {group.group_id} only until your request ends. "
-    if is_own:
-        return refuse(until_the_end + "Ask an admin who stays to give you a role without an end.", code="admin_for_a_time")
-    return refuse(until_the_end + "Give another role, or ask an admin who stays to make somebody admin.", code="admin_for_a_time")
+def may_give(*, group: Group, role: GroupRole, right: EffectiveRole | None, is_own: bool, is_new: bool, actor: Actor) -> Ruling:
+    """Whether ``actor``, who is admin of ``group`` by ``right``, may give somebody ``role`` in it, and until when.
+
+    Who is admin for a time gives roles until that time is over. Neither the role admin, nor one to themselves (``is_own``):
+    they must not outlast it by another admin's hand. Nor do they bring people in (``is_new``): these stay in the directory.
+    """
+    if actor.is_system or right is None:
+        return Ruling(allow("the portal itself keeps the directory"), None)
+    can_end = role is not GroupRole.ADMIN and not is_own and not is_new
+    return rule_on_effect(_as_admin(right, group.group_id), can_end=can_end)
 
 
-def may_move(group: Group, *, parents: Iterable[str], roles: Mapping[str, GroupRole], actor: Actor) -> Decision:
-    """Whether ``actor``, who has ``roles`` on the groups above, may take ``group`` from one of ``parents`` to the other."""
+def may_take(claims: Iterable[Claim], *, group: Group, right: EffectiveRole | None, actor: Actor) -> Decision:
+    """Whether ``actor``, who is admin of ``group`` by ``right``, may take away what these claims give: who stays is not removed by
+    somebody who is admin for a time."""
+    if actor.is_system or right is None:
+        return allow("the portal itself keeps the directory")
+    ends: list[datetime | None] = [claim.ends_at for claim in claims]
+    return rule_on_effect(_as_admin(right, group.group_id), ends_at=max(ends, key=lasts)).decision
+
+
+def may_move(group: Group, *, parents: Iterable[str], rights: Mapping[str, EffectiveRole], actor: Actor) -> Decision:
+    """Whether ``actor``, who has ``rights`` on the groups above, may take ``group`` from one of ``parents`` to the other."""
     if group.is_root:
         return _root_stays()
     if actor.is_system:
         return allow("the portal itself keeps the directory")
     for parent_id in parents:
-        if roles.get(parent_id) is not GroupRole.ADMIN:
+        right = rights.get(parent_id)
+        if right is None or right.role is not GroupRole.ADMIN:
             return refuse(
                 f"Only admins of {parent_id} or of a group above it may move groups out of it and into it. Ask one of them.",
                 code="group_admins_only",
             )
+        decision = rule_on_effect(_as_admin(right, parent_id)).decision
+        if not decision.allowed:
+            return decision
     return allow("admin of the groups above, or of one above them")
 
 
-def may_with_people(verb: PersonVerb, *, root_role: GroupRole | None, actor: Actor) -> Decision:
-    """Whether ``actor``, who has ``root_role`` on the root, may do this with any person."""
+def may_with_people(verb: PersonVerb, *, right: EffectiveRole | None, actor: Actor) -> Decision:
+    """Whether ``actor``, who has the role ``right`` on the root, may do this with any person. All of it is for good."""
     if actor.is_system:
         return allow("the portal itself keeps the directory")
-    if root_role is GroupRole.ADMIN:
-        return allow("admin of the root")
+    if right is not None and right.role is GroupRole.ADMIN:
+        return rule_on_effect(_as_admin(right, ROOT)).decision
     return refuse(f"Only admins of the group {ROOT} may {verb.value} people. Ask one of them.", code="root_admins_only")
 
 
@@ -100,6 +119,10 @@ def may_see_person(key: str, *, is_admin_of_theirs: bool, actor: Actor) -> Decis
     if is_admin_of_theirs:
         return allow("admin of a group that the person is in")
     return refuse("Only the person, their groups' admins, operators and auditors see this page.", code="person_not_visible")
+
+
+def _as_admin(right: EffectiveRole, group_id: str) -> Right:
+    return Right(f"admin of {group_id}", right.ends_at)
 
 
 def _root_stays() -> Decision:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from accessportal.directory.states import ROOT, EffectiveRole, Group, GroupRole, Membership, highest
+from accessportal.directory.states import ROOT, EffectiveRole, Group, GroupRole, Membership, lasts
 
 MAX_ANCESTORS = 20
 
@@ -25,20 +25,23 @@ def is_at_or_below(group: Group, group_id: str) -> bool:
     return group.group_id == group_id or group_id in group.ancestors
 
 
-def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> frozenset[str]:
-    """The groups that these memberships put a person into at ``now``, the groups above included.
+def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> dict[str, datetime | None]:
+    """The groups that these memberships put a person into at ``now``, the groups above included, each with its end
+    (``None``: never).
 
     ``groups`` are those that exist. A membership counts only while a claim does and its own group exists and is enabled;
     of the groups above, each counts for itself, so a missing one in between takes nothing from the others.
     """
     enabled = {group_id for group_id, group in groups.items() if group.is_enabled}
-    return frozenset(
-        above
-        for membership in memberships
-        if membership.group_id in enabled and membership.role_at(now)
-        for above in (membership.group_id, *groups[membership.group_id].ancestors)
-        if above in enabled
-    )
+    found: dict[str, datetime | None] = {}
+    for membership in memberships:
+        ends = [claim.ends_at for claim in membership.claims if claim.counts_at(now)]
+        if membership.group_id not in enabled or not ends:
+            continue
+        end = max(ends, key=lasts)
+        for above in {membership.group_id, *groups[membership.group_id].ancestors} & enabled:
+            found[above] = max(end, found.get(above, end), key=lasts)
+    return found
 
 
 def role_at(memberships: Iterable[Membership], *, groups: Mapping[str, Group], group: Group, now: datetime) -> GroupRole | None:
@@ -47,7 +50,14 @@ def role_at(memberships: Iterable[Membership], *, groups: Mapping[str, Group], g
     ``groups`` are those that exist, at least those of the memberships. A disabled group's own memberships give nothing;
     what comes from above it still reaches it, so that it can be enabled again.
     """
-    return highest(*(one.role_at(now) for one in memberships if is_at_or_below(group, one.group_id) and is_live(one, groups)))
+    right = right_at(memberships, groups=groups, group=group, now=now)
+    return right.role if right is not None else None
+
+
+def right_at(memberships: Iterable[Membership], *, groups: Mapping[str, Group], group: Group, now: datetime) -> EffectiveRole | None:
+    """As :func:`role_at`, with its end: of several memberships that give this role, the one that lasts longest."""
+    roles = effective_roles((one for one in memberships if is_at_or_below(group, one.group_id)), groups=groups, now=now)
+    return max(roles, key=lambda one: (one.role.rank, lasts(one.ends_at)), default=None)
 
 
 def effective_roles(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> tuple[EffectiveRole, ...]:
@@ -57,8 +67,8 @@ def effective_roles(memberships: Iterable[Membership], *, groups: Mapping[str, G
 
 
 def _effective(membership: Membership, now: datetime) -> EffectiveRole | None:
-    role = membership.role_at(now)
-    return None if role is None else EffectiveRole(membership.group_id, role, membership.ends_at(now))
+    claim = membership.strongest_at(now)
+    return None if claim is None else EffectiveRole(membership.group_id, claim.role, claim.ends_at, claim.claim_id)
 
 
 def is_live(membership: Membership, groups: Mapping[str, Group]) -> bool:

@@ -7,6 +7,7 @@ from accessportal.directory.queries.importing import find_people
 from accessportal.directory.queries.lists import (
     find_group,
     find_groups,
+    find_lasting_role,
     find_membership,
     find_owner,
     find_person,
@@ -19,9 +20,10 @@ from accessportal.directory.queries.lists import (
     tree,
 )
 from accessportal.directory.queries.mirror import is_mirrored, mirror_pending, mirror_state_of, mirror_states_of
-from accessportal.directory.queries.rights import get_person_for, lasting_role_of, may, may_with_people, verbs_on
+from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
 from accessportal.directory.queries.roles import (
     admins_of,
+    find_person_with_ends,
     find_person_with_groups,
     groups_of,
     people_in,
@@ -34,15 +36,16 @@ __all__ = [
     "explain_person",
     "find_group",
     "find_groups",
+    "find_lasting_role",
     "find_membership",
     "find_owner",
     "find_people",
     "find_person",
+    "find_person_with_ends",
     "find_person_with_groups",
     "get_person_for",
     "groups_of",
     "is_mirrored",
-    "lasting_role_of",
     "list_child_groups",
     "list_groups",
     "list_members",

@@ -28,7 +28,7 @@ def explain_person(*, email: str, actor: Actor, now: datetime) -> Explanation:
         person=person,
         direct=direct,
         inherited=_inherited(direct),
-        groups=groups_through(memberships, now=now) if person.is_enabled else frozenset(),
+        groups=frozenset(groups_through(memberships, now=now)) if person.is_enabled else frozenset(),
         is_whole=is_whole,
     )
 

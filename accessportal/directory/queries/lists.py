@@ -55,11 +55,18 @@ def find_membership(*, email: str, group_id: str) -> Membership | None:
     return store.get_membership(key, group_id) if key and policy.is_group_id(group_id) else None
 
 
+def find_lasting_role(*, email: str, group_id: str) -> GroupRole | None:
+    """The role that the person has directly in the group without an end."""
+    held = find_membership(email=email, group_id=group_id)
+    claim = held.claim(PERMANENT) if held is not None else None
+    return claim.role if claim is not None else None
+
+
 def role_by_requests(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
     """The highest role that requests give the person directly in the group at ``now``, which no admin takes away."""
     held = find_membership(email=email, group_id=group_id)
     claims = held.claims if held is not None else ()
-    return highest(*(claim.role for claim in claims if claim.claim_id != PERMANENT and claim.counts_at(now)))
+    return highest(*(claim.role for claim in claims if not claim.is_by_admin and claim.counts_at(now)))
 
 
 def list_people(*, prefix: str = "", cursor: str | None = None, limit: int = 50) -> Page[Person]:

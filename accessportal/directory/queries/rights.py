@@ -6,8 +6,8 @@ from collections.abc import Collection
 from datetime import datetime
 
 from accessportal.directory import policy, store
-from accessportal.directory.queries.roles import held_by, lasting_role_on, role_on, roles_on
-from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
+from accessportal.directory.queries.roles import held_by, rights_on
+from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
@@ -34,7 +34,8 @@ def may_leave(*, group: Group | None, actor: Actor) -> Decision:
         raise _unfounded()
     key = policy.key_of(actor.name)
     membership = store.get_membership(key, at.group_id) if key else None
-    claim = membership.claim(PERMANENT) if membership is not None else None
+    claims = [claim for claim in membership.claims if claim.is_by_admin] if membership is not None else []
+    claim = next((claim for claim in claims if claim.claim_id == PERMANENT), next(iter(claims), None))
     return policy.may_leave(claim, group=at, keepers=root.standing_admins, actor=actor)
 
 
@@ -43,12 +44,12 @@ def verbs_on(*, group: Group | None, actor: Actor, now: datetime) -> dict[GroupV
     at = group or store.get_group(ROOT)
     if at is None:
         raise _unfounded()
-    roles = actor_roles_on({at.group_id, at.parent_id or ROOT}, actor=actor, now=now)
-    own = roles.get(at.group_id)
+    rights = actor_rights_on({at.group_id, at.parent_id or ROOT}, actor=actor, now=now)
+    own = rights.get(at.group_id)
     plain = [verb for verb in GroupVerb if verb not in {GroupVerb.MOVE, GroupVerb.LEAVE}]
-    decisions = {verb: policy.may_with_group(verb, group=at, role=own, actor=actor) for verb in plain}
+    decisions = {verb: policy.may_with_group(verb, group=at, right=own, actor=actor) for verb in plain}
     parents = [at.parent_id] if at.parent_id else []
-    return decisions | {GroupVerb.MOVE: policy.may_move(at, parents=parents, roles=roles, actor=actor)}
+    return decisions | {GroupVerb.MOVE: policy.may_move(at, parents=parents, rights=rights, actor=actor)}
 
 
 def may_with_people(*, verb: str, actor: Actor, now: datetime) -> Decision:
@@ -56,25 +57,17 @@ def may_with_people(*, verb: str, actor: Actor, now: datetime) -> Decision:
 
     :raises Unavailable: when the store did not answer.
     """
-    return policy.may_with_people(PersonVerb(verb), root_role=actor_role_on(ROOT, actor=actor, now=now), actor=actor)
+    return policy.may_with_people(PersonVerb(verb), right=actor_right_on(ROOT, actor=actor, now=now), actor=actor)
 
 
-def actor_role_on(group_id: str, *, actor: Actor, now: datetime) -> GroupRole | None:
-    """The actor's own role on a group. The portal itself is in no group."""
-    return None if actor.is_system else role_on(email=actor.name, group_id=group_id, now=now)
+def actor_right_on(group_id: str, *, actor: Actor, now: datetime) -> EffectiveRole | None:
+    """The actor's own role on a group, with its end. The portal itself is in no group."""
+    return actor_rights_on([group_id], actor=actor, now=now).get(group_id)
 
 
-def lasting_role_of(*, actor: Actor, group_id: str) -> GroupRole | None:
-    """The actor's own role on a group as far as it has no end: what requests give is left out.
-
-    :raises Unavailable: when the store did not answer.
-    """
-    return None if actor.is_system else lasting_role_on(email=actor.name, group_id=group_id)
-
-
-def actor_roles_on(group_ids: Collection[str], *, actor: Actor, now: datetime) -> dict[str, GroupRole]:
-    """The actor's own roles on some groups, of one moment."""
-    return {} if actor.is_system else roles_on(email=actor.name, group_ids=group_ids, now=now)
+def actor_rights_on(group_ids: Collection[str], *, actor: Actor, now: datetime) -> dict[str, EffectiveRole]:
+    """The actor's own roles on some groups, of one moment, with their ends."""
+    return {} if actor.is_system else rights_on(email=actor.name, group_ids=group_ids, now=now)
 
 
 def get_person_for(*, email: str, actor: Actor, now: datetime) -> Person:
@@ -97,13 +90,13 @@ def held_by_seen(*, email: str, actor: Actor, now: datetime) -> tuple[Person, tu
         raise _unknown()
     if policy.may_see_person(person.key, is_admin_of_theirs=False, actor=actor).allowed:
         return person, memberships, True
-    roles = actor_roles_on([ROOT, *(one.group_id for one in memberships)], actor=actor, now=now)
-    is_admin = GroupRole.ADMIN in roles.values()
-    if not policy.may_see_person(person.key, is_admin_of_theirs=is_admin, actor=actor).allowed:
+    rights = actor_rights_on([ROOT, *(one.group_id for one in memberships)], actor=actor, now=now)
+    admin_on = {group_id for group_id, right in rights.items() if right.role is GroupRole.ADMIN}
+    if not policy.may_see_person(person.key, is_admin_of_theirs=bool(admin_on), actor=actor).allowed:
         raise _unknown()
-    if roles.get(ROOT) is GroupRole.ADMIN:
+    if ROOT in admin_on:
         return person, memberships, True
-    return person, tuple(one for one in memberships if roles.get(one.group_id) is GroupRole.ADMIN), False
+    return person, tuple(one for one in memberships if one.group_id in admin_on), False
 
 
 def _unfounded() -> NotFound:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from accessportal.directory import policy, store
 from accessportal.directory.states import Crowd, EffectiveRole, Group, GroupRole, Membership, Person
-
-_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 def groups_of(*, email: str, now: datetime) -> frozenset[str]:
@@ -30,12 +28,20 @@ def find_person_with_groups(*, email: str, now: datetime) -> tuple[Person | None
     person, memberships = held_by(email)
     if person is None or not person.is_enabled:
         return person, frozenset(), frozenset()
-    groups = groups_through(memberships, now=now)
+    groups = frozenset(groups_through(memberships, now=now))
     return person, groups, groups & {one.group_id for one in memberships if one.role_at(now)}
 
 
-def groups_through(memberships: Collection[Membership], *, now: datetime) -> frozenset[str]:
-    """The ids of the groups that these memberships put an enabled person into, every group above included."""
+def find_person_with_ends(*, email: str, now: datetime) -> tuple[Person | None, dict[str, datetime | None]]:
+    """As :func:`find_person_with_groups`, with when they stop being in each group (``None``: never)."""
+    person, memberships = held_by(email)
+    if person is None or not person.is_enabled:
+        return person, {}
+    return person, groups_through(memberships, now=now)
+
+
+def groups_through(memberships: Collection[Membership], *, now: datetime) -> dict[str, datetime | None]:
+    """The ids of the groups that these memberships put an enabled person into, every group above included, with their ends."""
     wanted = {above for one in memberships for above in (one.group_id, *policy.path_ancestors(one.group_id))}
     groups = store.get_groups(wanted)
     moved_below = {above for one in memberships if one.group_id in groups for above in groups[one.group_id].ancestors} - wanted
@@ -64,26 +70,22 @@ def role_on(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
 
     :raises Unavailable: when the store did not answer; never ``None`` for that.
     """
-    return roles_on(email=email, group_ids=[group_id], now=now).get(group_id)
+    right = rights_on(email=email, group_ids=[group_id], now=now).get(group_id)
+    return right.role if right is not None else None
 
 
-def lasting_role_on(*, email: str, group_id: str) -> GroupRole | None:
-    """As :func:`role_on`, by memberships without an end alone: what it still says when every request has ended."""
-    return role_on(email=email, group_id=group_id, now=_END_OF_TIME)
-
-
-def roles_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[str, GroupRole]:
-    """What :func:`role_on` says of each of the groups, of one moment; without those where it is ``None``."""
+def rights_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[str, EffectiveRole]:
+    """What :func:`role_on` says of each of the groups, with where it is given and when it ends; without those where it is none."""
     person, memberships = held_by(email)
     if person is None or not person.is_enabled or not memberships:
         return {}
     groups = store.get_groups({*(one.group_id for one in memberships), *filter(policy.is_group_id, group_ids)})
-    roles = {
-        group_id: policy.role_at(memberships, groups=groups, group=groups[group_id], now=now)
+    rights = {
+        group_id: policy.right_at(memberships, groups=groups, group=groups[group_id], now=now)
         for group_id in group_ids
         if group_id in groups
     }
-    return {group_id: role for group_id, role in roles.items() if role is not None}
+    return {group_id: right for group_id, right in rights.items() if right is not None}
 
 
 def people_in(*, groups: Collection[str], groups_only: Collection[str] = (), users: Collection[str] = (), now: datetime) -> Crowd:

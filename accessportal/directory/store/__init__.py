@@ -12,6 +12,7 @@ from accessportal.directory.store.accounts import (
     still_owns,
     write_accounts,
 )
+from accessportal.directory.store.given import forget_given, list_given, note_steps
 from accessportal.directory.store.groups import (
     MOST_GROUPS,
     change_group,
@@ -53,6 +54,7 @@ __all__ = [
     "count_groups",
     "every_group",
     "every_member",
+    "forget_given",
     "forget_steps",
     "get_group",
     "get_groups",
@@ -67,9 +69,11 @@ __all__ = [
     "insert_root",
     "list_branches",
     "list_children",
+    "list_given",
     "list_owned",
     "list_placeless",
     "move_group",
+    "note_steps",
     "page_of_groups",
     "page_of_groups_below",
     "page_of_members",

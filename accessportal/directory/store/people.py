@@ -78,17 +78,16 @@ def write_person(
     change: PersonChange,
     *,
     events: Sequence[Insert],
-    guards: Sequence[Guard] = (),
-    accounts: Sequence[Step] = (),
+    further: Sequence[Step] = (),
     is_mirrored: bool = True,
     by: str,
     at: datetime,
 ) -> None:
-    """Write the change, what it does to ``accounts``, its events and its mirror work, all or nothing.
+    """Write the change, its events and its mirror work, all or nothing, with the ``further`` steps and guards of the caller's.
 
-    :raises ConditionFailed: when a guard does not hold, or the directory is not as the caller read it.
+    :raises ConditionFailed: when one of those does not hold, or the directory is not as the caller read it.
     """
-    steps: list[Step] = [*guards, *person_steps(change, by=by, at=at), *_group_steps(change), *accounts, *events]
+    steps: list[Step] = [*further, *person_steps(change, by=by, at=at), *_group_steps(change), *events]
     item_pk, is_gone = models.person_pk(change.key), change.after is None
     if change.is_in_parts:
         steps += deletion_step(item_pk=item_pk, now=at, is_over=is_gone)

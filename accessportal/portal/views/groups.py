@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -33,7 +33,8 @@ _MEMBERS = 50
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """``role`` and ``ends_at`` as they stand now; ``lasting`` is the role without an end, if there is one.
+    """``role`` and ``ends_at`` as they stand now; ``lasting`` is the role without an end, if there is one. ``is_given``: by an admin,
+    without an end or with one.
 
     ``has_page``: the viewer may open the person's page.
     """
@@ -43,6 +44,7 @@ class MemberRow:
     role: GroupRole | None
     ends_at: datetime | None
     lasting: GroupRole | None
+    is_given: bool
     has_page: bool
 
 
@@ -123,22 +125,19 @@ def _members(request: HttpRequest, group: Group, actor: Actor, rights: Mapping[G
     page = directory.list_members(group_id=group.group_id, cursor=cursor, limit=_MEMBERS, actor=actor, now=now)
     people = directory.find_people(emails=[membership.person for membership in page.items])
     sees_all = actor.reads_everything or rights[GroupVerb.GRANT].allowed
+    # What is done to the group itself is for admins without an end alone.
+    stays = rights[GroupVerb.RENAME].allowed
     rows = [_row(one, people[one.person], sees_all=sees_all, actor=actor, now=now) for one in page.items if one.person in people]
     return {
         "sees_members": True,
         "members": rows,
-        "fixed_member": _fixed_member(group, rows, actor),
+        "stays": stays,
+        # Who is admin by a request is not offered to make their own role last.
+        "fixed_member": "" if stays else actor.name,
         "next_cursor": page.next_cursor,
         "is_first_page": cursor is None,
         "behind": _behind(group, *(row.person for row in rows)),
     }
-
-
-def _fixed_member(group: Group, rows: Sequence[MemberRow], actor: Actor) -> str:
-    """Who is admin by a request is not offered to make their own role last."""
-    is_shown = any(row.person.key == actor.name for row in rows)
-    lasts = is_shown and directory.lasting_role_of(actor=actor, group_id=group.group_id) is GroupRole.ADMIN
-    return "" if lasts else actor.name
 
 
 def _behind(*shown: Group | Person) -> frozenset[str]:
@@ -154,6 +153,7 @@ def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor
         role=membership.role_at(now),
         ends_at=membership.ends_at(now),
         lasting=permanent.role if permanent is not None else None,
+        is_given=any(claim.is_by_admin for claim in membership.claims),
         has_page=sees_all or person.key == actor.name,
     )
 

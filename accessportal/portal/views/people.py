@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
-from accessportal.directory.states import PERMANENT, Claim, Explanation, Holding, Inherited, Person, PersonVerb
+from accessportal.directory.states import Claim, Explanation, Holding, Inherited, Person, PersonVerb
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
@@ -117,8 +117,8 @@ def _held(holding: Holding, explained: Explanation, names: Names, now: datetime)
     reasons = tuple(
         Reason(
             claim=claim,
-            by=names(claim.given_by) if claim.claim_id == PERMANENT else "",
-            request_id="" if claim.claim_id == PERMANENT else claim.claim_id,
+            by=names(claim.given_by) if claim.is_by_admin else "",
+            request_id=claim.request_id,
             counts=claim.counts_at(now),
         )
         for claim in membership.claims

@@ -1,0 +1,43 @@
+"""What was given with a right that has an end: noted beside it, so that it is found when the right ends."""
+
+from __future__ import annotations
+
+from accessportal.directory import models
+from accessportal.directory.models import DirectoryItem
+from accessportal.directory.states import GivenRole
+from accessportal.kernel.pages import every
+from accessportal.store.reading import query_page
+from accessportal.store.transactions import Guard, Remove, Step, Upsert, transact
+
+_PAGE = 500
+
+
+def note_steps(claim_id: str, given: GivenRole, *, giver: str, right_on: str) -> tuple[Guard, Step]:
+    """The guard that ``giver`` still has the right ``claim_id`` in the group ``right_on``, and the step that notes ``given``."""
+    pk, sk = models.membership_key(giver, right_on)
+    held = Guard(DirectoryItem, pk, DirectoryItem.claims[claim_id].exists(), sk)
+    pk, sk = models.given_key(claim_id, given.person, given.group_id)
+    actions = [DirectoryItem.email.set(given.person), DirectoryItem.id.set(given.group_id)]
+    always = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
+    return held, Upsert(DirectoryItem, pk, actions, always, sk)
+
+
+def list_given(claim_id: str) -> tuple[GivenRole, ...]:
+    """What was given with the right ``claim_id`` and is still noted; strongly read."""
+    pk = models.given_pk(claim_id)
+    pages = every(
+        lambda cursor: query_page(
+            DirectoryItem, pk, pattern=f"directory.given:{claim_id}", convert=_record, cursor=cursor, limit=_PAGE, consistent=True
+        )
+    )
+    return tuple(pages)
+
+
+def forget_given(claim_id: str, given: GivenRole) -> None:
+    """It is noted no longer."""
+    pk, sk = models.given_key(claim_id, given.person, given.group_id)
+    transact([Remove(DirectoryItem, pk, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)])
+
+
+def _record(item: DirectoryItem) -> GivenRole:
+    return GivenRole(person=item.email or "", group_id=item.id or "")
