@@ -11,6 +11,9 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from accessportal.clients import operations as clients
+from accessportal.clients.guessing import GuessLimit, KnownTokens
+
 pytest_plugins = [
     "tests.fixtures_twin",
     "tests.fixtures_story",
@@ -71,6 +74,13 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         self._traveller.move_to(self._now)
+
+
+@pytest.fixture(autouse=True)
+def wrong_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins without those that earlier ones have sent: they are counted in the process's memory."""
+    monkeypatch.setattr(clients, "_guesses", GuessLimit())
+    monkeypatch.setattr(clients, "_known", KnownTokens())
 
 
 @pytest.fixture

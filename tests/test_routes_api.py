@@ -15,7 +15,7 @@ from accessportal.clients import operations as clients
 from accessportal.clients.states import Scope
 from accessportal.sandboxes import operations
 from tests.conftest import FakeClock
-from tests.sandboxes.conftest import OLGA, Pool
+from tests.sandboxes.conftest import OLGA, SETUP, Pool
 
 TOKENS = ("none", "garbage", "revoked", "expired", "track", "admin")
 TRACK = {"X-Track-ID": "track-1"}
@@ -96,7 +96,7 @@ def text_of(token: str, clock: FakeClock) -> str:
         return "" if token == "none" else "apt_garbage"
     ends = clock.now() + timedelta(minutes=1) if token == "expired" else None
     scope = Scope.TRACK if token == "track" else Scope.ADMIN
-    made = clients.create_token(name=token, scope=scope, expires_at=ends, actor=OLGA, now=clock.now())
+    made = clients.create_token(name=token, scope=scope, expires_at=ends, actor=SETUP, now=clock.now())
     if token == "revoked":
         clients.revoke_token(token_id=made.token.token_id, actor=OLGA, now=clock.now())
     if token == "expired":

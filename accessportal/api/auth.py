@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import structlog
 from django.http import HttpRequest
 from ninja.security.http import HttpAuthBase
 
-from accessportal.api.errors import RateLimited
 from accessportal.clients import operations as clients
-from accessportal.clients.states import ApiToken, Scope
+from accessportal.clients.states import ApiToken, RateLimited, Scope
+from accessportal.identity.queries import actor_named
 from accessportal.kernel.actors import Actor, Role, client
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
@@ -22,6 +23,11 @@ class Client:
 
     actor: Actor
     is_admin: bool
+    token: ApiToken
+
+    def require_track(self, track: str) -> None:
+        """:raises NotAllowed: when its token may not act for the track."""
+        clients.require_track(token=self.token, track=track)
 
 
 class BearerToken(HttpAuthBase):
@@ -36,19 +42,20 @@ class BearerToken(HttpAuthBase):
     def __call__(self, request: HttpRequest) -> Client | None:
         """``None``: no bearer token was sent.
 
-        :raises TokenRefused: when it is unknown, revoked or expired.
-        :raises RateLimited: when its requests of this minute are used up.
+        :raises TokenRefused: when it is unknown, revoked, expired, or made by somebody who is no operator any more.
+        :raises RateLimited: when its requests of this minute are used up, or too many unknown ones came from the same address.
         :raises NotAllowed: when its scope is too small.
         """
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != self.openapi_scheme or not text:
             return None
         now = SystemClock().now()
-        token = clients.authenticate(text=text.strip(), now=now)
+        token = clients.authenticate(text=text.strip(), address=request.META.get("REMOTE_ADDR", ""), now=now)
         structlog.contextvars.bind_contextvars(client=token.token_id)
         seconds = clients.claim_request(token=token, now=now)
         if seconds > 0:
-            raise RateLimited(seconds)
+            raise RateLimited("This token has no requests left.", seconds)
+        clients.require_maker(token=token, is_operator=lambda email: _is_operator(email, now))
         return _client(token, self._scope)
 
 
@@ -57,7 +64,16 @@ def _client(token: ApiToken, needed: Scope) -> Client:
     if needed is Scope.ADMIN and not is_admin:
         raise NotAllowed("This needs a token of scope admin; yours has scope track.", code="insufficient_scope")
     actor = client(token.token_id)
-    return Client(Actor(actor.name, roles=frozenset({Role.OPERATOR})) if is_admin else actor, is_admin)
+    if is_admin:
+        actor = replace(actor, roles=frozenset({Role.OPERATOR}), operator_until=token.expires_at)
+    return Client(actor, is_admin, token)
+
+
+def _is_operator(email: str, now: datetime) -> bool:
+    try:
+        return actor_named(email=email, now=now).is_operator
+    except NotAllowed:
+        return False
 
 
 def client_of(request: HttpRequest) -> Client:

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from accessportal.clients.states import TokenRefused
+from accessportal.clients.states import RateLimited, TokenRefused
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
 from accessportal.sandboxes.states import NoneFree
@@ -25,7 +25,8 @@ _UNAVAILABLE_SECONDS = 2
 # Codes of the domain that clients are told by name; every other code of a class of errors has the name of the class.
 _NOT_FOUND = {"sandbox_not_found": "SANDBOX_NOT_FOUND"}
 _INVALID = {"cursor_forged": "INVALID_CURSOR", "header_missing": "MISSING_HEADER"}
-_NOT_ALLOWED = {"NOT_SANDBOX_OWNER", "ALLOCATION_EXPIRED"}
+_NOT_ALLOWED = {"NOT_SANDBOX_OWNER", "ALLOCATION_EXPIRED", "TRACK_NOT_ALLOWED"}
+_CONFLICTS = {"IDEMPOTENCY_MISMATCH", "TOO_MANY_HELD"}
 _INPUTS = {"track": "X-Track-ID", "key": "Idempotency-Key", "name_prefix": "X-Sandbox-Name-Prefix"}
 _CHALLENGE = 'Bearer realm="sandboxes"'
 
@@ -47,14 +48,6 @@ class Answer:
         if self.retry_after is not None:
             told["retry_after"] = self.retry_after
         return {"error": told}
-
-
-class RateLimited(PortalError):
-    """The token has used up its requests of this minute; ``seconds`` are left of it."""
-
-    def __init__(self, seconds: float) -> None:
-        self.retry_after = max(1, math.ceil(seconds))
-        super().__init__(f"This token has no requests left. Go on in {self.retry_after} s.", code="rate_limited")
 
 
 class ErrorResponse(JsonResponse):
@@ -117,8 +110,7 @@ def _domain(error: PortalError) -> Answer | None:
         case NoneFree():
             return Answer(409, "NO_SANDBOXES_AVAILABLE", error.message, retry_after=_seconds_to_return(error))
         case Conflict():
-            code = "IDEMPOTENCY_MISMATCH" if error.code == "IDEMPOTENCY_MISMATCH" else "CONFLICT"
-            return Answer(409, code, error.message)
+            return Answer(409, error.code if error.code in _CONFLICTS else "CONFLICT", error.message)
         case InvalidRequest():
             return Answer(400, _INVALID.get(error.code, "INVALID_REQUEST"), error.message, field=_INPUTS.get(error.field, error.field))
         case Unavailable():

@@ -41,11 +41,18 @@ def allocate(
     same body. After it was given back, or its `expires_at` has come, the key gets a new allocation; the old one is given back by
     that where it was not yet. No body is read.
 
-    `IDEMPOTENCY_MISMATCH`: the key stands for another track or prefix. `NO_SANDBOXES_AVAILABLE`: none is free; `retry_after` is
-    when the next one is expected back.
+    `IDEMPOTENCY_MISMATCH`: the key stands for another prefix. `TOO_MANY_HELD`: this token holds as many as it may.
+    `NO_SANDBOXES_AVAILABLE`: none is free; `retry_after` is when the next one is expected back.
     """
+    client = client_of(request)
+    client.require_track(track_id)
     taken = operations.take(
-        key=key or track_id, track=track_id, name_prefix=name_prefix, actor=client_of(request).actor, now=SystemClock().now()
+        key=key or track_id,
+        track=track_id,
+        name_prefix=name_prefix,
+        most_held=client.token.most_held,
+        actor=client.actor,
+        now=SystemClock().now(),
     )
     response.headers["Location"] = f"/v1/sandboxes/{taken.sandbox.sandbox_id}"
     return Status(200 if taken.is_repeat else 201, Allocation.of(taken.sandbox))
@@ -61,9 +68,9 @@ def mark_for_deletion(request: HttpRequest, sandbox_id: SandboxId, track_id: Tra
     """The allocation ends, its key is closed, and the sandbox is cleaned before anybody else gets it. Repeated, the answer is
     the same. Works until the end of grace, some minutes after `expires_at`; then `ALLOCATION_EXPIRED`. No body is read.
     """
-    released = operations.release(
-        sandbox_id=sandbox_id, track=track_id, fence=fence or None, actor=client_of(request).actor, now=SystemClock().now()
-    )
+    client = client_of(request)
+    client.require_track(track_id)
+    released = operations.release(sandbox_id=sandbox_id, track=track_id, fence=fence or None, actor=client.actor, now=SystemClock().now())
     return Release.of(released)
 
 
@@ -79,6 +86,7 @@ def get_sandbox(request: HttpRequest, sandbox_id: SandboxId, track_id: OptionalT
         return SandboxState.of(queries.get(sandbox_id=sandbox_id))
     if not track_id:
         raise InvalidRequest("The header X-Track-ID is missing.", code="header_missing", field="X-Track-ID")
+    client_of(request).require_track(track_id)
     sandbox = queries.get(sandbox_id=sandbox_id)
     # What a person holds is looked at in the portal.
     if sandbox.track != track_id or track_id.startswith(PEOPLES_TRACKS):

@@ -108,7 +108,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.run_ordered": _spec("Run of the pool ordered", "run_kind", "run_id"),
     "sandbox.sync_stopped": _spec("Sync stopped", "reason", "listed", "known", "going_stale"),
     # clients: never anything of a token's secret
-    "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at"),
+    "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held"),
     "token.revoked": _spec("Token revoked", "reason"),
     # written by former versions; nothing new gets these names
     "person.created": _former("Person created", "email", "name", "state"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.store.base import PortalModel, register
@@ -32,6 +32,17 @@ class UnrevokedIndex(GlobalSecondaryIndex["TokenItem"]):
     created_at = NumberAttribute(range_key=True)
 
 
+class MakerIndex(GlobalSecondaryIndex["TokenItem"]):
+    """What somebody made, by time."""
+
+    class Meta:
+        index_name = "MakerIndex"
+        projection = AllProjection()
+
+    created_by = UnicodeAttribute(hash_key=True)
+    created_at = NumberAttribute(range_key=True)
+
+
 @register
 class TokenItem(PortalModel):
     """A token, or what is taken of its requests in a minute (``RATE#<token_id>``: ``window_at`` and ``used``, in no index).
@@ -52,6 +63,8 @@ class TokenItem(PortalModel):
     secret_hash = UnicodeAttribute(null=True)
     scope = UnicodeAttribute(null=True)
     rate_per_minute = NumberAttribute(null=True)
+    tracks = UnicodeSetAttribute(null=True)
+    most_held = NumberAttribute(null=True)
     created_by = UnicodeAttribute(null=True)
     created_at = NumberAttribute(null=True)
     expires_at = NumberAttribute(null=True)
@@ -66,6 +79,7 @@ class TokenItem(PortalModel):
 
     list_index = ListIndex()
     unrevoked_index = UnrevokedIndex()
+    maker_index = MakerIndex()
 
 
 def rate_key(token_id: str) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 import structlog
 
 from accessportal.audit.states import Draft
 from accessportal.clients import policy, store
+from accessportal.clients.guessing import GuessLimit, KnownTokens
 from accessportal.clients.rate import RateLimit
-from accessportal.clients.states import DEFAULT_RATE, ApiToken, NewToken, NoSuchToken, Scope, TokenState
+from accessportal.clients.states import DEFAULT_RATE, ApiToken, NewToken, NoSuchToken, RateLimited, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
@@ -17,6 +19,8 @@ from accessportal.kernel.errors import Conflict, Unavailable
 log = structlog.get_logger(__name__)
 
 _rate_limit = RateLimit()
+_guesses = GuessLimit()
+_known = KnownTokens()
 
 
 def create_token(
@@ -25,19 +29,23 @@ def create_token(
     scope: Scope,
     rate_per_minute: int = DEFAULT_RATE,
     expires_at: datetime | None = None,
+    tracks: Collection[str] = (),
+    most_held: int | None = None,
     submission_id: str | None = None,
     actor: Actor,
     now: datetime,
 ) -> NewToken:
-    """A token that opens the API within ``scope`` from now on, until ``expires_at`` if one is given.
+    """A token that opens the API within ``scope`` from now on, until ``expires_at`` if one is given, and never longer than the
+    actor is an operator. ``tracks`` and ``most_held`` are as for :class:`ApiToken`.
 
     The answer holds its text, which is stored nowhere. ``submission_id`` is the once-only number of a form.
 
     :raises NotAllowed: unless the actor is an operator.
-    :raises InvalidRequest: for ``name``, ``rate_per_minute`` or ``expires_at``.
+    :raises InvalidRequest: for ``name``, ``rate_per_minute``, ``expires_at``, ``tracks`` or ``most_held``.
     :raises Conflict: when the same form made a token before; its text can't be shown again.
     """
     policy.may_manage(actor).require()
+    wanted_end = policy.check_end(None if expires_at is None else _whole(expires_at), now=now)
     secret = policy.new_secret()
     token = ApiToken(
         token_id=policy.new_id(actor=actor, submission_id=submission_id),
@@ -46,11 +54,17 @@ def create_token(
         rate_per_minute=policy.check_rate(rate_per_minute),
         created_by=actor.name,
         created_at=_whole(now),
-        expires_at=policy.check_end(None if expires_at is None else _whole(expires_at), now=now),
+        expires_at=policy.end_of_new(actor, wanted_end),
+        tracks=policy.check_tracks(tracks, scope),
+        most_held=policy.check_most_held(most_held),
     )
     data: dict[str, object] = {"name": token.name, "token_scope": scope.value, "rate_per_minute": token.rate_per_minute}
     if token.expires_at is not None:
         data["expires_at"] = to_epoch(token.expires_at)
+    if token.tracks:
+        data["tracks"] = list(token.tracks)
+    if token.most_held is not None:
+        data["most_held"] = token.most_held
     draft = Draft("token.created", subject=token.name, data=data)
     try:
         made = store.insert(token, secret_hash=policy.hash_of(secret), draft=draft, actor=actor, now=now)
@@ -85,12 +99,26 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
         return _found(token_id)
 
 
-def authenticate(*, text: str, now: datetime) -> ApiToken:
+def authenticate(*, text: str, address: str = "", now: datetime) -> ApiToken:
     """The live token whose text this is, read anew; its last use is noted, at most once a minute.
 
+    ``address`` is the client's: from one with too many wrong texts in this minute only what is a token is looked at further.
+
     :raises TokenRefused: when there is none.
+    :raises RateLimited: when there is none, and the address has tried too often.
     :raises Unavailable: when the store did not answer; nobody is let in then.
     """
+    seconds = _guesses.wait(address, now=now)
+    if seconds > 0 and not _known.holds(text, now=now):
+        raise RateLimited("Too many texts that are no token came from this address.", seconds)
+    try:
+        return _authenticated(text, now)
+    except TokenRefused:
+        _guesses.note(address, now=now)
+        raise
+
+
+def _authenticated(text: str, now: datetime) -> ApiToken:
     token_id, secret = policy.parts_of(text)
     found = store.get(token_id)
     token, stored_hash = found if found is not None else (None, "")
@@ -103,6 +131,19 @@ def authenticate(*, text: str, now: datetime) -> ApiToken:
 def claim_request(*, token: ApiToken, now: datetime) -> float:
     """Seconds to wait; 0.0: the request may go on, and counts as one of the token's in this minute."""
     return _rate_limit.claim(token, now=now)
+
+
+def require_maker(*, token: ApiToken, is_operator: Callable[[str], bool]) -> None:
+    """The token still stands on the right of whoever made it. ``is_operator`` says of an address whether it is one now.
+
+    :raises TokenRefused: when it does not.
+    """
+    policy.require_maker(token, is_operator=token.is_by_portal or is_operator(token.created_by))
+
+
+def require_track(*, token: ApiToken, track: str) -> None:
+    """:raises NotAllowed: ``TRACK_NOT_ALLOWED``, when the token may not act for the track."""
+    policy.may_act_for(token, track).require()
 
 
 def _whole(moment: datetime) -> datetime:

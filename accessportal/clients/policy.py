@@ -6,16 +6,19 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from accessportal.clients.states import LONGEST_NAME, MOST_RATE, ApiToken, TokenRefused, TokenState
+from accessportal.clients.states import LONGEST_NAME, MOST_HELD, MOST_RATE, MOST_TRACKS, ApiToken, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.lasting import operators_right, rule_on_effect
 from accessportal.kernel.moments import is_recent
 
 LONGEST_REASON = 500
 ID_LENGTH = 12
+_LONGEST_TRACK = 200
 _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _SECRET_BYTES = 32
 # 43 characters are 32 bytes in unpadded base64. The secret may hold "_" itself: the id can't.
@@ -31,6 +34,22 @@ def may_manage(actor: Actor) -> Decision:
     if actor.is_operator or actor.is_system:
         return allow("operators may")
     return refuse("Only operators may create and revoke API tokens.", code="operators_only")
+
+
+def end_of_new(actor: Actor, expires_at: datetime | None) -> datetime | None:
+    """When the token ends that ``actor`` makes and wants to end at ``expires_at``: never later than the actor's own right."""
+    ruling = rule_on_effect(operators_right(actor), ends_at=expires_at, can_end=True)
+    ruling.decision.require()
+    return ruling.ends_at
+
+
+def may_act_for(token: ApiToken, track: str) -> Decision:
+    """Whether ``token`` may act for ``track``."""
+    if not token.tracks or any(one == track or (one.endswith("*") and track.startswith(one[:-1])) for one in token.tracks):
+        return allow("one of its tracks")
+    return refuse(
+        "This token may not act for this track. Use one of its own, or ask an operator for another token.", code="TRACK_NOT_ALLOWED"
+    )
 
 
 def may_see(actor: Actor) -> Decision:
@@ -57,6 +76,38 @@ def check_rate(rate_per_minute: int) -> int:
         message = f"A token may ask 1 to {MOST_RATE:,} times a minute; {rate_per_minute:,} is not among these."
         raise InvalidRequest(message, code="rate_out_of_range", field="rate_per_minute")
     return rate_per_minute
+
+
+def check_tracks(tracks: Collection[str], scope: Scope) -> tuple[str, ...]:
+    """:raises InvalidRequest: for too many, one that no track can be called, and for scope admin, which has the whole pool."""
+    wanted = tuple(sorted({track.strip() for track in tracks if track.strip()}))
+    if wanted and scope is Scope.ADMIN:
+        message = "A token of scope admin has the whole pool: choose scope track, or name no tracks."
+        raise InvalidRequest(message, code="tracks_with_admin", field="tracks")
+    if len(wanted) > MOST_TRACKS:
+        raise InvalidRequest(
+            f"Name at most {MOST_TRACKS} tracks, or the beginning of theirs and *.", code="too_many_tracks", field="tracks"
+        )
+    for track in wanted:
+        if len(track) > _LONGEST_TRACK or not track.isprintable() or track == "*":
+            message = f"A track has 1 to {_LONGEST_TRACK} visible characters; with * at the end it means all that begin so."
+            raise InvalidRequest(message, code="track_unusable", field="tracks")
+    return wanted
+
+
+def check_most_held(most_held: int | None) -> int | None:
+    """:raises InvalidRequest: unless it is 1 to 1,000, or not given."""
+    if most_held is not None and not 1 <= most_held <= MOST_HELD:
+        message = f"A token may hold 1 to {MOST_HELD:,} sandboxes at a time; {most_held:,} is not among these."
+        raise InvalidRequest(message, code="most_held_out_of_range", field="most_held")
+    return most_held
+
+
+def require_maker(token: ApiToken, *, is_operator: bool) -> None:
+    """:raises TokenRefused: unless whoever made the token may make one still: what they gave ends with their right."""
+    if not is_operator:
+        message = "Whoever made this API token is no operator any more, so it opens nothing. Ask an operator for another one."
+        raise TokenRefused(message, code="token_orphaned")
 
 
 def check_end(expires_at: datetime | None, *, now: datetime) -> datetime | None:

@@ -8,7 +8,7 @@ from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.clients import policy, store
 from accessportal.clients.states import ApiToken, NoSuchToken, TokenState, entity_of
-from accessportal.kernel.actors import Actor
+from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.pages import Page
 
@@ -32,6 +32,11 @@ def list_unrevoked(*, cursor: str | None = None, limit: int = 50) -> Page[ApiTok
 def list_tokens(*, cursor: str | None = None, limit: int = 50) -> Page[ApiToken]:
     """Every token that there ever was, newest first."""
     return store.page(with_revoked=True, cursor=cursor, limit=limit)
+
+
+def list_of_maker(*, email: str, cursor: str | None = None, limit: int = 50) -> Page[ApiToken]:
+    """Every token that somebody made, newest first. It may lag a moment."""
+    return store.page_of_maker(fold_email(email), cursor=cursor, limit=limit)
 
 
 def history(*, token_id: str, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
@@ -68,8 +73,11 @@ def explain(*, token_id: str, now: datetime) -> str:
         case TokenState.LIVE:
             end = "until somebody revokes it" if token.expires_at is None else f"until {_shown(token.expires_at)}"
             taken = min(used_this_minute(token_id=token_id, now=now), token.rate_per_minute)
+            tracks = f" for {' and '.join(token.tracks)}" if token.tracks else ""
+            held = f" It may hold {token.most_held} at a time." if token.most_held else ""
+            maker = "" if token.is_by_portal else f" and as long as {token.created_by} is an operator"
             return (
-                f"It is let in {end}, with scope {token.scope}. "
+                f"It is let in {end}{maker}, with scope {token.scope}{tracks}.{held} "
                 f"Of the {token.rate_per_minute} requests of this minute, the servers have reserved {taken}."
             )
 

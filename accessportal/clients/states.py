@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
-from accessportal.kernel.errors import NotAllowed, NotFound
+from accessportal.kernel.errors import NotAllowed, NotFound, PortalError
 
+DEFAULT_DAYS = 90
 DEFAULT_RATE = 600
+MOST_HELD = 1_000
+MOST_TRACKS = 50
 MOST_RATE = 100_000
 LONGEST_NAME = 80
 
@@ -30,7 +34,11 @@ class TokenState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token without its secret. ``expires_at`` ``None``: until it is revoked. ``last_used_at`` is at most a minute behind."""
+    """A token without its secret. ``expires_at`` ``None``: until it is revoked. ``last_used_at`` is at most a minute behind.
+
+    ``tracks`` are those that it may act for, one that ends with ``*`` stands for all that begin so; none: any.
+    ``most_held``: so many of the sandboxes that it took may stand at a time.
+    """
 
     token_id: str
     name: str
@@ -44,10 +52,17 @@ class ApiToken:
     revoked_at: datetime | None = None
     version: int = 0
     audit_head: str = ""
+    tracks: tuple[str, ...] = ()
+    most_held: int | None = None
 
     @property
     def entity(self) -> str:
         return entity_of(self.token_id)
+
+    @property
+    def is_by_portal(self) -> bool:
+        """Made by no person, whose right could end."""
+        return self.created_by.startswith("system:")
 
     def state(self, now: datetime) -> TokenState:
         if self.revoked_at is not None:
@@ -77,10 +92,18 @@ class NoSuchToken(NotFound):
 
 
 class TokenRefused(NotAllowed):
-    """The text opens nothing. ``code``: ``invalid_token``, ``token_revoked`` or ``token_expired``.
+    """The text opens nothing. ``code``: ``invalid_token``, ``token_revoked``, ``token_expired`` or ``token_orphaned``.
 
-    The last two are told only to whoever has shown the right secret.
+    All but the first are told only to whoever has shown the right secret.
     """
+
+
+class RateLimited(PortalError):
+    """Too much was asked in this minute; ``retry_after`` seconds are left of it."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        self.retry_after = max(1, math.ceil(seconds))
+        super().__init__(f"{message} Go on in {self.retry_after} s.", code="rate_limited")
 
 
 def entity_of(token_id: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
+from itertools import islice
 
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
@@ -14,7 +15,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.moments import SKEW
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, every
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Upsert, transact, update_one
 
@@ -49,6 +50,31 @@ def page(*, with_revoked: bool, cursor: str | None, limit: int) -> Page[ApiToken
     return query_page(TokenItem, LISTED, pattern=pattern, convert=_record, index=index, cursor=cursor, limit=limit, newest_first=True)
 
 
+def page_of_maker(maker: str, *, cursor: str | None, limit: int) -> Page[ApiToken]:
+    """Newest first, those that are revoked, too."""
+    pattern = f"tokens.of_maker:{maker}"
+    return query_page(
+        TokenItem, maker, pattern=pattern, convert=_record, index=TokenItem.maker_index, cursor=cursor, limit=limit, newest_first=True
+    )
+
+
+def unrevoked_hashes(*, most: int) -> dict[str, str]:
+    """The ids of tokens that nobody revoked, at most so many, each with the hash of its secret. It may lag a moment."""
+
+    def fetch(cursor: str | None) -> Page[tuple[str, str]]:
+        return query_page(
+            TokenItem,
+            LISTED,
+            pattern="tokens.hashes",
+            convert=lambda item: (item.token_id, item.secret_hash or ""),
+            index=TokenItem.unrevoked_index,
+            cursor=cursor,
+            limit=most,
+        )
+
+    return dict(islice(every(fetch), most))
+
+
 def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
     """A new token and its event.
 
@@ -64,6 +90,8 @@ def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now
         secret_hash=secret_hash,
         scope=made.scope.value,
         rate_per_minute=made.rate_per_minute,
+        tracks=set(made.tracks) or None,
+        most_held=made.most_held,
         created_by=made.created_by,
         created_at=to_epoch(made.created_at),
         expires_at=None if made.expires_at is None else to_epoch(made.expires_at),
@@ -152,6 +180,8 @@ def _record(item: TokenItem) -> ApiToken:
         revoked_at=_moment(item.revoked_at),
         version=int(item.version or 0),
         audit_head=item.audit_head or "",
+        tracks=tuple(sorted(item.tracks or ())),
+        most_held=None if item.most_held is None else int(item.most_held),
     )
 
 

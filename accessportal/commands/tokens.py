@@ -22,18 +22,21 @@ def token_document(token: ApiToken, *, now: datetime) -> dict[str, Any]:
 def show_token(document: Document, console: Console) -> None:
     """One line for each fact that says something."""
     for name, value in document.items():
-        if value not in (None, "") and name != "audit_head":
+        if value not in (None, "", []) and name != "audit_head":
             console.print(f"{name}: {value}", soft_wrap=True)
 
 
 def show_tokens(documents: Iterable[Document], console: Console) -> None:
     """A table; the id is never cut, because it is what the next command needs."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("token", "name", "scope", "state", "per minute", "created by", "last used", "until"):
+    for heading in ("token", "name", "scope", "state", "per minute", "tracks", "created by", "last used", "until"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "token")
     for one in documents:
-        cells = (one["token_id"], one["name"], one["scope"], one["state"], str(one["rate_per_minute"]), one["created_by"])
-        table.add_row(*cells, _shown(one["last_used_at"], otherwise="never"), _shown(one["expires_at"], otherwise="no end"))
+        cells = (one["token_id"], one["name"], one["scope"], one["state"], str(one["rate_per_minute"]))
+        tracks = " ".join(one["tracks"]) or "any"
+        table.add_row(
+            *cells, tracks, one["created_by"], _shown(one["last_used_at"], otherwise="never"), _shown(one["expires_at"], otherwise="no end")
+        )
     console.print(table)
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from accessportal.clients import operations, queries
-from accessportal.clients.states import DEFAULT_RATE, LONGEST_NAME, MOST_RATE, NewToken, Scope
+from accessportal.clients.states import DEFAULT_DAYS, DEFAULT_RATE, LONGEST_NAME, MOST_HELD, MOST_RATE, NewToken, Scope
 from accessportal.console.views import render_page
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of
@@ -55,15 +55,28 @@ class NewTokenForm(forms.Form):
         label="Ends",
         required=False,
         choices=_DAYS,
-        initial="90",
+        initial=str(DEFAULT_DAYS),
         error_messages={"invalid_choice": "Choose one of the times."},
         widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    tracks = forms.CharField(
+        label="Tracks (optional)",
+        required=False,
+        help_text="Those that it may act for, with blanks or commas between; lab-* means all that begin with lab-. Empty: any.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "any track"}),
+    )
+    most_held = forms.IntegerField(
+        label="Sandboxes at a time, at most (optional)",
+        required=False,
+        help_text="Beyond that the API answers TOO_MANY_HELD. Empty: any number.",
+        error_messages={"invalid": f"Give a number from 1 to {MOST_HELD:,}, or none."},
+        widget=forms.NumberInput(attrs={"min": 1, "max": MOST_HELD, "inputmode": "numeric"}),
     )
     submission_id = forms.CharField(required=False, widget=forms.HiddenInput, initial=new_submission_id)
 
     def __init__(self, data: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(data, label_suffix="", **kwargs)
-        for name in ("name", "rate_per_minute"):
+        for name in ("name", "rate_per_minute", "tracks", "most_held"):
             self.fields[name].widget.attrs["class"] = "form-control"
 
     def clean_submission_id(self) -> str:
@@ -108,6 +121,8 @@ def _made(form: NewTokenForm, actor: Actor, now: datetime) -> NewToken | None:
             scope=Scope(given["scope"]),
             rate_per_minute=given["rate_per_minute"],
             expires_at=now + timedelta(days=int(given["days"])) if given["days"] else None,
+            tracks=given["tracks"].replace(",", " ").split(),
+            most_held=given["most_held"],
             submission_id=given["submission_id"],
             actor=actor,
             now=now,

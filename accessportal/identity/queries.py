@@ -35,7 +35,7 @@ def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:
 
     :raises NotAllowed: the directory does not know the person, has them disabled, or no longer keeps ``identity``.
     """
-    known, groups, _ = directory.find_person_with_groups(email=email, now=now)
+    known, groups = directory.find_person_with_ends(email=email, now=now)
     if known is None:
         raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")
     if not known.is_enabled:
@@ -43,4 +43,5 @@ def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:
     if identity and identity != known.identity:
         raise NotAllowed("Who may sign in at your address has changed since you did. Sign in again.", code="identity_differs")
     by_group = {settings.OPERATOR_GROUP: Role.OPERATOR, settings.AUDITOR_GROUP: Role.AUDITOR}
-    return person(known.key, roles=frozenset(role for group, role in by_group.items() if group in groups))
+    roles = frozenset(role for group, role in by_group.items() if group in groups)
+    return person(known.key, roles=roles, operator_until=groups.get(settings.OPERATOR_GROUP))

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.lasting import operators_right, rule_on_effect
 from accessportal.rules import words
 from accessportal.rules.matching import DURATION, TICKET, Finding, Part, judge
 from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, Effect, Miss, Question, Rule, RuleDecision
@@ -73,9 +74,9 @@ def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:
 
 
 def may_apply(actor: Actor) -> Decision:
-    """Whether ``actor`` may put rules in force."""
+    """Whether ``actor`` may put rules in force. They stay for good."""
     if actor.is_operator or actor.is_system:
-        return allow("operators and the portal itself put rules in force")
+        return rule_on_effect(operators_right(actor)).decision
     return refuse("Only operators may load rules. Ask an operator.", code="rules_operators_only")
 
 

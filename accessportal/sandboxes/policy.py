@@ -14,7 +14,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import SKEW, is_recent
-from accessportal.sandboxes.states import PEOPLES_KEYS, PEOPLES_TRACKS, Claim, Due, KeyRecord, Sandbox, Status, SyncPlan
+from accessportal.sandboxes.states import KEY_SEPARATOR, PEOPLES_KEYS, PEOPLES_TRACKS, Claim, Due, KeyRecord, Sandbox, Status, SyncPlan
 
 # A deletion that failed so often in a row is a case for people.
 MOST_FAILURES = 8
@@ -67,6 +67,11 @@ def check_programs_key(key: str, *, track: str) -> str:
     :raises InvalidRequest: naming which of the two, the rule and the remedy.
     """
     return _check_programs_name(key, own=PEOPLES_KEYS, field="track" if key == track else "key")
+
+
+def scoped_key(key: str, *, track: str) -> str:
+    """The key as it is stored: each track has keys of its own. A track's own name as its key is that of the seed's programs."""
+    return key if key == track else f"{track}{KEY_SEPARATOR}{key}"
 
 
 def _check_programs_name(value: str, *, own: str, field: str) -> str:

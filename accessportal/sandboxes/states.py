@@ -107,6 +107,11 @@ class Sandbox:
         """The fence of its present hand-over, or of its last; also when no program of ours has taken note of it yet."""
         return self.fence + (1 if self.is_foreign else 0)
 
+    @property
+    def sent_key(self) -> str:
+        """The key as its client sent it."""
+        return self.key.rpartition(KEY_SEPARATOR)[2]
+
     def claim(self, name: str) -> Claim | None:
         return next((one for one in self.claims if one.name == name), None)
 
@@ -118,6 +123,9 @@ class Sandbox:
 # Tracks and keys of people, whose allocations belong to their requests: no program may name them.
 PEOPLES_TRACKS = "person:"
 PEOPLES_KEYS = "request:"
+
+# Between track and key, which can't hold it.
+KEY_SEPARATOR = "\n"
 
 POOL_ENTITY = "sandboxpool#current"
 
@@ -152,7 +160,8 @@ class KeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What a track holds by claims: key to sandbox id. What is over already may still stand in it."""
+    """What a person holds by claims: key to sandbox id; or what a program holds: sandbox id to fence. What is over already may
+    still stand in it."""
 
     track: str
     holds: Mapping[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from accessportal.clients import operations as clients
 from accessportal.clients.states import ApiToken, Scope
 from accessportal.kernel.ports import set_after_commit
 from tests.conftest import FakeClock
-from tests.sandboxes.conftest import OLGA, Pool
+from tests.sandboxes.conftest import OLGA, SETUP, Pool
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,25 @@ class Lab:
     def admin(self, method: str, path: str, *, body: Any = None) -> Answer:
         return self.send(method, f"admin/{path}", token=self.admin_token, body=body)
 
-    def new_token(self, name: str, scope: Scope = Scope.TRACK, *, rate: int = 600, expires_at: datetime | None = None) -> str:
+    def new_token(
+        self,
+        name: str,
+        scope: Scope = Scope.TRACK,
+        *,
+        rate: int = 600,
+        expires_at: datetime | None = None,
+        tracks: Collection[str] = (),
+        most_held: int | None = None,
+    ) -> str:
         made = clients.create_token(
-            name=name, scope=scope, rate_per_minute=rate, expires_at=expires_at, actor=OLGA, now=self.pool.clock.now()
+            name=name,
+            scope=scope,
+            rate_per_minute=rate,
+            expires_at=expires_at,
+            tracks=tracks,
+            most_held=most_held,
+            actor=SETUP,
+            now=self.pool.clock.now(),
         )
         self.tokens[made.text] = made.token
         return made.text

@@ -6,13 +6,23 @@ from datetime import timedelta
 
 import pytest
 
+from accessportal.clients import operations as clients
+from accessportal.clients import queries as queries_of_clients
+from accessportal.clients import store as token_store
+from accessportal.clients.states import ApiToken, Scope
+from accessportal.directory import operations as directory
+from accessportal.directory.operations.claims import add_claim, remove_claim
+from accessportal.directory.states import Claim, GroupRole
+from accessportal.identity.queries import actor_named
+from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.proofs import Proof
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Status
 from tests.api.conftest import Lab
+from tests.fixtures_story import Story
 from tests.sandboxes.cleaning_by_hand import free_again
-from tests.sandboxes.conftest import OLGA
+from tests.sandboxes.conftest import OLGA, SETUP
 
 HOUR = 3600
 ALLOCATION = {"sandbox_id", "name", "external_id", "track_id", "allocated_at", "expires_at", "fence"}
@@ -60,9 +70,102 @@ def test_a_key_stands_for_one_request(lab: Lab) -> None:
     lab.pool.fill(3)
     lab.allocate(Idempotency_Key="key")
 
-    assert lab.allocate("track-2", Idempotency_Key="key").error == (409, "IDEMPOTENCY_MISMATCH")
     assert lab.allocate(Idempotency_Key="key", X_Sandbox_Name_Prefix="lab-").error == (409, "IDEMPOTENCY_MISMATCH")
-    assert "retry_after" not in lab.allocate("track-2", Idempotency_Key="key").body["error"]
+    assert "retry_after" not in lab.allocate(Idempotency_Key="key", X_Sandbox_Name_Prefix="lab-").body["error"]
+
+
+def test_each_track_has_keys_of_its_own(lab: Lab) -> None:
+    """Mallory's client uses the victim's name as its key, and the victim's own key; neither blocks nor tells."""
+    lab.pool.fill(4)
+    first = lab.allocate("mallory", Idempotency_Key="victim")
+    victim = lab.allocate("victim")
+    own = lab.allocate("victim", Idempotency_Key="key")
+    other = lab.allocate("mallory", Idempotency_Key="key")
+
+    assert [one.status for one in (first, victim, own, other)] == [201, 201, 201, 201]
+    assert len({one.body["sandbox_id"] for one in (first, victim, own, other)}) == 4
+    again = [lab.allocate("mallory", Idempotency_Key="victim"), lab.allocate("victim"), lab.allocate("victim", Idempotency_Key="key")]
+    assert [(one.status, one.body) for one in again] == [(200, first.body), (200, victim.body), (200, own.body)]
+
+
+def test_a_token_acts_for_its_own_tracks_alone(lab: Lab) -> None:
+    lab.pool.fill(3)
+    free, others = lab.track_token, lab.allocate("other").body["sandbox_id"]
+    lab.track_token = lab.new_token("bound", tracks=["track-1", "lab-*"])
+
+    assert lab.allocate("track-1").status == 201
+    mine = lab.allocate("lab-7")
+    assert (mine.status, lab.look(mine.body["sandbox_id"], "lab-7").status) == (201, 200)
+    for track in ("track-10", "lab", "other"):
+        refused = [lab.allocate(track), lab.give_back(others, track), lab.look(others, track)]
+        assert [one.error for one in refused] == [(403, "TRACK_NOT_ALLOWED")] * 3
+    assert lab.give_back(mine.body["sandbox_id"], "lab-7").status == 200
+    lab.track_token = free
+    assert lab.look(others, "other").status == 200
+
+
+def test_a_token_holds_so_many_at_a_time(lab: Lab) -> None:
+    lab.pool.fill(5)
+    lab.track_token = lab.new_token("small", most_held=2)
+    first, second = lab.allocate("track-1"), lab.allocate("track-2")
+
+    refused = lab.allocate("track-3")
+    assert refused.error == (409, "TOO_MANY_HELD")
+    assert "holds 2 sandboxes" in refused.body["error"]["message"]
+    assert lab.allocate("track-1").body == first.body, "what it has is told again"
+    lab.give_back(second.body["sandbox_id"], "track-2")
+    assert lab.allocate("track-3").status == 201
+    assert lab.allocate("track-2").error == (409, "TOO_MANY_HELD")
+    # Time gives back, too, whether or not a job has come by.
+    lab.pool.clock.advance(4 * 3600 + 300)
+    assert lab.allocate("track-4").status == 201
+
+
+def test_a_token_dies_with_its_makers_right(story: Story, lab: Lab) -> None:
+    lab.pool.fill(2)
+    now = lab.pool.clock.now()
+    claim = Claim("r-1", GroupRole.READER, ends_at=now + timedelta(minutes=10))
+    add_claim(email="sam@example.com", group_id="/portal/operators", claim=claim, guards=(), actor=SETUP, now=now)
+    sam = actor_named(email="sam@example.com", now=now)
+    made = {name: clients.create_token(name=name, scope=Scope.ADMIN, actor=sam, now=now) for name in ("one", "two")}
+    assert made["one"].token.expires_at == whole_second(now + timedelta(minutes=10))
+    for_good = clients.create_token(name="three", scope=Scope.ADMIN, actor=story.olga, now=now).text
+    lab.admin_token = made["one"].text
+    assert lab.admin("GET", "stats").status == 200
+
+    # The right is taken away before its end.
+    remove_claim(email="sam@example.com", group_id="/portal/operators", claim_id="r-1", actor=SETUP, now=now)
+    assert lab.admin("GET", "stats").error == (401, "TOKEN_ORPHANED")
+    lab.admin_token = for_good
+    assert lab.admin("GET", "stats").status == 200
+    directory.create_person(email="max@example.com", name="Max", group_id="/portal/operators", role=GroupRole.READER, actor=SETUP, now=now)
+    directory.revoke_membership(email="olga@example.com", group_id="/portal/operators", actor=SETUP, now=now)
+    assert lab.admin("GET", "stats").error == (401, "TOKEN_ORPHANED")
+    assert {one.name for one in queries_of_clients.list_of_maker(email="Sam@example.com").items} == {"one", "two"}
+
+
+def test_unknown_tokens_are_refused_sooner_and_shut_no_token_out(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.pool.fill(2)
+    reads: list[str] = []
+    read = token_store.get
+
+    def counted(token_id: str) -> tuple[ApiToken, str] | None:
+        reads.append(token_id)
+        return read(token_id)
+
+    monkeypatch.setattr(token_store, "get", counted)
+    guesses = [f"apt_{number:012}_{'a' * 43}" for number in range(100)]
+
+    told = [lab.send("GET", "sandboxes/x", token=guess, X_Track_ID="track-1") for guess in guesses]
+
+    assert [one.error for one in told] == [(401, "INVALID_TOKEN")] * 30 + [(429, "RATE_LIMITED")] * 70
+    assert len(reads) == 30, "beyond the limit a guess costs the table nothing"
+    assert lab.allocate().status == 201, "a token from the same address is let in"
+    made_since = lab.new_token("new")
+    lab.pool.clock.advance(10)
+    assert lab.send("POST", "allocate", token=made_since, X_Track_ID="track-2").status == 201
+    lab.pool.clock.advance(60)
+    assert lab.send("GET", "sandboxes/x", token=guesses[0], X_Track_ID="track-1").error == (401, "INVALID_TOKEN")
 
 
 def test_a_release_closes_the_key(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from accessportal.clients.states import Scope
 from tests.browser.looks import SCREENSHOTS, axe_violations
 from tests.conftest import FakeClock
 from tests.fixtures_browser import Desk
-from tests.sandboxes.conftest import OLGA, Pool
+from tests.sandboxes.conftest import SETUP, Pool
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -31,7 +31,7 @@ def pool(tables: None, clock: FakeClock) -> Pool:
 
 def test_the_document_is_drawn_and_tried_out(desk: Desk, live_server: LiveServer, pool: Pool) -> None:
     (sandbox,) = pool.fill(1)
-    made = clients.create_token(name="lab", scope=Scope.TRACK, actor=OLGA, now=pool.clock.now())
+    made = clients.create_token(name="lab", scope=Scope.TRACK, actor=SETUP, now=pool.clock.now())
     page = desk.sit_down(base_url=live_server.url).new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -39,10 +39,19 @@ def test_a_token_is_created_listed_and_revoked(story: Story) -> None:
 
 
 def test_a_person_reads_the_token_once(story: Story) -> None:
-    made = run("create_token", "Lab runner", "--scope", "admin", *OLGA)
+    made = run("create_token", "Lab runner", "--scope", "admin", "--no-end", *OLGA)
     assert made.lines[0].startswith("token: apt_")
     assert made.lines[-1] == "Keep the token now: it is not shown again."
     assert "no end" in run("list_tokens", *OLGA).out
+
+
+def test_a_token_ends_unless_told_otherwise_and_may_be_bound(story: Story) -> None:
+    bound = ("--track", "lab-*", "--track", "track-1", "--most-held", "5")
+    made = run("create_token", "Lab runner", "--scope", "track", *bound, *OLGA, "--json").json
+    assert datetime.fromisoformat(made["expires_at"]) - datetime.fromisoformat(made["created_at"]) == timedelta(days=90)
+    assert (made["tracks"], made["most_held"]) == (["lab-*", "track-1"], 5)
+    assert [one["token_id"] for one in run("list_tokens", "--by", "Olga@example.com", *OLGA, "--json").json["tokens"]] == [made["token_id"]]
+    assert run("list_tokens", "--by", "ana@example.com", *OLGA).lines == ["None."]
 
 
 @pytest.mark.parametrize(("email", "may", "sees"), [("olga", True, True), ("ana", False, True), ("mallory", False, False)])
@@ -62,6 +71,8 @@ def test_who_may(story: Story, email: str, may: bool, sees: bool) -> None:
         (("--rate", "many"), 2, "--rate"),
         (("--days", "0"), 2, "--days"),
         (("--days", "9999"), 2, "--days"),
+        (("--most-held", "0"), 1, "most_held"),
+        (("--track", "*"), 1, "tracks"),
     ],
     ids=str,
 )

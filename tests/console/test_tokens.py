@@ -150,5 +150,5 @@ def test_a_page_says_how_the_token_stands(story: Story, as_person: SignIn) -> No
     made = create(story)
     page = as_person("ana").get(f"/admin/tokens/{made.token.token_id}/").content.decode()
 
-    assert "It is let in until somebody revokes it, with scope track." in page
+    assert "It is let in until somebody revokes it and as long as olga@example.com is an operator, with scope track." in page
     assert "never" in page

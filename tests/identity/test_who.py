@@ -85,7 +85,7 @@ def test_nobody_is_let_in_or_out_when_the_directory_does_not_answer(
         raise Unavailable("DynamoDB did not answer.", code="store_unavailable")
 
     with monkeypatch.context() as broken:
-        broken.setattr(directory_queries, "find_person_with_groups", fail)
+        broken.setattr(directory_queries, "find_person_with_ends", fail)
         assert alice.get("/").status_code == 503
     assert alice.get("/").status_code == 200
 

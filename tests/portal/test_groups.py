@@ -216,7 +216,7 @@ def test_an_admin_for_a_time_is_not_offered_to_stay_and_is_refused(story: Story,
     shown = sam.get(AT)
     assert "Added bob@example.com to Payments as reader, for as long as you are its admin." in text_of(shown)
     assert 'id="remove-bob@example.com"' in shown.content.decode()
-    assert "Reader given by sam@example.com as long as their request r-1 until" in text_of(gina.get("/people/bob@example.com/"))
+    assert "Reader given by Sam Osei as long as their request r-1 until" in text_of(gina.get("/people/bob@example.com/"))
 
     story.clock.advance(3600)
     assert role_of("sam@example.com", story=story) is None

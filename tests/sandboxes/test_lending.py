@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
 
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from accessportal.sandboxes import operations, queries
+from accessportal.sandboxes import operations, policy, queries, store
 from accessportal.sandboxes.states import Due, NoneFree, Sandbox, Status
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import CLIENT, MALLORY, OLGA, Pool
@@ -45,8 +46,41 @@ def test_the_same_request_again_gets_the_same_answer(pool: Pool) -> None:
     with pytest.raises(Conflict) as caught:
         pool.take(seconds=60)
     assert caught.value.code == "IDEMPOTENCY_MISMATCH"
-    with pytest.raises(Conflict):
-        pool.take("track-2", key="track-1")
+
+
+def test_each_track_has_keys_of_its_own(pool: Pool) -> None:
+    """Seed 002 asks its index for the track: no row of another's says it."""
+    pool.fill(3)
+    others = pool.take("track-2", key="track-1")
+    mine = pool.take("track-1")
+
+    assert not mine.is_repeat
+    assert pool.take("track-1") == dataclasses.replace(mine, is_repeat=True)
+    assert pool.take("track-2", key="track-1") == dataclasses.replace(others, is_repeat=True)
+    assert [one.sandbox_id for one in store.page_of_key("track-1", cursor=None, limit=9).items] == [mine.sandbox.sandbox_id]
+    assert others.sandbox.sent_key == "track-1"
+    pool.release(others.sandbox, "track-2")
+    assert not pool.take("track-2", key="track-1").is_repeat
+    pool.check_whole()
+
+
+def test_keys_of_the_version_before_count_for_their_own_track(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They had one space. An open one is repeated, closed by its release, and blocks no other track."""
+    pool.fill(4)
+    with monkeypatch.context() as before:
+        before.setattr(policy, "scoped_key", lambda key, *, track: key)
+        old = pool.take("track-1", key="k")
+        taken = pool.take("track-2", key="track-3")
+
+    assert pool.take("track-1", key="k") == dataclasses.replace(old, is_repeat=True)
+    assert not pool.take("track-2", key="k").is_repeat
+    victim = pool.take("track-3")
+    assert (victim.is_repeat, victim.sandbox.sandbox_id != taken.sandbox.sandbox_id) == (False, True)
+    assert pool.take("track-3").is_repeat
+    pool.release(old.sandbox)
+    pool.release(taken.sandbox, "track-2")
+    assert pool.take("track-3").is_repeat
+    pool.check_whole()
 
 
 def test_a_key_is_closed_by_the_release(pool: Pool) -> None:
@@ -358,13 +392,10 @@ def test_another_tracks_take_ends_nothing_before_the_end_of_grace(pool: Pool) ->
     old = pool.take("track-1").sandbox
     pool.clock.advance(4 * 3600 + 299)
 
-    with pytest.raises(Conflict) as caught:
-        pool.take("track-2", key="track-1")
-    assert caught.value.code == "IDEMPOTENCY_MISMATCH"
+    assert not pool.take("track-2", key="track-1").is_repeat
     assert pool.status_of(old) is Status.ALLOCATED
 
     pool.clock.advance(1)
-    assert not pool.take("track-2", key="track-1").is_repeat
     with pytest.raises(NotAllowed) as refused:
         pool.release(old)
     assert refused.value.code == "ALLOCATION_EXPIRED"

@@ -87,9 +87,10 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
     if decision.allowed and rule is not None:
         outcome = "needs_approval" if rule.approval.required else "at_once"
         if rule.approval.required:
-            approvers = ApproverBook(now=now).of_demand(
-                demand_of(rule, group_id=resolved.question.group_id), requested_by=actor.name, subject_id=subject.subject_id
-            )
+            asked = resolved.question
+            book = ApproverBook(now=now).about(group_id=asked.group_id, role=asked.role)
+            demand = demand_of(rule, group_id=asked.group_id)
+            approvers = book.of_demand(demand, requested_by=actor.name, subject_id=subject.subject_id)
     is_allow = decision.allowed and rule is not None
     longest = rule.max_duration_seconds if is_allow and rule is not None else decision.max_duration_seconds
     usual = rule.default_duration_seconds if is_allow and rule is not None else 0

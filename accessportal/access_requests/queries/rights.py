@@ -11,7 +11,7 @@ from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Status, Tally
 from accessportal.directory import queries as directory
-from accessportal.directory.states import Crowd, GroupRole, Person
+from accessportal.directory.states import END_OF_TIME, Crowd, GroupRole, Person
 from accessportal.kernel.actors import Actor
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import includes
@@ -33,19 +33,23 @@ class ApproverBook:
         self._is_admin_on: dict[tuple[str, str], bool] = {}
         self._persons: dict[str, tuple[Person | None, frozenset[str], frozenset[str]]] = {}
         self._rules: dict[str, Rule] | None = None
+        self._gives_power: dict[str, bool] = {}
+        self._lasting: ApproverBook | None = None
 
     def of_request(self, request: AccessRequest) -> Approvers:
         """By the rule as it is now; by the request's own copy when the rule is gone or asks for no approval any more."""
         identity = request.identities.get(request.requested_by, "")
         demand = self._demand_of(request)
-        return self.of_demand(demand, requested_by=request.requested_by, subject_id=request.subject_id, identity=identity)
+        book = self._book_of(request)
+        return book.of_demand(demand, requested_by=request.requested_by, subject_id=request.subject_id, identity=identity)
 
     def is_approver(self, request: AccessRequest, email: str) -> bool:
         """Whether :meth:`of_request` has this person. Of their own groups alone: the others are listed only for an operator, who
         stands in only where they are too few."""
-        if not self._could_decide(request, email):
+        book = self._book_of(request)
+        if not book._could_decide(request, email):
             return False
-        return self._is_named(self._demand_of(request), email) or self._stands_in(request, email)
+        return book._is_named(self._demand_of(request), email) or self._stands_in(request, email)
 
     def identity_of(self, email: str) -> str:
         """Which account of the sign-in service is theirs; empty for none."""
@@ -57,7 +61,8 @@ class ApproverBook:
         the sign-in service count once, and one of the requester's account never."""
         demand = self._demand_of(request)
         valid = [email for email in approvals if self.is_approver(request, email)]
-        is_fallback = any(not self._is_named(demand, email) for email in valid)
+        book = self._book_of(request)
+        is_fallback = any(not book._is_named(demand, email) for email in valid)
         humans = {request.identities.get(email, email) for email in valid} - {request.identities.get(request.requested_by)}
         return Tally(given=len(humans), quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
 
@@ -78,6 +83,34 @@ class ApproverBook:
         own = {person.email for person in people}
         operators = _without(self._crowd((current().operator_group,)), excluded | own)
         return Approvers(people=people + operators, quorum=quorum, is_fallback=True, missing_groups=crowd.missing_groups)
+
+    def about(self, *, group_id: str, role: str) -> ApproverBook:
+        """The book to ask about a request for this membership (``group_id`` empty: for something else).
+
+        Who may let others decide must be there to stay, or two who are so for a time keep each other so for ever. So where the
+        membership gives such a right, only rights without an end count.
+        """
+        if not group_id or not self._is_power(group_id, role):
+            return self
+        if self._lasting is None:
+            self._lasting = ApproverBook(now=END_OF_TIME)
+            self._lasting._rules = self._current_rules()
+        return self._lasting
+
+    def _book_of(self, request: AccessRequest) -> ApproverBook:
+        return self.about(group_id=kind_named(request.kind).group_of(request.target), role=str(request.target.get("role", "")))
+
+    def _is_power(self, group_id: str, role: str) -> bool:
+        """Whether whoever is in the group with this role decides on requests, by any rule or as an operator."""
+        if role == GroupRole.ADMIN.value:
+            return True
+        if group_id not in self._gives_power:
+            group = directory.find_group(group_id=group_id)
+            approvers = [rule.approval.approvers for rule in self._current_rules().values()]
+            named = {current().operator_group}.union(*(one.groups for one in approvers))
+            is_above = not named.isdisjoint({group_id, *(group.ancestors if group else ())})
+            self._gives_power[group_id] = is_above or any(group_id in one.groups_only for one in approvers)
+        return self._gives_power[group_id]
 
     def is_holder(self, request: AccessRequest, actor: Actor) -> bool:
         """The subject, or somebody in the subject group."""
@@ -101,7 +134,7 @@ class ApproverBook:
         return email in demand.users or not groups.isdisjoint(demand.groups) or not direct.isdisjoint(demand.groups_only)
 
     def _stands_in(self, request: AccessRequest, email: str) -> bool:
-        if current().operator_group not in self._person(email)[1]:
+        if current().operator_group not in self._book_of(request)._person(email)[1]:
             return False
         return any(one.email == email for one in self.of_request(request).people)
 
@@ -134,11 +167,14 @@ class ApproverBook:
         return self._demand_now(request) or request.approval
 
     def _demand_now(self, request: AccessRequest) -> ApprovalDemand | None:
-        if self._rules is None:
-            self._rules = {rule.name: rule for rule in rules.current_rules()}
-        rule = self._rules.get(request.rule_name)
+        rule = self._current_rules().get(request.rule_name)
         demands = rule is not None and rule.effect is Effect.ALLOW and rule.approval.required
         return demand_of(rule, group_id=kind_named(request.kind).group_of(request.target)) if rule is not None and demands else None
+
+    def _current_rules(self) -> dict[str, Rule]:
+        if self._rules is None:
+            self._rules = {rule.name: rule for rule in rules.current_rules()}
+        return self._rules
 
 
 def demand_of(rule: Rule, *, group_id: str) -> ApprovalDemand:

@@ -9,7 +9,7 @@ from typing import Any
 from accessportal.audit import queries as audit
 from accessportal.clients import operations, queries
 from accessportal.clients.states import ApiToken, TokenState
-from accessportal.console.resource import Ask, Column, Operation, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.pages import Page
@@ -24,6 +24,10 @@ def _unrevoked(ask: Ask) -> Page[ApiToken]:
 
 def _all(ask: Ask) -> Page[ApiToken]:
     return queries.list_tokens(cursor=ask.cursor, limit=ask.limit)
+
+
+def _of_maker(ask: Ask) -> Page[ApiToken]:
+    return queries.list_of_maker(email=ask.parameter, cursor=ask.cursor, limit=ask.limit)
 
 
 def _may_revoke(token: ApiToken, actor: Actor, now: datetime) -> Decision:
@@ -66,6 +70,14 @@ class Tokens(Resource):
             fetch=_all,
             empty_title="There never was a token",
             empty_hint="Revoked ones stay on this list.",
+        ),
+        Pattern(
+            name="maker",
+            label="Made by",
+            fetch=_of_maker,
+            empty_title="Nobody of this name made a token",
+            empty_hint="Give the whole address of whoever created them.",
+            parameter=Parameter("Who made them", "olga@example.com"),
         ),
     )
     sections = (

@@ -119,6 +119,7 @@ def _take(wanted: _Wanted, holder: Holder, holds: Mapping[str, str], now: dateti
 
     asked = Asked(
         key=wanted.key,
+        sent_key=wanted.key,
         track=wanted.track,
         name_prefix=wanted.name_prefix,
         duration_seconds=None,

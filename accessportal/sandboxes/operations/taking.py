@@ -35,10 +35,12 @@ _MOST_LATELY = 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request: what was asked, by whom, when. ``claims`` are those for whom it is (a track has none); ``further`` gives
-    the steps that are written with the hand-over, for the sandbox as it is lent."""
+    """One request: what was asked, by whom, when. ``key`` is that of the track alone, ``sent_key`` as its client sent it. ``claims``
+    are those for whom it is (a track has none); ``further`` gives the steps that are written with the hand-over, for the sandbox
+    as it is lent."""
 
     key: str
+    sent_key: str
     track: str
     name_prefix: str
     duration_seconds: int | None
@@ -52,21 +54,33 @@ class Asked:
         return policy.request_hash(track=self.track, name_prefix=self.name_prefix, duration_seconds=self.duration_seconds)
 
 
-def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int | None = None, actor: Actor, now: datetime) -> Taken:
+def take(
+    *,
+    key: str,
+    track: str,
+    name_prefix: str = "",
+    duration_seconds: int | None = None,
+    most_held: int | None = None,
+    actor: Actor,
+    now: datetime,
+) -> Taken:
     """A free sandbox is lent to ``track``, until the lab's duration or ``duration_seconds`` is over, whichever is sooner.
 
     The same ``key`` gives the same answer until the allocation is over (given back, its deadline, quarantined); then the next
-    take with it is a new one. In grace that gives the old sandbox back.
+    take with it is a new one. In grace that gives the old sandbox back. Each track has keys of its own.
+
+    With ``most_held`` only so many of those that ``actor`` took stand at a time.
 
     ``name_prefix`` keeps to sandboxes whose name begins so, at the price of reading the free list.
 
     :raises InvalidRequest: for a key, track, prefix or duration that breaks a rule.
-    :raises Conflict: ``IDEMPOTENCY_MISMATCH`` when the key stands for another request.
+    :raises Conflict: ``IDEMPOTENCY_MISMATCH`` when the key stands for another request, ``TOO_MANY_HELD``.
     :raises NoneFree: when there was a moment during this call at which none was free.
     :raises Unavailable: when the store did not answer, or others were faster too often; the same key may be tried again.
     """
     asked = Asked(
-        key=policy.check_programs_key(key, track=track),
+        key=policy.scoped_key(policy.check_programs_key(key, track=track), track=track),
+        sent_key=key,
         track=policy.check_programs_track(track),
         name_prefix=policy.check_text(name_prefix, field="name_prefix") if name_prefix else "",
         duration_seconds=policy.check_duration(duration_seconds),
@@ -74,7 +88,7 @@ def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int |
         now=now,
     )
     try:
-        return until_written(partial(_attempt, asked))
+        return until_written(partial(_attempt, asked, most_held))
     except NoneFree:
         # Who wants a certain name may want what no sandbox has: that is no reason to refuse others their extension.
         if not name_prefix:
@@ -82,17 +96,47 @@ def take(*, key: str, track: str, name_prefix: str = "", duration_seconds: int |
         raise
 
 
-def _attempt(asked: Asked) -> Taken:
-    """:raises KeyOvertaken: when another request with the key was faster."""
+def _attempt(asked: Asked, most_held: int | None) -> Taken:
+    """:raises KeyOvertaken: when another request with the key, or of the same client, was faster."""
     record = store.get_key(asked.key)
-    if record is not None and record.is_open:
-        standing = _standing_for(record, asked)
+    known = record
+    if asked.key != asked.sent_key and (record is None or not record.is_open):
+        # The version before kept the keys of all tracks in one space, as other programs do.
+        known = store.get_key(asked.sent_key)
+    if known is not None and known.is_open and known.track == asked.track:
+        standing = _standing_for(known, asked)
         if standing is not None:
-            return _repeat(record, standing, asked)
+            return _repeat(known, standing, asked)
         record = store.get_key(asked.key)
     if record is None or not record.is_open:
         _adopt_for_key(asked)
-    return Taken(lend_any(asked, record), is_repeat=False)
+    try:
+        return Taken(lend_any(asked if most_held is None else _counted(asked, most_held), record), is_repeat=False)
+    except store.FurtherFailed as failed:
+        raise store.KeyOvertaken from failed
+
+
+def _counted(asked: Asked, most_held: int) -> Asked:
+    """``asked``, whose sandbox is counted with the hand-over among those that the client holds.
+
+    :raises Conflict: ``TOO_MANY_HELD``, when these are ``most_held``.
+    """
+    holder = store.get_holder(asked.actor.name)
+    holds = dict(holder.holds)
+    if len(holds) >= most_held:
+        holds = {sandbox_id: fence for sandbox_id, fence in holds.items() if _is_held(sandbox_id, fence, asked.now)}
+    if len(holds) >= most_held:
+        most = "one sandbox" if most_held == 1 else f"{most_held} sandboxes"
+        raise Conflict(f"This client holds {most}, as many as it may at a time. Give one back first.", code="TOO_MANY_HELD")
+    return dataclasses.replace(asked, further=lambda lent: [store.hold_for(holder, {**holds, lent.sandbox_id: str(lent.fence)})])
+
+
+def _is_held(sandbox_id: str, fence: str, now: datetime) -> bool:
+    """Whether that hand-over still stands; of a row that can't be read nobody knows."""
+    found = store.look(sandbox_id)
+    if not isinstance(found, Sandbox):
+        return found is not None
+    return found.status is Status.ALLOCATED and str(found.fence) == fence and not found.is_over(now)
 
 
 def lend_any(asked: Asked, record: KeyRecord | None) -> Sandbox:
@@ -136,14 +180,18 @@ def _repeat(record: KeyRecord, sandbox: Sandbox, asked: Asked) -> Taken:
 
 def _adopt_for_key(asked: Asked) -> None:
     """:raises KeyOvertaken: when another program has allocated a sandbox for this key: adopted now, the key's own item tells."""
-    for seen in store.page_of_key(asked.key, cursor=None, limit=_KEY_ROWS).items:
+    for seen in store.page_of_key(asked.sent_key, cursor=None, limit=_KEY_ROWS).items:
         if isinstance(seen, Unreadable) or seen.status is not Status.ALLOCATED:
             continue
         sandbox = store.look(seen.sandbox_id)
         # Adopted before, while the key stood for another sandbox, it is none of this key's business any more.
-        if isinstance(sandbox, Sandbox) and sandbox.key == asked.key and policy.mending_of(sandbox) is Mending.ADOPT:
+        if isinstance(sandbox, Sandbox) and _is_for(sandbox, asked) and policy.mending_of(sandbox) is Mending.ADOPT:
             mended(sandbox, actor=asked.actor, now=asked.now)
             raise store.KeyOvertaken
+
+
+def _is_for(sandbox: Sandbox, asked: Asked) -> bool:
+    return (sandbox.key, sandbox.track) == (asked.sent_key, asked.track)
 
 
 def _quick(asked: Asked, record: KeyRecord | None) -> Sandbox | None:
@@ -264,7 +312,7 @@ def _lend(sandbox: Sandbox, asked: Asked, record: KeyRecord | None, *, is_listed
         due_at=grace_ends_at,
         claims=asked.claims,
     )
-    draft = told("sandbox.taken", lent, track=asked.track, key=asked.key, expires_at=to_epoch(expires_at), status=lent.status.value)
+    draft = told("sandbox.taken", lent, track=asked.track, key=asked.sent_key, expires_at=to_epoch(expires_at), status=lent.status.value)
     try:
         return store.change(
             sandbox,

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 
 from accessportal.clients import operations
-from accessportal.clients.states import DEFAULT_RATE, Scope
+from accessportal.clients.states import DEFAULT_DAYS, DEFAULT_RATE, Scope
 from accessportal.commands.base import BadUsage, Document, Outcome, PortalCommand, read_whole_number
 from accessportal.commands.tokens import show_token, token_document
 from accessportal.kernel.clock import SystemClock
@@ -32,16 +32,30 @@ class Command(PortalCommand):
             help="track: lend sandboxes and give them back; admin: that, and the care of the whole pool",
         )
         parser.add_argument("--rate", default=str(DEFAULT_RATE), metavar="N", help=f"requests a minute at most (default: {DEFAULT_RATE})")
-        parser.add_argument("--days", metavar="N", help="count for so many days (default: until it is revoked)")
+        end = parser.add_mutually_exclusive_group()
+        end.add_argument("--days", default=str(DEFAULT_DAYS), metavar="N", help=f"count for so many days (default: {DEFAULT_DAYS})")
+        end.add_argument("--no-end", action="store_true", help="count until it is revoked, or until you are no operator any more")
+        parser.add_argument(
+            "--track",
+            action="append",
+            default=[],
+            dest="tracks",
+            metavar="TRACK",
+            help="act for this track alone; may be repeated; lab-* for all that begin with lab- (default: any)",
+        )
+        parser.add_argument("--most-held", metavar="N", help="hold so many sandboxes at a time, at most (default: any number)")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         actor, now = self.actor(options), SystemClock().now()
-        days = None if options["days"] is None else _days(options["days"])
+        days = None if options["no_end"] else _days(options["days"])
+        most_held = options["most_held"]
         made = operations.create_token(
             name=options["name"],
             scope=Scope(options["scope"]),
             rate_per_minute=read_whole_number(options["rate"], flag="--rate"),
             expires_at=None if days is None else now + timedelta(days=days),
+            tracks=options["tracks"],
+            most_held=None if most_held is None else read_whole_number(most_held, flag="--most-held"),
             actor=actor,
             now=now,
         )
@@ -55,5 +69,5 @@ class Command(PortalCommand):
 def _days(text: str) -> int:
     days = read_whole_number(text, flag="--days")
     if not 1 <= days <= _MOST_DAYS:
-        raise BadUsage(f"Give 1 to {_MOST_DAYS} days, or leave it out for a token without an end.", flag="--days", code="days_out_of_range")
+        raise BadUsage(f"Give 1 to {_MOST_DAYS} days, or --no-end for a token without an end.", flag="--days", code="days_out_of_range")
     return days

@@ -21,11 +21,14 @@ class Command(PortalCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--all", action="store_true", dest="with_revoked", help="those that were revoked, too")
+        parser.add_argument("--by", metavar="EMAIL", help="every one that this person made, those that were revoked, too")
         add_limit(parser)
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
         queries.may_see(actor=self.actor(options)).require()
         fetch = queries.list_tokens if options["with_revoked"] else queries.list_unrevoked
+        if options["by"]:
+            fetch = partial(queries.list_of_maker, email=options["by"])
         tokens, has_more = first(limit_of(options), lambda cursor: fetch(cursor=cursor))
         documents = map(partial(token_document, now=SystemClock().now()), tokens)
         return Outcome({"tokens": list(documents), "has_more": has_more})

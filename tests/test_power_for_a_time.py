@@ -1,0 +1,399 @@
+"""Power for a time leaves nothing for good: every operation there is, by somebody who is so for good and by somebody who isn't."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import yaml
+
+from accessportal.access_requests import operations as access_requests
+from accessportal.access_requests import queries as requests
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.clients import operations as clients
+from accessportal.clients.states import Scope
+from accessportal.directory import operations as directory
+from accessportal.directory import queries
+from accessportal.directory.operations.claims import add_claim
+from accessportal.directory.states import Claim, GroupRole, State
+from accessportal.identity.queries import actor_named
+from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.clock import whole_second
+from accessportal.kernel.errors import NotAllowed, NotFound
+from accessportal.kernel.lasting import FOR_A_TIME, Right, rule_on_effect
+from accessportal.rules import operations as rules
+from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes.states import RunKind
+from tests.fixtures_story import RULES, Story
+
+ROOMS = ("access_requests", "assignments", "audit", "catalog", "clients", "directory", "identity", "rules", "sandboxes")
+PAYMENTS = "/engineering/payments"
+SETUP = system("setup")
+
+
+class Leaves(enum.Enum):
+    """What an operation leaves behind of its actor's power."""
+
+    FOR_GOOD = "something without an end: refused to whom the right ends"
+    GIVEN = "something given: it ends with the right"
+    ENDS = "something that has an end of its own"
+    NO_POWER = "the care of things: nobody may more or less by it, and whoever is responsible next can undo it"
+    OWN = "nothing of a person's: the portal does it by itself, or a person for themselves alone"
+
+
+@dataclass(frozen=True)
+class Who:
+    """The same people with rights for good, or all of them for an hour."""
+
+    operator: Actor
+    admin: Actor
+    approver: Actor
+    asker: Actor
+    until: datetime | None
+
+
+Run = Callable[[Story, Who], Any]
+
+
+def _for_good(story: Story) -> Who:
+    olga = actor_named(email="olga@example.com", now=story.clock.now())
+    return Who(operator=olga, admin=olga, approver=story.bob, asker=story.alice, until=None)
+
+
+def _for_an_hour(story: Story) -> Who:
+    now = story.clock.now()
+    until = now + timedelta(hours=1)
+    for email, group_id, role in (
+        ("sam@example.com", "/", GroupRole.ADMIN),
+        ("sam@example.com", "/portal/operators", GroupRole.READER),
+        ("ana@example.com", "/security", GroupRole.READER),
+        ("ana@example.com", PAYMENTS, GroupRole.READER),
+    ):
+        claim = Claim(f"r-{group_id}", role, ends_at=until)
+        add_claim(email=email, group_id=group_id, claim=claim, guards=(), actor=SETUP, now=now)
+    sam, ana = (actor_named(email=email, now=now) for email in ("sam@example.com", "ana@example.com"))
+    assert (sam.is_operator, sam.operator_until) == (True, until)
+    return Who(operator=sam, admin=sam, approver=ana, asker=ana, until=until)
+
+
+def _grant(story: Story, who: Who) -> datetime | None:
+    where = {"email": "mallory@example.com", "group_id": PAYMENTS}
+    directory.grant_membership(**where, role=GroupRole.READER, actor=who.admin, now=story.clock.now())
+    membership = queries.find_membership(**where)
+    assert membership is not None
+    return membership.ends_at(story.clock.now())
+
+
+def _delete_group(story: Story, who: Who) -> None:
+    new = {"group_id": "/engineering/empty", "name": "Empty", "description": ""}
+    directory.create_group(**new, actor=SETUP, now=story.clock.now())
+    directory.delete_group(group_id="/engineering/empty", actor=who.admin, now=story.clock.now())
+
+
+def _forget_identity(story: Story, who: Who) -> None:
+    directory.record_sign_in(
+        email="mallory@example.com", identity="https://issuer.example#m", method="m", actor=story.mallory, now=story.clock.now()
+    )
+    directory.forget_identity(email="mallory@example.com", actor=who.admin, now=story.clock.now())
+
+
+def _create_token(story: Story, who: Who) -> datetime | None:
+    return clients.create_token(name="Lab", scope=Scope.ADMIN, actor=who.operator, now=story.clock.now()).token.expires_at
+
+
+def _revoke_token(story: Story, who: Who) -> None:
+    made = clients.create_token(name="Lab", scope=Scope.ADMIN, actor=SETUP, now=story.clock.now())
+    clients.revoke_token(token_id=made.token.token_id, actor=who.operator, now=story.clock.now())
+
+
+def _apply_rules(story: Story, who: Who) -> None:
+    text = yaml.safe_dump({"rules": yaml.safe_load(RULES)["rules"][:-1]})
+    rules.apply_rules(text=text, actor=who.operator, now=story.clock.now())
+
+
+def _retry(story: Story, who: Who) -> None:
+    access_requests.retry(request_id=story.ask().request_id, actor=who.operator, now=story.clock.now())
+
+
+def _extend(story: Story, who: Who) -> None:
+    request = story.ask(actor=who.asker)
+    story.clock.advance(60)
+    story.extend(request, 3600, actor=who.asker)
+
+
+def _added(story: Story, actor: Actor = SETUP) -> str:
+    added = sandboxes.add(external_id="ext-1", name="lab-1", lab_duration_hours=4, actor=actor, now=story.clock.now())
+    return added.sandbox_id
+
+
+def _quarantine(story: Story, who: Who) -> None:
+    sandboxes.quarantine(sandbox_id=_added(story), reason="Odd", actor=who.operator, now=story.clock.now())
+
+
+def _restore(story: Story, who: Who) -> None:
+    sandbox_id = _added(story)
+    sandboxes.quarantine(sandbox_id=sandbox_id, reason="Odd", actor=SETUP, now=story.clock.now())
+    sandboxes.restore(sandbox_id=sandbox_id, actor=who.operator, now=story.clock.now())
+
+
+def _release_by_operator(story: Story, who: Who) -> None:
+    sandbox_id = _added(story)
+    sandboxes.take(key="track-1", track="track-1", actor=system("client"), now=story.clock.now())
+    sandboxes.release_by_operator(sandbox_id=sandbox_id, reason="Needed", actor=who.operator, now=story.clock.now())
+
+
+def _admins(operation: Callable[..., Any], **given: Any) -> Run:
+    return lambda story, who: operation(**given, actor=who.admin, now=story.clock.now())
+
+
+_ALICE, _MALLORY = {"email": "alice@example.com"}, {"email": "mallory@example.com"}
+_ADMIN = {"admin_email": "olga@example.com", "admin_name": "Olga"}
+TABLE: dict[str, tuple[Leaves, Run | None]] = {
+    "access_requests.approve": (Leaves.ENDS, lambda story, who: story.approve(story.ask_for_prod(), actor=who.approver)),
+    "access_requests.cancel": (Leaves.OWN, None),
+    "access_requests.carry_out": (Leaves.OWN, None),
+    "access_requests.configure": (Leaves.OWN, None),
+    "access_requests.deny": (Leaves.ENDS, lambda story, who: story.deny(story.ask_for_prod(), actor=who.approver)),
+    "access_requests.end": (Leaves.ENDS, lambda story, who: story.end(story.ask(), actor=who.operator)),
+    "access_requests.expire": (Leaves.OWN, None),
+    "access_requests.extend": (Leaves.ENDS, _extend),
+    "access_requests.lapse": (Leaves.OWN, None),
+    "access_requests.reconcile_assignments": (Leaves.OWN, None),
+    "access_requests.retry": (Leaves.NO_POWER, _retry),
+    "access_requests.submit": (Leaves.ENDS, lambda story, who: story.ask(actor=who.asker)),
+    "access_requests.tick": (Leaves.OWN, None),
+    "access_requests.watch_ends": (Leaves.OWN, None),
+    "assignments.compare": (Leaves.OWN, None),
+    "assignments.configure": (Leaves.OWN, None),
+    "assignments.hold": (Leaves.OWN, None),
+    "assignments.release": (Leaves.OWN, None),
+    "assignments.repair": (Leaves.OWN, None),
+    "audit.prepare_event": (Leaves.OWN, None),
+    "audit.publish_outbox": (Leaves.OWN, None),
+    "catalog.sync_catalog": (Leaves.OWN, None),
+    "clients.authenticate": (Leaves.OWN, None),
+    "clients.claim_request": (Leaves.OWN, None),
+    "clients.create_token": (Leaves.GIVEN, _create_token),
+    "clients.require_maker": (Leaves.OWN, None),
+    "clients.require_track": (Leaves.OWN, None),
+    # Whoever is on call stops a token that has strayed; a program gets another one.
+    "clients.revoke_token": (Leaves.NO_POWER, _revoke_token),
+    "directory.compare_mirror": (Leaves.OWN, None),
+    "directory.configure": (Leaves.OWN, None),
+    "directory.continue_deleting": (Leaves.OWN, None),
+    "directory.create_group": (
+        Leaves.FOR_GOOD,
+        _admins(directory.create_group, group_id=f"{PAYMENTS}/new", name="New", description=""),
+    ),
+    "directory.create_person": (
+        Leaves.FOR_GOOD,
+        _admins(directory.create_person, email="new@example.com", name="New", group_id=PAYMENTS, role=GroupRole.READER),
+    ),
+    "directory.delete_group": (Leaves.FOR_GOOD, _delete_group),
+    "directory.delete_person": (Leaves.FOR_GOOD, _admins(directory.delete_person, **_MALLORY)),
+    "directory.ensure_user_pool": (Leaves.OWN, None),
+    "directory.forget_identity": (Leaves.FOR_GOOD, _forget_identity),
+    "directory.found_directory": (
+        Leaves.FOR_GOOD,
+        _admins(directory.found_directory, **_ADMIN, operator_group="/portal/operators", auditor_group="/portal/auditors"),
+    ),
+    "directory.grant_membership": (Leaves.GIVEN, _grant),
+    "directory.hold_membership": (Leaves.OWN, None),
+    "directory.leave_group": (Leaves.OWN, None),
+    "directory.mirroring_later": (Leaves.OWN, None),
+    "directory.move_group": (Leaves.FOR_GOOD, _admins(directory.move_group, group_id=PAYMENTS, parent_id="/security")),
+    "directory.record_sign_in": (Leaves.OWN, None),
+    "directory.record_sign_out": (Leaves.OWN, None),
+    "directory.release_membership": (Leaves.OWN, None),
+    "directory.rename_group": (Leaves.FOR_GOOD, _admins(directory.rename_group, group_id=PAYMENTS, name="Ours", description="")),
+    "directory.rename_person": (Leaves.FOR_GOOD, _admins(directory.rename_person, **_ALICE, name="Alicia")),
+    "directory.revoke_membership": (Leaves.FOR_GOOD, _admins(directory.revoke_membership, **_ALICE, group_id=PAYMENTS)),
+    "directory.set_group_state": (Leaves.FOR_GOOD, _admins(directory.set_group_state, group_id=PAYMENTS, state=State.DISABLED)),
+    "directory.set_person_state": (Leaves.FOR_GOOD, _admins(directory.set_person_state, **_ALICE, state=State.DISABLED)),
+    "directory.sweep_mirror": (Leaves.OWN, None),
+    "identity.admit": (Leaves.OWN, None),
+    "identity.ensure_demo_user": (Leaves.OWN, None),
+    "identity.ensure_user": (Leaves.OWN, None),
+    "identity.record_password_sign_in": (Leaves.OWN, None),
+    "identity.record_refusal": (Leaves.OWN, None),
+    "identity.record_sign_out": (Leaves.OWN, None),
+    "rules.apply_rules": (Leaves.FOR_GOOD, _apply_rules),
+    "rules.plan_rules": (Leaves.OWN, None),
+    "sandboxes.add": (Leaves.NO_POWER, lambda story, who: _added(story, who.operator)),
+    "sandboxes.clean": (Leaves.OWN, None),
+    "sandboxes.configure": (Leaves.OWN, None),
+    "sandboxes.count": (Leaves.OWN, None),
+    "sandboxes.expire": (Leaves.OWN, None),
+    "sandboxes.forget_old": (Leaves.OWN, None),
+    "sandboxes.hold": (Leaves.OWN, None),
+    "sandboxes.let_go": (Leaves.OWN, None),
+    "sandboxes.mend": (Leaves.OWN, None),
+    "sandboxes.order_run": (
+        Leaves.NO_POWER,
+        lambda story, who: sandboxes.order_run(kind=RunKind.CLEANUP, actor=who.operator, now=story.clock.now()),
+    ),
+    "sandboxes.perform_due_runs": (Leaves.OWN, None),
+    "sandboxes.perform_run": (Leaves.OWN, None),
+    "sandboxes.quarantine": (Leaves.NO_POWER, _quarantine),
+    "sandboxes.release": (Leaves.OWN, None),
+    "sandboxes.release_by_operator": (Leaves.ENDS, _release_by_operator),
+    "sandboxes.restore": (Leaves.NO_POWER, _restore),
+    "sandboxes.sync": (Leaves.OWN, None),
+    "sandboxes.take": (Leaves.OWN, None),
+}
+ASKED = [(name, leaves, run) for name, (leaves, run) in TABLE.items() if run is not None]
+
+
+def _every_operation() -> set[str]:
+    found = set()
+    for room in ROOMS:
+        module = importlib.import_module(f"accessportal.{room}.operations")
+        for name, value in vars(module).items():
+            is_own = name in getattr(module, "__all__", ()) or getattr(value, "__module__", "") == module.__name__
+            if inspect.isfunction(value) and is_own and not name.startswith("_"):
+                found.add(f"{room}.{name}")
+    return found
+
+
+def test_every_operation_of_the_product_is_in_the_table() -> None:
+    assert _every_operation() == TABLE.keys()
+    assert {name for name, (leaves, run) in TABLE.items() if run is None} == {
+        name for name, (leaves, _) in TABLE.items() if leaves is Leaves.OWN
+    }
+
+
+@pytest.mark.parametrize(("name", "leaves", "run"), ASKED, ids=[name for name, _, _ in ASKED])
+def test_with_a_right_for_good(story: Story, name: str, leaves: Leaves, run: Run) -> None:
+    end = run(story, _for_good(story))
+    if leaves is Leaves.GIVEN:
+        assert end is None
+
+
+@pytest.mark.parametrize(("name", "leaves", "run"), ASKED, ids=[name for name, _, _ in ASKED])
+def test_with_a_right_for_an_hour(story: Story, name: str, leaves: Leaves, run: Run) -> None:
+    who = _for_an_hour(story)
+    if leaves is Leaves.FOR_GOOD:
+        with pytest.raises(NotAllowed, match="only until 2026-03-02 10:00 UTC") as refused:
+            run(story, who)
+        assert refused.value.code == FOR_A_TIME
+        return
+    end = run(story, who)
+    if leaves is Leaves.GIVEN:
+        assert end == who.until
+
+
+NOW = datetime.fromisoformat("2026-03-02T09:00:00+00:00")
+SOON, LATER = NOW + timedelta(hours=1), NOW + timedelta(hours=2)
+
+
+@pytest.mark.parametrize(
+    ("right_ends", "effect_ends", "can_end", "is_allowed", "ends"),
+    [
+        (None, None, False, True, None),
+        (None, None, True, True, None),
+        (None, LATER, True, True, LATER),
+        (SOON, None, False, False, None),
+        (SOON, LATER, False, True, LATER),
+        (SOON, None, True, True, SOON),
+        (SOON, LATER, True, True, SOON),
+        (LATER, SOON, True, True, SOON),
+    ],
+)
+def test_the_law(
+    right_ends: datetime | None, effect_ends: datetime | None, ends: datetime | None, *, can_end: bool, is_allowed: bool
+) -> None:
+    ruling = rule_on_effect(Right("an operator", right_ends), ends_at=effect_ends, can_end=can_end)
+    assert (ruling.decision.allowed, ruling.ends_at) == (is_allowed, ends)
+    if not is_allowed:
+        assert "You are an operator only until 2026-03-02 10:00 UTC" in ruling.decision.reason
+        assert "Ask somebody who is so without an end." in ruling.decision.reason
+
+
+def test_a_group_is_not_brought_below_ones_own_by_deleting_and_making_it_anew(story: Story) -> None:
+    """Sam is admin of a place of his own for good, and of payments for an hour. Rules know payments by its path."""
+    now = story.clock.now()
+    directory.create_group(group_id="/sams", name="Sam's", description="", actor=SETUP, now=now)
+    directory.grant_membership(email="sam@example.com", group_id="/sams", role=GroupRole.ADMIN, actor=SETUP, now=now)
+    directory.create_group(group_id=f"{PAYMENTS}/empty", name="Empty", description="", actor=SETUP, now=now)
+    claim = Claim("r-1", GroupRole.ADMIN, ends_at=now + timedelta(hours=1))
+    add_claim(email="sam@example.com", group_id="/engineering", claim=claim, guards=(), actor=SETUP, now=now)
+    steps: list[Callable[[], Any]] = [
+        lambda: directory.move_group(group_id=PAYMENTS, parent_id="/sams", actor=story.sam, now=now),
+        lambda: directory.delete_group(group_id=f"{PAYMENTS}/empty", actor=story.sam, now=now),
+        lambda: directory.create_group(
+            group_id=f"{PAYMENTS}/other", name="Other", description="", parent_id="/sams", actor=story.sam, now=now
+        ),
+    ]
+    for step in steps:
+        with pytest.raises(NotAllowed, match="only until") as refused:
+            step()
+        assert refused.value.code == FOR_A_TIME
+
+
+def _admin_by_request(story: Story, email: str, group_id: str) -> None:
+    claim = Claim(f"r-{email}", GroupRole.ADMIN, ends_at=story.clock.now() + timedelta(hours=1))
+    add_claim(email=email, group_id=group_id, claim=claim, guards=(), actor=SETUP, now=story.clock.now())
+
+
+def _deciders(story: Story, request: AccessRequest) -> set[str]:
+    return {one.email for one in requests.ApproverBook(now=story.clock.now()).of_request(request).people}
+
+
+def test_admins_by_request_do_not_keep_each_other_admins(story: Story) -> None:
+    _admin_by_request(story, "sam@example.com", "/engineering")
+    asked = story.ask_to_join(role="admin")
+
+    with pytest.raises(NotFound):
+        story.approve(asked, actor=story.sam)
+    assert _deciders(story, asked) == {"gina@example.com", "olga@example.com"}
+    assert story.approve(asked, actor=story.gina).status is Status.ACTIVE
+    # What gives no such right has its own end, and that is enough.
+    assert story.approve(story.ask_to_join(role="contributor"), actor=story.sam).status is Status.ACTIVE
+
+
+def test_approvers_for_a_time_let_nobody_become_one(story: Story) -> None:
+    """Whoever is in ``/security`` approves ``stand-in-operators``; and operators stand in for approvers everywhere."""
+    now = story.clock.now()
+    claim = Claim("r-1", GroupRole.READER, ends_at=now + timedelta(hours=1))
+    add_claim(email="gina@example.com", group_id="/security", claim=claim, guards=(), actor=SETUP, now=now)
+    asked = access_requests.submit(
+        kind="group",
+        subject_id=None,
+        target={"group": "/portal/operators", "role": "contributor"},
+        duration_seconds=3600,
+        reason="On call",
+        ticket_id="",
+        submission_id="form",
+        actor=story.alice,
+        now=now,
+    )
+    with pytest.raises(NotFound):
+        story.approve(asked, actor=story.gina)
+    assert _deciders(story, asked) == {"bob@example.com", "sam@example.com"}
+    assert story.approve(asked, actor=story.bob).status is Status.ACTIVE
+    assert story.approve(story.ask_for_prod(), actor=story.gina).status is Status.ACTIVE, "AWS access ends by itself"
+
+
+def test_the_end_of_a_role_by_request_takes_what_was_given_with_it(story: Story) -> None:
+    """Alice is made admin by a request, gives Mallory a role, and the request is ended early."""
+    asked = story.ask_to_join(group=PAYMENTS, role="admin", seconds=7200)
+    story.approve(asked, actor=story.gina)
+    granted = story.carry_out(asked)
+    directory.grant_membership(
+        email="mallory@example.com", group_id=PAYMENTS, role=GroupRole.READER, actor=story.alice, now=story.clock.now()
+    )
+    membership = queries.find_membership(email="mallory@example.com", group_id=PAYMENTS)
+    assert membership is not None
+    assert membership.ends_at(story.clock.now()) == whole_second(granted.expires_at)
+
+    story.end(granted)
+    assert story.carry_out(granted).status is Status.REVOKED
+
+    assert queries.find_membership(email="mallory@example.com", group_id=PAYMENTS) is None
+    assert story.role_of("alice@example.com", PAYMENTS) is GroupRole.CONTRIBUTOR
