@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
+from django.test import Client
 from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
@@ -29,10 +30,11 @@ from accessportal.directory.operations import mirroring
 from accessportal.directory.policy import mirror as mirror_policy
 from accessportal.directory.states import MirrorWork, person_entity
 from accessportal.directory.store import mirror as mirror_store
-from accessportal.identity import sessions
-from accessportal.identity.operations import record_refusal
+from accessportal.identity.operations import ensure_demo_user, record_refusal
+from accessportal.identity.sessions import SEEN_AT, SIGNED_IN_AT
 from accessportal.jobs.broker import LineBroker
 from accessportal.jobs.schedules import apply_schedules
+from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW, furthest, is_due, is_recent
 from accessportal.observe import heartbeats
 from accessportal.sandboxes import operations as sandboxes
@@ -250,14 +252,13 @@ def refusal_of_a_sign_in(at: Wrong) -> Works:
 
 @story_of
 def session(at: Wrong) -> Works:
-    limits = sessions.Limits(idle=timedelta(minutes=30), absolute=timedelta(hours=8))
-    ahead, before = int(at.now().timestamp()), int((at.now() - AHEAD).timestamp())
+    """It goes on, and lasts no longer for it."""
+    client = Client()
+    client.force_login(ensure_demo_user(email="alice@example.com", name="Alice Park", password="a-password-for-tests"))
 
     def works() -> bool:
-        begun = {sessions.SIGNED_IN_AT: ahead, sessions.SEEN_AT: ahead}
-        seen = {sessions.SIGNED_IN_AT: before, sessions.SEEN_AT: ahead}
-        ended = [sessions.ended_at(one, limits=limits, now=at.now()) for one in (begun, seen)]
-        return ended == [sessions.Ended.TOO_LONG, sessions.Ended.IDLE]
+        client.get("/")
+        return {client.session[name] for name in (SIGNED_IN_AT, SEEN_AT)} == {to_epoch(at.now())}
 
     return works
 

@@ -20,7 +20,7 @@ from django.http import HttpRequest, HttpResponseBase
 from accessportal.identity import drafts
 from accessportal.identity.session_store import stored_key
 from accessportal.kernel.clock import Clock, SystemClock, from_epoch, to_epoch
-from accessportal.kernel.moments import is_recent
+from accessportal.kernel.moments import SKEW
 
 log = structlog.get_logger(__name__)
 
@@ -52,12 +52,12 @@ class Limits:
 def ended_at(session: dict[str, Any], *, limits: Limits, now: datetime) -> Ended | None:
     """Why the signed-in ``session`` is over ``now``; ``None`` while it goes on.
 
-    A session without its times was not begun by signing in here: it is over. So is one with times ahead of now.
+    A session without its times was not begun by signing in here: it is over.
     """
     started, seen = session.get(SIGNED_IN_AT), session.get(SEEN_AT)
-    if not isinstance(started, int) or not isinstance(seen, int) or not is_recent(from_epoch(started), now=now, within=limits.absolute):
+    if not isinstance(started, int) or not isinstance(seen, int) or now >= from_epoch(started) + limits.absolute:
         return Ended.TOO_LONG
-    return None if is_recent(from_epoch(seen), now=now, within=limits.idle) else Ended.IDLE
+    return Ended.IDLE if now >= from_epoch(seen) + limits.idle else None
 
 
 def _present_limits() -> Limits:
@@ -95,8 +95,13 @@ class SessionLimits:
         if ended is not None:
             log.info("identity.session_ended", user=request.user.get_username(), why=ended.value)
             _end_by_limit(request, ended)
-        elif not _is_refresh(request) and now - from_epoch(told[SEEN_AT] or 0) >= _SEEN_EVERY:
+            return
+        if not _is_refresh(request) and now - from_epoch(told[SEEN_AT] or 0) >= _SEEN_EVERY:
             session[SEEN_AT] = to_epoch(now)
+        for name, at in told.items():
+            # From a clock that was ahead: the session goes on, and lasts no longer for it.
+            if from_epoch(at or 0) > now + SKEW:
+                session[name] = to_epoch(now)
 
 
 def _end_by_limit(request: HttpRequest, ended: Ended) -> None:
