@@ -5,4 +5,6 @@ SwaggerUIBundle({
   ...settings,
   dom_id: "#swagger-ui",
   presets: [SwaggerUIBundle.presets.apis],
+  // Its operations are the page's main part; what stands above them it leaves without a name for screen readers.
+  onComplete: () => document.querySelector(".information-container").setAttribute("role", "banner"),
 });
