@@ -18,7 +18,7 @@ LONGEST_SECONDS = 366 * 86_400
 LONGEST_REASON = 2_000
 LONGEST_TICKET = 200
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
-# Access that ends sooner than the next tick surely looks (a minute, and the scheduler's half) is watched from its start.
+# Access that ends sooner than the next tick surely looks (a minute, and half of one more) is watched from its start.
 WATCH_WITHIN_SECONDS = 150
 
 _FIRST_GAP_SECONDS = 4.0

@@ -163,6 +163,7 @@ def test_the_demo_that_runportal_makes_has_no_fault(tmp_path: Path, monkeypatch:
         "manage.py check",
         "manage.py list_users --as olga@example.com",
         "manage.py apply_schedules",
+        "manage.py run_worker",
         "manage.py qcluster",
         "-c import accessportal.wsgi",
     ],

@@ -22,8 +22,9 @@ from accessportal.kernel.pages import Page, every
 from accessportal.store.coordination import claim_watch, leave_watch
 
 TICK = system("tick")
-# Ticks come every minute, each up to half a minute late, so the next one may start 90 s after this one; what a tick looks ahead
-# must reach past that. And the work that it begins at its last moment must end before the job is killed (150 s, jobs.schedules).
+# Ticks come every minute, and half a minute late where a process must be replaced first, so the next one may start 90 s after this
+# one; what a tick looks ahead must reach past that. And the work that it begins at its last moment must end before the job is killed
+# (150 s, jobs.schedules).
 LOOKAHEAD_SECONDS = 95.0
 _LOOK_AGAIN_SECONDS = 5.0
 # Each spends most of its time waiting for a job: with fewer, the last of many that end together would wait for the first's proof.
