@@ -7,13 +7,16 @@ import dataclasses
 import functools
 import importlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import boto3
 import pytest
+from botocore.client import BaseClient
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.table import Table
@@ -157,6 +160,29 @@ def user_pool(tables: None) -> Iterator[str]:
     directory_config.configure(directory_config.DirectorySettings(user_pool_id=pool_id))
     yield pool_id
     directory_config.configure(directory_config.DirectorySettings())
+
+
+Answer = Callable[[dict[str, Any]], Any]
+
+
+def when(operation: str, answer: Answer) -> Any:
+    """A patch: ``answer`` sees the parameters of every call of ``operation``, and what it returns or raises is the answer, unless
+    ``None``."""
+
+    below = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(client: BaseClient, name: str, parameters: dict[str, Any]) -> Any:
+        given = answer(parameters) if name == operation else None
+        return below(client, name, parameters) if given is None else given
+
+    return mock.patch.object(BaseClient, "_make_api_call", call)
+
+
+def refuse(code: str, *, status: int = 400) -> Answer:
+    def answer(parameters: dict[str, Any]) -> Any:
+        raise ClientError({"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}, "Any")  # type: ignore[typeddict-item]
+
+    return answer
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moto.core.base_backend import BackendDict, BaseBackend
+from moto.organizations.models import organizations_backends
 
 
 @dataclass(frozen=True)
@@ -14,13 +15,16 @@ class Snapshot:
     """The state of every backend in use; each is found again by its service's own dictionary, its account and its region."""
 
     kept: list[tuple[BackendDict[Any], str, str, BaseBackend, dict[str, Any]]]
+    members: dict[str, Any]
 
     @classmethod
     def take(cls) -> Snapshot:
         in_use: list[BackendDict[Any]] = list(BackendDict._instances)  # type: ignore[misc]
         used = [(services, *place) for services in in_use for place in services.iter_backends()]
         memo: dict[int, Any] = {id(backend): backend for *_, backend in used}
-        return cls([(*place, copy.deepcopy(vars(place[-1]), memo)) for place in used])
+        kept = [(*place, copy.deepcopy(vars(place[-1]), memo)) for place in used]
+        # Which account is in whose organization stands beside the backends.
+        return cls(kept, dict(organizations_backends.master_accounts))
 
     def put_back(self) -> None:
         """What was taken is there again, in the backends of now; nobody shares an object with the snapshot."""
@@ -29,3 +33,5 @@ class Snapshot:
         for backend, _, state in places:
             vars(backend).clear()
             vars(backend).update(copy.deepcopy(state, memo))
+        organizations_backends.master_accounts.clear()
+        organizations_backends.master_accounts.update(self.members)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from accessportal.assignments.states import AssignmentKey, Finding
+from accessportal.assignments.states import AssignmentKey, Finding, Unread
 
 
 class Status(enum.StrEnum):
@@ -286,8 +286,8 @@ class DeadClaim:
 class ReconcileReport:
     """Every difference between IAM Identity Center and the claims, and what was done about it.
 
-    ``mended`` counts the differences that were mended with proof; ``waiting`` says what the others wait for; ``stopped`` is
-    the brake's reason, or empty.
+    ``mended`` counts the differences that were mended with proof; ``waiting`` says what the others wait for; ``unread`` are the
+    lists that could not be had; ``stopped`` is the brake's reason, or empty.
     """
 
     listed: int
@@ -297,4 +297,5 @@ class ReconcileReport:
     dead_claims: tuple[DeadClaim, ...]
     mended: int
     waiting: tuple[str, ...]
+    unread: tuple[Unread, ...]
     stopped: str

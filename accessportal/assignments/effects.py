@@ -35,6 +35,11 @@ _LONGEST_QUEUE_SECONDS = 8.0
 # Calls that take nothing away queue up no further than this, so that a deletion finds at most so much before it.
 _LONGEST_QUEUE_OF_OTHERS_SECONDS = 0.5
 _ASK_AGAIN_SECONDS = (0.3, 0.6)
+# What is told of an assignment that can't be looked at.
+_WITHOUT_PROOF = {
+    Step.POLL_CREATION: "It was asked for, but can't be proved to be there: ",
+    Step.POLL_DELETION: "Its deletion was sent, but it can't be proved to be gone: ",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +179,7 @@ class _Driver:
         self._center = IdentityCenter(pace=_PaceWhileHeld(clock, held_until=until))
         self._may_have_been_sent = True
         self._polls = 0
+        self._is_job_over = False
         self._job_status = ""
         self._steps: dict[Step, Callable[[], Proof | None]] = {
             Step.NOTHING: self._proof,
@@ -189,17 +195,40 @@ class _Driver:
     def run(self) -> Proof:
         while True:
             try:
-                proof = self._steps[next_step(self._assignment)]()
+                proof = self._do(next_step(self._assignment))
             except store.Overtaken:
                 # A claim came or went meanwhile: look again. Nobody else moves the state, we hold it.
                 fresh = store.get(self._assignment.assignment_id)
                 assert fresh is not None, "assignments are never deleted"
                 self._assignment = fresh
                 continue
-            except OutsideError as error:
-                raise _HandBack(_sorted_wait(error, self._clock.now())) from error
             if proof is not None:
                 return proof
+
+    def _do(self, step: Step) -> Proof | None:
+        try:
+            return self._steps[step]()
+        except OutsideError as error:
+            if self._goes_on_without_proof():
+                return None
+            raise _HandBack(_sorted_wait(error, self._clock.now(), without_proof=_WITHOUT_PROOF.get(step, ""))) from error
+
+    def _goes_on_without_proof(self) -> bool:
+        """After an error for an answer: whether there is a way forward at once.
+
+        A proof that can't be had neither stops the taking back (nobody's creation is deleted blindly, and a deletion is sent again
+        and again), nor does it keep a place among the open creations.
+        """
+        assignment = self._assignment
+        if assignment.state is AssignmentState.CREATING:
+            if assignment.job_id and not assignment.is_wanted:
+                self._start_deleting()
+                return True
+            if self._is_job_over or self._is_long_ago(assignment.called_at or assignment.changed_at):
+                store.give_seat_back(assignment)
+        elif assignment.state is AssignmentState.DELETING and assignment.job_id and self._is_long_ago(assignment.called_at):
+            self._forget_job()
+        return False
 
     # One method for each step. Each returns the proof when all is as wanted, else None to go on.
 
@@ -207,17 +236,22 @@ class _Driver:
         try:
             self._move(AssignmentState.CREATING, "assignment.creating")
         except store.NoSeat:
-            reason = f"{_limits.open_creations} creations are open, as many as IAM Identity Center allows"
-            raise _HandBack(replace(_wait("creations_full", reason, self._clock.now(), seconds=2), is_queued=True)) from None
+            raise _HandBack(_no_seat(self._clock.now())) from None
         self._may_have_been_sent = False
 
     def _start_deleting(self) -> None:
         self._move(AssignmentState.DELETING, "assignment.deleting")
 
     def _send_create(self) -> None:
+        if self._may_have_been_sent:
+            # Its place may have been given back meanwhile.
+            try:
+                store.take_seat_again(self._assignment, seats=_limits.open_creations)
+            except store.NoSeat:
+                raise _HandBack(_no_seat(self._clock.now())) from None
         try:
             self._start_job(self._center.create_assignment)
-        except Refused:
+        except (Refused, Gone):
             self._give_place_back()
             raise
 
@@ -235,8 +269,10 @@ class _Driver:
         try:
             self._start_job(self._center.delete_assignment)
         except Gone:
-            self._job_status = "NOT_FOUND"
-            self._expect_absent()
+            if self._gives_access():
+                self._wait_for_list("deletion")
+            else:
+                self._settle_absent("NOT_FOUND")
 
     def _start_job(self, send: Callable[[AssignmentTarget], Job]) -> None:
         self._check_time()
@@ -260,7 +296,8 @@ class _Driver:
         except Gone:
             self._forget_job()
             return
-        if job.status is JobStatus.IN_PROGRESS:
+        self._is_job_over = job.status is not JobStatus.IN_PROGRESS
+        if not self._is_job_over:
             self._wait_for_job("creation")
         elif self._center.is_present(self._target):
             self._job_status = job.status.value
@@ -279,12 +316,16 @@ class _Driver:
             return
         if job.status is JobStatus.IN_PROGRESS:
             self._wait_for_job("deletion")
-        elif job.status is JobStatus.FAILED and self._center.is_present(self._target):
+        elif job.status is JobStatus.SUCCEEDED:
+            if self._center.is_present(self._target):
+                self._wait_for_list("deletion")
+            else:
+                self._settle_absent("SUCCEEDED")
+        elif self._gives_access():
             self._move(AssignmentState.PRESENT, "assignment.present", job_status="FAILED", proved=True)
             raise _HandBack(_wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
         else:
-            self._job_status = job.status.value
-            self._expect_absent()
+            self._settle_absent("FAILED")
 
     def _check_present(self) -> Proof | None:
         if self._center.is_present(self._target):
@@ -293,11 +334,13 @@ class _Driver:
         self._move(AssignmentState.ABSENT, "assignment.absent", job_status="VANISHED", proved=True)
         return None
 
-    def _expect_absent(self) -> None:
-        if self._center.is_present(self._target):
-            self._wait_for_list("deletion")
-            return
-        self._move(AssignmentState.ABSENT, "assignment.absent", job_status=self._job_status, proved=True)
+    def _gives_access(self) -> bool:
+        """What can't be deleted because its user or group is gone stays listed, and gives access to nobody."""
+        return self._center.is_present(self._target) and self._center.has_principal(self._target)
+
+    def _settle_absent(self, job_status: str) -> None:
+        self._job_status = job_status
+        self._move(AssignmentState.ABSENT, "assignment.absent", job_status=job_status, proved=True)
 
     def _proof(self) -> Proof:
         assignment = self._assignment
@@ -347,6 +390,8 @@ class _Driver:
     def _forget_job(self) -> None:
         draft = Draft("assignment.job_forgotten", self._subject, {"job_id": self._assignment.job_id, "fence": self._assignment.fence})
         self._assignment = store.forget_job(self._assignment, draft=draft, actor=self._actor, now=self._clock.now())
+        self._may_have_been_sent = True
+        self._is_job_over = False
 
     def _wait_for_job(self, what: str) -> None:
         gap = poll_gap_seconds(self._polls)
@@ -359,10 +404,13 @@ class _Driver:
     def _wait_for_list(self, what: str) -> None:
         """The list lags behind the job, and only the list is proof. After a minute that is no lag any more: somebody undid
         outside what the job had done, and only a new call helps."""
-        called_at = self._assignment.called_at
-        if called_at is not None and not is_recent(called_at, now=self._clock.now(), within=timedelta(seconds=LISTED_WITHIN_SECONDS)):
+        if self._is_long_ago(self._assignment.called_at):
             self._forget_job()
         self._wait_for_job(what)
+
+    def _is_long_ago(self, called_at: datetime | None) -> bool:
+        within = timedelta(seconds=LISTED_WITHIN_SECONDS)
+        return called_at is not None and not is_recent(called_at, now=self._clock.now(), within=within)
 
     def _check_time(self) -> None:
         if self._clock.now() > self._give_up_at:
@@ -385,10 +433,15 @@ def _out_of_time(now: datetime) -> Waiting:
     return _wait("out_of_time", "This attempt used up its time; the next one goes on", now, seconds=1)
 
 
-def _sorted_wait(error: OutsideError, now: datetime) -> Waiting:
+def _no_seat(now: datetime) -> Waiting:
+    reason = f"{_limits.open_creations} creations are open, as many as IAM Identity Center allows"
+    return replace(_wait("creations_full", reason, now, seconds=2), is_queued=True)
+
+
+def _sorted_wait(error: OutsideError, now: datetime, *, without_proof: str) -> Waiting:
     """Conflict, throttling and everything else are three different things: the first two pass by themselves."""
     if isinstance(error, Throttled):
         return _wait("throttled", f"IAM Identity Center asks for fewer calls ({error.code})", now, seconds=2)
     if isinstance(error, Busy):
         return _wait("conflict", "Another job is running for this account and permission set", now, seconds=2)
-    return _wait(f"aws_{error.code}", f"IAM Identity Center answered {error.code}: {error.message}", now, is_error=True)
+    return _wait(f"aws_{error.code}", f"{without_proof}IAM Identity Center answered {error.code}: {error.message}", now, is_error=True)

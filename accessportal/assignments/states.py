@@ -95,8 +95,18 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A list that IAM Identity Center did not give, and its words; without ``account_id``: that of the accounts."""
+
+    permission_set_arn: str
+    account_id: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
-    """``listed`` assignments were read from IAM Identity Center and held against our records."""
+    """``listed`` assignments were read from IAM Identity Center and held against our records, but for those in ``unread``."""
 
     listed: int
     findings: tuple[Finding, ...]
+    unread: tuple[Unread, ...]

@@ -155,6 +155,23 @@ def move(
     )
 
 
+def give_seat_back(assignment: Assignment) -> None:
+    """Free its place among the open creations although it stays CREATING. Bookkeeping: no version, no event.
+
+    :raises Overtaken: when its state has changed.
+    """
+    _change_seat(assignment, leave_seat(SEATS, holder=assignment.assignment_id))
+
+
+def take_seat_again(assignment: Assignment, *, seats: int) -> None:
+    """One of ``seats`` for what is CREATING, whether or not it still has one. Bookkeeping: no version, no event.
+
+    :raises NoSeat: when as many creations as allowed are open.
+    :raises Overtaken: when its state has changed.
+    """
+    _change_seat(assignment, take_seat(SEATS, holder=assignment.assignment_id, seats=seats))
+
+
 def set_job(assignment: Assignment, *, job_id: str, called_at: datetime, draft: Draft, actor: Actor, now: datetime) -> Assignment:
     actions = [AssignmentItem.job_id.set(job_id), AssignmentItem.called_at.set(_epoch(called_at))]
     audit_head = _change(assignment, actions, draft=draft, actor=actor, now=now)
@@ -230,6 +247,15 @@ def _commit(steps: Sequence[Step], guards: Sequence[Guard]) -> None:
         if error.position < 2:
             raise Overtaken from error
         raise NoSeat from error
+
+
+def _change_seat(assignment: Assignment, step: Step) -> None:
+    # A holder is known by its id alone: without this condition an old worker could free a place of a later creation.
+    same = Guard(AssignmentItem, assignment.assignment_id, AssignmentItem.fence == assignment.fence)
+    try:
+        transact([same, step])
+    except ConditionFailed as error:
+        raise Overtaken if isinstance(error.step, Guard) else NoSeat from error
 
 
 def _epoch(moment: datetime) -> float:

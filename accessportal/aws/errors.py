@@ -69,6 +69,9 @@ def sort_error(error: ClientError) -> OutsideError:
         return Throttled(code, message)
     if code in _BUSY:
         return Busy(code, message)
+    if str(error.response.get("Reason", "")).startswith("KMS_"):
+        # What was not found is the key that the data is encrypted with, not what the call names.
+        return Refused(code, message)
     if code in _GONE:
         return Gone(code, message)
     if code in _TRANSIENT or status >= 500:

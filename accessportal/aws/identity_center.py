@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from accessportal.aws.clients import assignment_client
-from accessportal.aws.errors import Refused, Throttled, sorted_call
+from accessportal.aws.errors import Gone, Refused, Throttled, sorted_call
+from accessportal.aws.identity_store import has_principal
+from accessportal.aws.permission_sets import Instance, read_instances
 
 _PAGE = 100  # the service's largest page
 
@@ -100,67 +102,67 @@ class IdentityCenter:
         return _job(answer["AccountAssignmentDeletionStatus"])
 
     def is_present(self, target: AssignmentTarget) -> bool:
-        """Read back whether the principal itself (not through a group) is assigned."""
-        token = ""
-        while True:
-            self._turn()
-            answer = sorted_call(
-                assignment_client().list_account_assignments_for_principal,
-                InstanceArn=instance_arn_of(target.permission_set_arn),
-                PrincipalId=target.principal_id,
-                PrincipalType=target.principal_type,  # type: ignore[arg-type]
-                Filter={"AccountId": target.account_id},
-                MaxResults=_PAGE,
-                **({"NextToken": token} if token else {}),
-            )
-            for row in answer["AccountAssignments"]:
-                # A user's list also holds what their groups are assigned.
-                if (row["AccountId"], row["PermissionSetArn"], row["PrincipalType"], row["PrincipalId"]) == (
-                    target.account_id,
-                    target.permission_set_arn,
-                    target.principal_type,
-                    target.principal_id,
-                ):
-                    return True
-            token = answer.get("NextToken", "")
-            if not token:
-                return False
+        """Read back whether the principal itself (not through a group) is assigned. In an account or with a permission set that
+        does not exist any more, nobody is.
+
+        Asks by account and permission set: what a principal has may be asked from the management account alone.
+        """
+        try:
+            return target in self.list_assignments(account_id=target.account_id, permission_set_arn=target.permission_set_arn)
+        except Gone:
+            return False
+
+    def has_principal(self, target: AssignmentTarget) -> bool:
+        """Whether the user or group exists. One that was deleted may stay assigned for ever, which gives nobody access."""
+        store_id = self._instance_of(target.permission_set_arn).identity_store_id
+        return has_principal(store_id, principal_type=target.principal_type, principal_id=target.principal_id)
 
     def list_accounts_of(self, *, permission_set_arn: str) -> Iterator[str]:
-        """Every account that the permission set is provisioned to."""
+        """Every account that the permission set is provisioned to.
+
+        :raises Gone: when the permission set does not exist.
+        """
+        call = assignment_client().list_accounts_for_provisioned_permission_set
+        yield from self._rows(call, "AccountIds", permission_set_arn=permission_set_arn)
+
+    def list_assignments(self, *, account_id: str, permission_set_arn: str) -> Iterator[AssignmentTarget]:
+        """Every assignment of the permission set in the account.
+
+        :raises Gone: when the account or the permission set does not exist.
+        """
+        call = assignment_client().list_account_assignments
+        for row in self._rows(call, "AccountAssignments", permission_set_arn=permission_set_arn, AccountId=account_id):
+            yield AssignmentTarget(row["PrincipalType"], row["PrincipalId"], row["AccountId"], row["PermissionSetArn"])
+
+    def _rows(self, call: Callable[..., Any], rows: str, *, permission_set_arn: str, **kwargs: str) -> Iterator[Any]:
         token = ""
         while True:
             self._turn()
-            answer = sorted_call(
-                assignment_client().list_accounts_for_provisioned_permission_set,
-                InstanceArn=instance_arn_of(permission_set_arn),
-                PermissionSetArn=permission_set_arn,
-                MaxResults=_PAGE,
-                **({"NextToken": token} if token else {}),  # type: ignore[arg-type]
-            )
-            yield from answer["AccountIds"]
+            try:
+                answer = sorted_call(
+                    call,
+                    InstanceArn=instance_arn_of(permission_set_arn),
+                    PermissionSetArn=permission_set_arn,
+                    MaxResults=_PAGE,
+                    **kwargs,
+                    **({"NextToken": token} if token else {}),
+                )
+            except Gone:
+                # From the wrong region or account the whole instance is not found, and that is no answer about what is in it.
+                self._instance_of(permission_set_arn)
+                raise
+            yield from answer[rows]
             token = answer.get("NextToken", "")
             if not token:
                 return
 
-    def list_assignments(self, *, account_id: str, permission_set_arn: str) -> Iterator[AssignmentTarget]:
-        """Every assignment of the permission set in the account."""
-        token = ""
-        while True:
-            self._turn()
-            answer = sorted_call(
-                assignment_client().list_account_assignments,
-                InstanceArn=instance_arn_of(permission_set_arn),
-                AccountId=account_id,
-                PermissionSetArn=permission_set_arn,
-                MaxResults=_PAGE,
-                **({"NextToken": token} if token else {}),
-            )
-            for row in answer["AccountAssignments"]:
-                yield AssignmentTarget(row["PrincipalType"], row["PrincipalId"], row["AccountId"], row["PermissionSetArn"])
-            token = answer.get("NextToken", "")
-            if not token:
-                return
+    def _instance_of(self, permission_set_arn: str) -> Instance:
+        """:raises Refused: when these credentials do not see the instance here."""
+        wanted = instance_arn_of(permission_set_arn)
+        for instance in read_instances(pace=self._turn):
+            if instance.instance_arn == wanted:
+                return instance
+        raise Refused("InstanceNotFound", f"The instance {wanted} is not visible with these credentials in this region")
 
     def _turn(self, *, is_urgent: bool = False) -> None:
         if not self._pace.wait_for_turn(is_urgent=is_urgent):

@@ -1,4 +1,4 @@
-"""The users and groups of the Identity Store, read whole."""
+"""The users and groups of the Identity Store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accessportal.aws.clients import identity_store_client
-from accessportal.aws.errors import sorted_call
+from accessportal.aws.errors import Gone, sorted_call
 
 if TYPE_CHECKING:
     from mypy_boto3_identitystore.type_defs import UserTypeDef
@@ -42,6 +42,22 @@ def read_groups(identity_store_id: str) -> list[StoreGroup]:
     """
     pages = sorted_call(list, identity_store_client().get_paginator("list_groups").paginate(IdentityStoreId=identity_store_id))
     return [StoreGroup(group["GroupId"], group.get("DisplayName", "")) for page in pages for group in page["Groups"]]
+
+
+def has_principal(identity_store_id: str, *, principal_type: str, principal_id: str) -> bool:
+    """Whether the ``USER`` or ``GROUP`` of this id exists.
+
+    :raises OutsideError: when AWS did not say.
+    """
+    client = identity_store_client()
+    try:
+        if principal_type == "USER":
+            sorted_call(client.describe_user, IdentityStoreId=identity_store_id, UserId=principal_id)
+        else:
+            sorted_call(client.describe_group, IdentityStoreId=identity_store_id, GroupId=principal_id)
+    except Gone:
+        return False
+    return True
 
 
 def _address(user: UserTypeDef) -> str:

@@ -80,15 +80,25 @@ def watch_ends(*, until: str) -> str:
 
 
 def reconcile_assignments() -> str:
-    """What IAM Identity Center holds has been compared with the claims. Reports only: applying is an operator's command."""
+    """What IAM Identity Center holds has been compared with the claims. Reports only: applying is an operator's command.
+
+    :raises ItemsFailed: at its end, when some of its lists could not be had; the others have been compared.
+    """
     report = requests.reconcile_assignments(actor=system("reconcile"), clock=_CLOCK)
     counts = {
         "missing": len(report.missing),
         "unknown": len(report.unknown),
         "left_over": len(report.left_over),
         "dead_claims": len(report.dead_claims),
+        "unread": len(report.unread),
     }
     _beat("reconcile_assignments", {**counts, DRIFT: _drift(report)[:_MOST_FINDINGS]}, is_ok=not any(counts.values()))
+    for one in report.unread:
+        log.error(
+            "jobs.item_failed", job="reconcile_assignments", account=one.account_id, permission_set=one.permission_set_arn, error=one.error
+        )
+    if report.unread:
+        raise ItemsFailed(_words(counts))
     return _words(counts)
 
 

@@ -18,7 +18,11 @@ class Facts(Protocol):
     def has_permission_set(self, instance_arn: str, permission_set_arn: str) -> bool: ...
 
     def has_account(self, account_id: str) -> bool:
-        """An active member of the organization."""
+        """A member of the organization, closed or not."""
+        ...
+
+    def is_open(self, account_id: str) -> bool:
+        """A member that is not closed, nor about to be."""
         ...
 
     def is_management_account(self, account_id: str) -> bool: ...
@@ -41,6 +45,9 @@ class MotoFacts:
         return found is not None and any(one.permission_set_arn == permission_set_arn for one in found[0].permission_sets)
 
     def has_account(self, account_id: str) -> bool:
+        return any(account.id == account_id for account in self._organization().accounts)
+
+    def is_open(self, account_id: str) -> bool:
         return any(account.id == account_id and account.status == "ACTIVE" for account in self._organization().accounts)
 
     def is_management_account(self, account_id: str) -> bool:

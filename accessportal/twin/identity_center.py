@@ -22,13 +22,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accessportal.kernel.clock import Clock
+from accessportal.twin.callers import MANAGEMENT, denied, may_call
 from accessportal.twin.cognito import CognitoFaults
 from accessportal.twin.facts import Facts
-from accessportal.twin.protocol import Answer, LostAnswerError, TwinError, json_answer, parse
+from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError, TwinError, json_answer, parse
 from accessportal.twin.settings import TwinSettings
 
 CREATE = "CREATE"
 DELETE = "DELETE"
+# Seen in aws-samples/aws-identitycenter-codepipeline-auto-assignment issue 31.
+_CLOSED = "AWS SSO is unable to complete your request at this time. Obtaining permissions to manage your AWS account '{}' takes longer."
 
 
 class AssignmentKey(NamedTuple):
@@ -101,8 +104,10 @@ class IdentityCenterTwin:
             now = self._now()
             try:
                 self._admit(now)
+                payload = parse(operation, body)
+                self._require_caller(operation, payload, now)
                 handler = self._handlers.get(operation)
-                answer = json_answer(handler(parse(operation, body), now)) if handler else forward()
+                answer = json_answer(handler(payload, now)) if handler else forward()
             except TwinError as error:
                 return error.answer()
             if self._happens(self.settings.lose_answer):
@@ -157,6 +162,17 @@ class IdentityCenterTwin:
         if self._happens(self.settings.server_error):
             raise TwinError("InternalServerException", "An unexpected internal service exception was encountered", status=500)
 
+    def _require_caller(self, operation: str, payload: dict[str, Any], now: float) -> None:
+        """A delegated administrator changes neither access to the management account nor permission sets that are provisioned there."""
+        if self.settings.caller == MANAGEMENT:
+            return
+        changes = not operation.startswith(("List", "Describe", "Get"))
+        arn = payload.get("PermissionSetArn", "")
+        there = {key.permission_set_arn for key in self._settled(now) if self._facts.is_management_account(key.account_id)}
+        to_management = self._facts.is_management_account(payload.get("TargetId", ""))
+        if not may_call(self.settings.caller, f"{TARGET_PREFIX}{operation}") or (changes and (to_management or arn in there)):
+            raise denied(operation)
+
     def _settle(self, now: float) -> None:
         """Make true what finished jobs have done, in the order of their ends."""
         for job in sorted((job for job in self._open.values() if job.due_at <= now), key=lambda job: job.due_at):
@@ -181,7 +197,7 @@ class IdentityCenterTwin:
         key = self._checked_key(payload, now)
         if key not in self._assignments:
             raise TwinError("ResourceNotFoundException", f"Account assignment for {key.principal_type} {key.principal_id} not found")
-        job = self._start(DELETE, payload["InstanceArn"], key, now, failure="")
+        job = self._start(DELETE, payload["InstanceArn"], key, now, failure=self._deletion_failure(payload["InstanceArn"], key))
         return {"AccountAssignmentDeletionStatus": _full_status(job, now)}
 
     def _checked_key(self, payload: dict[str, Any], now: float) -> AssignmentKey:
@@ -189,8 +205,6 @@ class IdentityCenterTwin:
         self._settle(now)
         key = AssignmentKey(payload["TargetId"], payload["PermissionSetArn"], payload["PrincipalType"], payload["PrincipalId"])
         self._check_permission_set(payload["InstanceArn"], key.permission_set_arn)
-        if self._facts.is_management_account(key.account_id):
-            raise TwinError("AccessDeniedException", "You do not have sufficient access to perform this action on the management account.")
         busy = any(job.key[:2] == key[:2] for job in self._open.values())
         if busy or self._happens(self.settings.conflict):
             raise TwinError(
@@ -202,6 +216,8 @@ class IdentityCenterTwin:
         """Why the job will end ``FAILED``. AWS takes such a call and says nothing until the job is described."""
         if not self._facts.has_account(key.account_id):
             return f"Received a 404 status error: account {key.account_id} is not a member of the organization"
+        if not self._facts.is_open(key.account_id):
+            return _CLOSED.format(key.account_id)
         if not self._facts.has_principal(instance_arn, key.principal_type, key.principal_id):
             return f"Received a 404 status error: {key.principal_type} {key.principal_id} not found"
         quota = self.settings.role_quota(key.account_id)
@@ -209,6 +225,15 @@ class IdentityCenterTwin:
         roles = {one.permission_set_arn for one in keys if one.account_id == key.account_id}
         if key.permission_set_arn not in roles and len(roles) >= quota:
             return f"Received a 409 status error: Cannot exceed quota for RolesPerAccount: {quota}"
+        return ""
+
+    def _deletion_failure(self, instance_arn: str, key: AssignmentKey) -> str:
+        if not self._facts.is_open(key.account_id):
+            return _CLOSED.format(key.account_id)
+        # Whoever is deleted through the Identity Store stays assigned, and can't be taken away any more
+        # (seen in hashicorp/terraform-provider-aws issue 19341).
+        if not self._facts.has_principal(instance_arn, key.principal_type, key.principal_id):
+            return f"Received a 404 status error: the {key.principal_type} assignee {key.principal_id} was not found in directory"
         return ""
 
     def _start(self, verb: str, instance_arn: str, key: AssignmentKey, now: float, *, failure: str) -> Job:
@@ -239,12 +264,16 @@ class IdentityCenterTwin:
 
     def _list_assignments(self, payload: dict[str, Any], now: float) -> dict[str, Any]:
         self._check_permission_set(payload["InstanceArn"], payload["PermissionSetArn"])
+        if not self._facts.has_account(payload["AccountId"]):
+            raise TwinError("ResourceNotFoundException", f"Account {payload['AccountId']} not found")
         wanted = (payload["AccountId"], payload["PermissionSetArn"])
         return self._page("AccountAssignments", _rows(key for key in self._settled(now) if key[:2] == wanted), payload)
 
     def _list_for_principal(self, payload: dict[str, Any], now: float) -> dict[str, Any]:
         """What the principal has access to: for a user, through groups too, with the group named as the principal."""
         self._check_instance(payload["InstanceArn"])
+        if not self._facts.has_principal(payload["InstanceArn"], payload["PrincipalType"], payload["PrincipalId"]):
+            raise TwinError("ResourceNotFoundException", f"{payload['PrincipalType']} {payload['PrincipalId']} not found")
         account_id = (payload.get("Filter") or {}).get("AccountId")
         principals = {(payload["PrincipalType"], payload["PrincipalId"])}
         if payload["PrincipalType"] == "USER":

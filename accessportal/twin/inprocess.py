@@ -12,6 +12,7 @@ from moto import mock_aws
 from moto.core.models import botocore_stubber
 
 from accessportal.kernel.clock import Clock
+from accessportal.twin.callers import denied, may_call
 from accessportal.twin.cognito import TARGET_PREFIX as COGNITO_PREFIX
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import IdentityCenterTwin
@@ -39,6 +40,8 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
         operation = target.rpartition(".")[2]
         with front.lock:
             try:
+                if not may_call(settings.caller, target):
+                    return denied(operation).answer()
                 if target.startswith(TARGET_PREFIX):
                     return front.answer(operation, _body(request), lambda: Answer(*forward()))
                 if target.startswith(COGNITO_PREFIX):

@@ -25,6 +25,7 @@ from waitress.channel import ClientDisconnected
 from waitress.server import create_server
 
 from accessportal.kernel.clock import Clock, SystemClock
+from accessportal.twin.callers import denied, may_call
 from accessportal.twin.cognito import TARGET_PREFIX as COGNITO_PREFIX
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin, Job
@@ -92,6 +93,8 @@ class TwinApplication:
 
     def _aws_answer(self, call: Call) -> Answer:
         with self.front.lock:
+            if not may_call(self.front.settings.caller, call.target):
+                return denied(call.operation).answer()
             if call.target.startswith(TARGET_PREFIX):
                 return self.front.answer(call.operation, call.body, lambda: self._moto_answer(call))
             if call.target.startswith(COGNITO_PREFIX):

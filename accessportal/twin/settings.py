@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from accessportal.twin.callers import CALLERS, MANAGEMENT
+
 _CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"}) | frozenset(
     {"cognito_throttle", "cognito_server_error", "cognito_lose_answer"}
     | {f"sandbox_{name}" for name in ("fail_list", "fail_get", "fail_delete", "lose_answer", "list_share", "list_twice", "recycle")}
@@ -19,7 +21,7 @@ class TwinSettings:
     ``job_seconds``: how long an assignment job stays ``IN_PROGRESS``. ``calls_per_second``: all sso-admin calls together, 0 is
     no limit. ``open_creations``: creation jobs in progress at once. ``role_quota_per_account``: permission sets that one account
     may hold (IAM's roles per account); ``role_quotas`` sets it for single accounts, by account id. ``page_size``: the most that
-    one list page holds.
+    one list page holds. ``caller``: which account all calls come from, ``management`` or ``delegated`` (an administrator).
 
     Chances, drawn from one random source (``seed``): ``fail_job`` (the job ends ``FAILED``), ``slow_job`` (it takes
     ``slow_job_seconds``), ``throttle``, ``conflict``, ``server_error`` (the call has no effect), ``lose_answer`` (the call takes
@@ -39,6 +41,7 @@ class TwinSettings:
     role_quota_per_account: int = 1000
     role_quotas: dict[str, int] = field(default_factory=dict)
     page_size: int = 100
+    caller: str = MANAGEMENT
     fail_job: float = 0.0
     slow_job: float = 0.0
     slow_job_seconds: float = 30.0
@@ -83,6 +86,10 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(value, dict) or not all(isinstance(quota, int) and quota >= 0 for quota in value.values()):
             raise ValueError('role_quotas: must be an object of account ids and whole numbers, like {"111122223333": 0}')
         return dict(value)
+    if name == "caller":
+        if value not in CALLERS:
+            raise ValueError(f"caller: must be one of {', '.join(CALLERS)}, not {value!r}")
+        return value
     kind = type(defaults[name])
     if kind is bool:
         if not isinstance(value, bool):

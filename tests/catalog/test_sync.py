@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
-from botocore.client import BaseClient
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import EndpointConnectionError
 
 from accessportal.catalog import operations, queries
 from accessportal.catalog.models import AccountRow, PermissionSetRow, SyncRun
 from accessportal.catalog.states import Freshness
 from accessportal.kernel.errors import Unavailable
 from tests.conftest import FakeClock
-from tests.fixtures_twin import ACCOUNTS, PEOPLE, PERMISSION_SETS, Twin
+from tests.fixtures_twin import ACCOUNTS, PEOPLE, PERMISSION_SETS, Twin, refuse, when
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tables")]
-
-_real_call = BaseClient._make_api_call  # type: ignore[attr-defined]
-Answer = Callable[[dict[str, Any]], Any]
 
 
 def _sync(clock: FakeClock) -> Freshness:
     return operations.sync_catalog(now=clock.now(), clock=clock)
-
-
-def _when(operation: str, answer: Answer) -> Any:
-    """Let ``answer`` see the parameters of every call of ``operation``: what it returns or raises is the answer, unless ``None``."""
-
-    def call(client: BaseClient, name: str, parameters: dict[str, Any]) -> Any:
-        given = answer(parameters) if name == operation else None
-        return _real_call(client, name, parameters) if given is None else given
-
-    return mock.patch.object(BaseClient, "_make_api_call", call)
-
-
-def _refuse(code: str) -> Answer:
-    def answer(parameters: dict[str, Any]) -> Any:
-        raise ClientError({"Error": {"Code": code, "Message": "no"}}, "Any")
-
-    return answer
 
 
 def _no_answer(parameters: dict[str, Any]) -> Any:
@@ -135,7 +113,7 @@ def test_a_unit_can_not_be_named_into_another_tree(twin: Twin, clock: FakeClock)
 def test_half_a_sync_leaves_the_former_catalog(twin: Twin, clock: FakeClock, operation: str) -> None:
     former = _sync(clock)
     clock.advance(600)
-    with _when(operation, _refuse("AccessDeniedException")), pytest.raises(Unavailable, match="AccessDeniedException"):
+    with when(operation, refuse("AccessDeniedException")), pytest.raises(Unavailable, match="AccessDeniedException"):
         _sync(clock)
     after = queries.freshness()
     assert "AccessDeniedException" in after.last_error
@@ -158,9 +136,9 @@ def test_unreadable_tags_of_one_account_are_its_own_matter(twin: Twin, clock: Fa
     dark = twin.accounts["payments-prod"]
 
     def answer(parameters: dict[str, Any]) -> Any:
-        return _refuse("AccessDeniedException")(parameters) if parameters["ResourceId"] == dark else None
+        return refuse("AccessDeniedException")(parameters) if parameters["ResourceId"] == dark else None
 
-    with _when("ListTagsForResource", answer):
+    with when("ListTagsForResource", answer):
         fresh = _sync(clock)
     assert fresh.last_error == ""
     assert queries.get_account(account="payments-prod").tags is None
@@ -170,7 +148,7 @@ def test_unreadable_tags_of_one_account_are_its_own_matter(twin: Twin, clock: Fa
 def test_tags_without_any_answer_are_an_outage(twin: Twin, clock: FakeClock) -> None:
     for number in range(30):
         twin.organizations.create_account(AccountName=f"account{number}", Email=f"account{number}@example.com")
-    with _when("ListTagsForResource", _no_answer), pytest.raises(Unavailable, match="EndpointConnectionError"):
+    with when("ListTagsForResource", _no_answer), pytest.raises(Unavailable, match="EndpointConnectionError"):
         _sync(clock)
     assert AccountRow.objects.count() == 0
 
@@ -179,9 +157,9 @@ def test_a_permission_set_deleted_while_reading_is_left_out(twin: Twin, clock: F
     gone = twin.permission_sets["PowerUserAccess"]
 
     def answer(parameters: dict[str, Any]) -> Any:
-        return _refuse("ResourceNotFoundException")(parameters) if parameters["PermissionSetArn"] == gone else None
+        return refuse("ResourceNotFoundException")(parameters) if parameters["PermissionSetArn"] == gone else None
 
-    with _when("DescribePermissionSet", answer):
+    with when("DescribePermissionSet", answer):
         _sync(clock)
     assert PermissionSetRow.objects.count() == len(PERMISSION_SETS) - 1
 
@@ -189,7 +167,7 @@ def test_a_permission_set_deleted_while_reading_is_left_out(twin: Twin, clock: F
 @pytest.mark.parametrize("count", [0, 2])
 def test_there_must_be_one_instance(twin: Twin, clock: FakeClock, count: int) -> None:
     instances = [{"InstanceArn": f"arn:{number}", "IdentityStoreId": f"d-{number}"} for number in range(count)]
-    with _when("ListInstances", lambda parameters: {"Instances": instances}), pytest.raises(Unavailable, match="Exactly one") as refused:
+    with when("ListInstances", lambda parameters: {"Instances": instances}), pytest.raises(Unavailable, match="Exactly one") as refused:
         _sync(clock)
     assert refused.value.code == "identity_center_instance"
     assert "Exactly one" in queries.freshness().last_error

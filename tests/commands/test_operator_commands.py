@@ -25,7 +25,7 @@ from accessportal.rules import queries as rules
 from accessportal.store.base import StoreSettings, configure, registered_models
 from tests.commands.conftest import run
 from tests.fixtures_story import RULES, Story
-from tests.fixtures_twin import REGION
+from tests.fixtures_twin import REGION, refuse, when
 
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "accessportal.commands")
 
@@ -224,6 +224,17 @@ def test_what_is_missing_is_reported_and_made_again_when_told(on_story_clock: St
     applied = run("reconcile_assignments", "--apply", "--json")
     assert (applied.code, applied.json["mended"]) == (0, 1)
     assert story.is_assigned()
+
+
+def test_a_list_that_can_not_be_read_is_named_and_fails_the_command(on_story_clock: Story) -> None:
+    story = on_story_clock
+    story.carry_out(story.ask())
+
+    with when("ListAccountAssignments", refuse("AccessDeniedException")):
+        told = run("reconcile_assignments", "--json")
+
+    assert (told.code, [one["account_id"] for one in told.json["unread"]]) == (1, [story.twin.accounts["payments-dev"]])
+    assert story.twin.accounts["payments-dev"] in told.problem
 
 
 @pytest.mark.parametrize("arguments", [("--most-share", "half"), ("--most-share", "2"), ("--adopt-unknown", "--remove-unknown")])

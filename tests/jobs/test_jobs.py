@@ -27,6 +27,7 @@ from accessportal.sandboxes.operations.runs import HOLD
 from accessportal.sandboxes.states import Run, RunKind, RunState, Sandbox
 from accessportal.sandboxes.states import Status as PoolStatus
 from tests.fixtures_story import Story
+from tests.fixtures_twin import refuse, when
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -169,6 +170,18 @@ def test_a_job_with_a_failed_item_fails_at_its_end(on_story_clock: Story, monkey
     beat = heartbeats.last_beat("tick")
     assert beat is not None
     assert not beat.is_ok
+
+
+def test_a_list_of_assignments_that_can_not_be_read_fails_the_job(on_story_clock: Story) -> None:
+    story = on_story_clock
+    story.carry_out(story.ask())
+
+    with when("ListAccountAssignments", refuse("AccessDeniedException")), pytest.raises(tasks.ItemsFailed, match="unread 1"):
+        tasks.reconcile_assignments()
+
+    beat = heartbeats.last_beat("reconcile_assignments")
+    assert beat is not None
+    assert (beat.is_ok, beat.detail["unread"], beat.detail["missing"]) == (False, 1, 0)
 
 
 def test_a_watch_that_another_covers_does_nothing(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:

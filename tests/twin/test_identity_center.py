@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import botocore.session
 import pytest
 from botocore.exceptions import ClientError
+
+from accessportal.twin.callers import may_call
 
 if TYPE_CHECKING:
     from tests.fixtures_twin import Twin
@@ -197,7 +201,6 @@ def test_an_open_creation_takes_its_role_at_once(twin: Twin) -> None:
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (("alice@example.com", "management", "ReadOnlyAccess"), "AccessDeniedException"),
         (("alice@example.com", "payments-dev", UNKNOWN_SET), "ResourceNotFoundException"),
         (("alice@example.com", "not-a-number", "ReadOnlyAccess"), "ValidationException"),
         (("alice@example.com", "payments-dev", "arn:aws:iam::aws:policy/ReadOnlyAccess"), "ValidationException"),
@@ -208,6 +211,87 @@ def test_what_aws_refuses_at_once(twin: Twin, names: tuple[str, str, str], expec
     assert code(lambda: create(twin, names)) == expected
     assert code(lambda: delete(twin, names)) == expected
     assert twin.front.jobs() == ()
+
+
+def test_what_is_gone_is_not_found_or_can_not_be_taken_away(twin: Twin) -> None:
+    granted(twin)
+    granted(twin, ALICE_PROD)
+    place = {"InstanceArn": twin.instance_arn, "PermissionSetArn": twin.permission_sets["ReadOnlyAccess"]}
+    twin.organizations.remove_account_from_organization(AccountId=twin.accounts["payments-prod"])
+    assert code(lambda: twin.sso.list_account_assignments(**place, AccountId=twin.accounts["payments-prod"])) == "ResourceNotFoundException"
+    user = twin.users["alice@example.com"]
+    twin.identity_store.delete_user(IdentityStoreId=twin.identity_store_id, UserId=user)
+    by_principal: dict[str, Any] = {"InstanceArn": twin.instance_arn, "PrincipalId": user, "PrincipalType": "USER"}
+    assert code(lambda: twin.sso.list_account_assignments_for_principal(**by_principal)) == "ResourceNotFoundException"
+    job = delete(twin)
+    twin.clock.advance(2)
+    assert "was not found in directory" in deletion(twin, job["RequestId"])["FailureReason"]
+    assert twin.assignment(*ALICE_DEV) in twin.front.assignments()
+
+
+def test_a_closed_account_takes_and_gives_nothing(twin: Twin) -> None:
+    granted(twin)
+    twin.organizations.close_account(AccountId=twin.accounts["payments-dev"])
+    for job, look in ((create(twin, ("bob@example.com", *ALICE_DEV[1:])), creation), (None, deletion)):
+        started = job or delete(twin)
+        twin.clock.advance(2)
+        assert "takes longer" in look(twin, started["RequestId"])["FailureReason"]
+    assert twin.front.assignments() == {twin.assignment(*ALICE_DEV)}
+
+
+# Which account calls
+
+MANAGEMENT_ALONE = re.compile(
+    r"only call this operation from the management account\.|must be called from the management account|Only the account that owns"
+)
+NOT_ALONE = re.compile(
+    r"a member account that is a delegated administrator|from any account in a organization|call from operation from a member"
+)
+
+
+@pytest.mark.parametrize("service", ["sso-admin", "organizations", "identitystore"])
+def test_every_call_is_whose_its_documentation_says(service: str) -> None:
+    model = botocore.session.get_session().get_service_model(service)
+    for name in model.operation_names:
+        words = re.sub("<[^>]+>", "", model.operation_model(name).documentation)
+        target = f"{model.metadata['targetPrefix']}.{name}"
+        assert may_call("management", target)
+        if MANAGEMENT_ALONE.search(words):
+            assert not may_call("delegated", target), name
+        elif NOT_ALONE.search(words) or service == "identitystore":
+            assert may_call("delegated", target), name
+
+
+def test_a_delegated_administrator_asks_by_account_and_not_by_principal(twin: Twin) -> None:
+    granted(twin)
+    twin.settings.change({"caller": "delegated"})
+    by_principal: dict[str, Any] = {
+        "InstanceArn": twin.instance_arn,
+        "PrincipalId": twin.users["alice@example.com"],
+        "PrincipalType": "USER",
+    }
+    place = {"AccountId": twin.accounts["payments-dev"], "PermissionSetArn": twin.permission_sets["PowerUserAccess"]}
+    assert code(lambda: twin.sso.list_account_assignments_for_principal(**by_principal)) == "AccessDeniedException"
+    assert code(lambda: twin.sso.list_account_assignments(InstanceArn=twin.instance_arn, **place)) == "ok"
+    assert code(twin.organizations.list_accounts) == "ok"
+    assert code(lambda: twin.organizations.create_account(AccountName="new", Email="new@example.com")) == "AccessDeniedException"
+    assert code(lambda: delete(twin)) == "ok"
+
+
+def test_a_delegated_administrator_leaves_the_management_account_and_its_permission_sets_alone(twin: Twin) -> None:
+    in_management = ("bob@example.com", "management", "ReadOnlyAccess")
+    create(twin, in_management)
+    granted(twin)
+    twin.settings.change({"caller": "delegated"})
+    assert code(lambda: create(twin, in_management)) == "AccessDeniedException"
+    assert code(lambda: delete(twin, in_management)) == "AccessDeniedException"
+    assert code(lambda: create(twin, ALICE_PROD)) == "AccessDeniedException"
+    assert code(lambda: create(twin, ("bob@example.com", "payments-prod", "PowerUserAccess"))) == "ok"
+    arn = twin.permission_sets["ReadOnlyAccess"]
+    describe = twin.sso.describe_permission_set
+    assert code(lambda: describe(InstanceArn=twin.instance_arn, PermissionSetArn=arn)) == "ok"
+    update = twin.sso.update_permission_set
+    assert code(lambda: update(InstanceArn=twin.instance_arn, PermissionSetArn=arn, Description="x")) == "AccessDeniedException"
 
 
 def test_an_unknown_instance_or_job_is_not_found(twin: Twin) -> None:

@@ -38,7 +38,7 @@ def reconcile_assignments(
     The portal's permission sets are those that an allow rule names. The brake: when more than ``most_share`` of the listed
     assignments would be removed (and more than a handful), nothing is removed and ``stopped`` says so.
 
-    :raises Unavailable: when IAM Identity Center or our store can't be read to the end.
+    :raises Unavailable: when IAM Identity Center does not answer, or our store can't be read to the end.
     """
     comparison = assignments.compare(permission_set_arns=_permission_set_arns(), clock=clock)
     findings = [finding for finding in comparison.findings if not _is_in_hand(finding)]
@@ -68,6 +68,7 @@ def reconcile_assignments(
         dead_claims=tuple(dead),
         mended=len(mended),
         waiting=tuple(waiting),
+        unread=comparison.unread,
         stopped=stopped,
     )
 

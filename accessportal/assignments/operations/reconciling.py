@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from accessportal.assignments import effects, store
 from accessportal.assignments.states import (
@@ -16,9 +17,10 @@ from accessportal.assignments.states import (
     Drift,
     Finding,
     Remedy,
+    Unread,
 )
 from accessportal.audit.states import Draft
-from accessportal.aws.errors import Gone, OutsideError
+from accessportal.aws.errors import Gone, OutsideError, Refused, Transient
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter
 from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.actors import Actor
@@ -30,25 +32,87 @@ from accessportal.kernel.proofs import Proof, Waiting
 
 # What changed less than this ago is being driven by somebody.
 _SETTLING = timedelta(minutes=5)
+_GAPS_SECONDS = (1.0, 2.0, 4.0)
+T = TypeVar("T")
 
 
 def compare(*, permission_set_arns: Collection[str], clock: Clock) -> Comparison:
     """Read every assignment of these permission sets, in every account, and hold it against our records. Changes nothing.
 
     What is being created or deleted at the moment is no difference. Each difference is looked at twice: an assignment that
-    was made or ended while the lists were read is none either.
+    was made or ended while the lists were read is none either. Lists that are refused, or of an account that is gone, are named;
+    what they could hold is not compared.
 
-    :raises Unavailable: when a list can't be read to its end; half a list is never compared.
+    :raises Unavailable: when IAM Identity Center does not answer; half a list is never compared.
     """
-    center = IdentityCenter(pace=effects.SharedPace(clock))
+    reading = _Reading(IdentityCenter(pace=effects.SharedPace(clock)), permission_set_arns, clock)
     try:
-        listed = {_key_of(target) for arn in permission_set_arns for target in _list_all(center, arn)}
+        reading.read()
         now = clock.now()
-        found = [*_present_but_unclaimed(listed, now), *_claimed_but_absent(listed, permission_set_arns, now)]
-        confirmed = tuple(finding for finding in found if _is_still_so(center, finding, now))
+        found = [*_present_but_unclaimed(reading.listed, now), *_claimed_but_absent(reading, now)]
+        confirmed = tuple(finding for finding in found if reading.confirms(finding, now))
     except OutsideError as error:
         raise Unavailable(f"IAM Identity Center could not be read: {error}", code="identity_center_unavailable") from error
-    return Comparison(listed=len(listed), findings=confirmed)
+    return Comparison(listed=len(reading.listed), findings=confirmed, unread=tuple(reading.unread))
+
+
+class _Reading:
+    """Every assignment of some permission sets, and the lists that could not be had. One list that is refused hinders no other."""
+
+    def __init__(self, center: IdentityCenter, permission_set_arns: Collection[str], clock: Clock) -> None:
+        self._center = center
+        self._clock = clock
+        self._permission_set_arns = permission_set_arns
+        self.listed: set[AssignmentKey] = set()
+        self.unread: list[Unread] = []
+
+    def read(self) -> None:
+        for arn in self._permission_set_arns:
+            for account_id in self._accounts_of(arn):
+                self._read_account(arn, account_id)
+
+    def could_hold(self, key: AssignmentKey) -> bool:
+        """Whether it would be in ``listed`` if it existed."""
+        missed = {(one.permission_set_arn, one.account_id) for one in self.unread}
+        arn = key.permission_set_arn
+        return arn in self._permission_set_arns and not missed & {(arn, ""), (arn, key.account_id)}
+
+    def confirms(self, finding: Finding, now: datetime) -> bool:
+        try:
+            return self._patiently(lambda: _is_still_so(self._center, finding, now))
+        except Refused as error:
+            self._miss(finding.key.permission_set_arn, finding.key.account_id, error)
+            return False
+
+    def _accounts_of(self, arn: str) -> list[str]:
+        try:
+            return self._patiently(lambda: list(self._center.list_accounts_of(permission_set_arn=arn)))
+        except Gone:
+            # The permission set was deleted, and with it every assignment of it.
+            return []
+        except Refused as error:
+            self._miss(arn, "", error)
+            return []
+
+    def _read_account(self, arn: str, account_id: str) -> None:
+        try:
+            targets = self._patiently(lambda: list(self._center.list_assignments(account_id=account_id, permission_set_arn=arn)))
+        except (Gone, Refused) as error:
+            self._miss(arn, account_id, error)
+        else:
+            self.listed.update(map(_key_of, targets))
+
+    def _patiently(self, read: Callable[[], T]) -> T:
+        """Among thousands of calls some are always throttled or go without an answer; so often in a row it is an outage."""
+        for gap in _GAPS_SECONDS:
+            try:
+                return read()
+            except Transient:
+                self._clock.sleep(gap)
+        return read()
+
+    def _miss(self, arn: str, account_id: str, error: OutsideError) -> None:
+        self.unread.append(Unread(permission_set_arn=arn, account_id=account_id, error=str(error)))
 
 
 def repair(*, finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof | Waiting | None:
@@ -85,15 +149,6 @@ def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock
     return effects.converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
 
 
-def _list_all(center: IdentityCenter, permission_set_arn: str) -> Iterator[AssignmentTarget]:
-    try:
-        for account_id in center.list_accounts_of(permission_set_arn=permission_set_arn):
-            yield from center.list_assignments(account_id=account_id, permission_set_arn=permission_set_arn)
-    except Gone:
-        # The permission set was deleted, and with it every assignment of it.
-        return
-
-
 def _present_but_unclaimed(listed: Collection[AssignmentKey], now: datetime) -> Iterator[Finding]:
     for key in sorted(listed, key=store.id_for):
         assignment = store.find(key)
@@ -103,11 +158,11 @@ def _present_but_unclaimed(listed: Collection[AssignmentKey], now: datetime) -> 
             yield Finding(Drift.LEFT_OVER, key, claims=())
 
 
-def _claimed_but_absent(listed: Collection[AssignmentKey], permission_set_arns: Collection[str], now: datetime) -> Iterator[Finding]:
+def _claimed_but_absent(reading: _Reading, now: datetime) -> Iterator[Finding]:
     for state in (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELETING):
         for assignment in every(partial(_by_state, state)):
             key = assignment.key
-            if key.permission_set_arn in permission_set_arns and key not in listed and _is_held(assignment, now):
+            if reading.could_hold(key) and key not in reading.listed and _is_held(assignment, now):
                 yield Finding(Drift.MISSING, key, claims=tuple(sorted(assignment.claims)))
 
 
@@ -129,7 +184,11 @@ def _is_settling(assignment: Assignment, now: datetime) -> bool:
 
 
 def _is_still_so(center: IdentityCenter, finding: Finding, now: datetime) -> bool:
-    present = center.is_present(effects.target_of(finding.key))
+    target = effects.target_of(finding.key)
+    present = center.is_present(target)
+    if present and finding.drift is not Drift.MISSING:
+        # Of a user or group that was deleted it may stay listed for ever; it gives nobody access.
+        present = center.has_principal(target)
     assignment = store.find(finding.key)
     match finding.drift:
         case Drift.MISSING:

@@ -44,4 +44,6 @@ class Command(PortalCommand):
             actor=system("reconcile"),
             clock=SystemClock(),
         )
-        return Outcome(plain(report), ok=not report.stopped, problem=report.stopped)
+        unread = (f"{one.account_id or 'the accounts'} of {one.permission_set_arn}: {one.error}" for one in report.unread)
+        problem = "; ".join(filter(None, [report.stopped, *unread]))
+        return Outcome(plain(report), ok=not problem, problem=problem)
