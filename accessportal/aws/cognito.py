@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from accessportal.aws.clients import cognito_client, patient_cognito_client
 from accessportal.aws.errors import Gone, Refused, sorted_call
+from accessportal.kernel.keys import fold_key
 
 if TYPE_CHECKING:
     from mypy_boto3_cognito_idp.type_defs import AdminCreateUserRequestTypeDef, AttributeTypeTypeDef
@@ -265,7 +266,7 @@ def _pages(
 def _require_name_kept(pool_id: str, username: str, *, given: str) -> None:
     """A pool with ``UsernameAttributes`` or an alias finds a user by the address, but lists it, and its groups, by another name."""
     # In a pool that tells no case apart, a user that somebody else made may be written otherwise, and is the same.
-    if given.casefold() != username.casefold():
+    if fold_key(given) != fold_key(username):
         text = f"The user pool {pool_id} named {username} {given!r}. Use one without UsernameAttributes and AliasAttributes."
         raise Refused("UserNamesNotKept", text)
 

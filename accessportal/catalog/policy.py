@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from accessportal.kernel.keys import fold_key
+
 ACTIVE = "ACTIVE"
 _MAX_WORDS = 8
 _MAX_TEXT = 200
 
 
 def fold(text: str) -> str:
-    """The form in which names are compared: case and outer or doubled space do not matter."""
+    """The form in which text is searched: case and outer or doubled space do not matter."""
     return " ".join(text.split()).casefold()
+
+
+def key_of(name: str) -> str:
+    """What an account or permission set is found by; unlike :func:`fold`, which is for searching, never another name's key."""
+    return fold_key(" ".join(part for part in name.split(" ") if part))
 
 
 def words_of(text: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def find_account(*, account: str) -> Account | None:
     row = AccountRow.objects.filter(account_id=wanted).first() if _ACCOUNT_ID.fullmatch(wanted) else None
     if row is not None:
         return store.account(row)
-    named = list(AccountRow.objects.filter(name_key=policy.fold(wanted)).order_by("account_id")[:10]) if wanted else []
+    named = list(AccountRow.objects.filter(name_key=policy.key_of(wanted)).order_by("account_id")[:10]) if wanted else []
     if len(named) > 1:
         ids = " and ".join(one.account_id for one in named)
         raise Conflict(f"Several accounts are named {named[0].name}: {ids}. Give the id.", code="account_ambiguous")

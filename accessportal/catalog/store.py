@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db import InterfaceError, OperationalError, transaction
 
 from accessportal.catalog.models import AccountRow, CatalogRow, PermissionSetRow, PrincipalRow, SyncRun
-from accessportal.catalog.policy import fold, search_text
+from accessportal.catalog.policy import fold, key_of, search_text
 from accessportal.catalog.states import Account, Freshness, PermissionSet, Principal, PrincipalType
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import Unavailable
@@ -123,7 +123,7 @@ def _account_row(one: Account, run_id: int) -> AccountRow:
         seen_in_id=run_id,
         account_id=one.account_id,
         name=one.name,
-        name_key=fold(one.name),
+        name_key=key_of(one.name),
         email=one.email,
         status=one.status,
         ou_path=one.ou_path,
@@ -139,7 +139,7 @@ def _permission_set_row(one: PermissionSet, run_id: int) -> PermissionSetRow:
         seen_in_id=run_id,
         arn=one.arn,
         name=one.name,
-        name_key=fold(one.name),
+        name_key=key_of(one.name),
         description=one.description,
         session_seconds=one.session_seconds,
         search_text=search_text(one.name, one.description),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import enum
+import string
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from accessportal.kernel.keys import fold_key
 
 
 class Role(enum.StrEnum):
@@ -59,5 +62,5 @@ def client(token_id: str) -> Actor:
 
 
 def fold_email(email: str) -> str:
-    """The form of an e-mail address that is used in keys and comparisons."""
-    return email.strip().casefold()
+    """The form of an e-mail address that is used in keys and comparisons: never an ASCII one for another that is not."""
+    return fold_key(email.strip(string.whitespace))

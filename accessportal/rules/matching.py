@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pydantic_core import SchemaError, SchemaValidator, ValidationError
 
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.keys import fold_key
 from accessportal.rules import words
 from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, LONGEST_TICKET, SANDBOX, Effect, People, Question, Rule, Targets
 
@@ -68,8 +69,8 @@ def is_in_place(where: Targets, *, account_id: str, account_name: str, ou_path: 
     """Whether an account is in one of the OUs or accounts, whatever its tags."""
     if not where.ous and not where.accounts:
         return True
-    names = {account_id, account_name.casefold()}
-    return any(is_at_or_below(ou_path, top) for top in where.ous) or any(account.casefold() in names for account in where.accounts)
+    names = {account_id, fold_key(account_name)}
+    return any(is_at_or_below(ou_path, top) for top in where.ous) or any(fold_key(account) in names for account in where.accounts)
 
 
 def has_tags(where: Targets, tags: Mapping[str, str]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from accessportal.catalog.states import Account
 from accessportal.directory.states import Group, Person
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.keys import fold_key
 from accessportal.rules import words
 from accessportal.rules.matching import has_tags, is_at_or_below, is_in_place
 from accessportal.rules.states import (
@@ -75,7 +76,7 @@ def warnings(rules: Collection[Rule], facts: Facts) -> tuple[str, ...]:
     found: list[str] = []
     if not facts.accounts and any(rule.kind == AWS_ACCOUNT for rule in rules):
         found.append("The catalog has no accounts yet: accounts, OUs and permission sets were not checked.")
-    known = {account.account_id for account in facts.accounts} | {account.name.casefold() for account in facts.accounts}
+    known = {account.account_id for account in facts.accounts} | {fold_key(account.name) for account in facts.accounts}
     for rule in rules:
         groups = [group for who in (rule.subjects, rule.approval.approvers) for group in (*who.groups, *who.groups_only)]
         groups += [*rule.targets.groups, *rule.targets.subtrees]
@@ -87,7 +88,7 @@ def warnings(rules: Collection[Rule], facts: Facts) -> tuple[str, ...]:
         for top in rule.targets.ous:
             if not any(is_at_or_below(account.ou_path, top) for account in facts.accounts):
                 found.append(f"Rule {rule.name}: there is no account in or below {top}.")
-        found += [f"Rule {rule.name}: there is no account {name}." for name in rule.targets.accounts if name.casefold() not in known]
+        found += [f"Rule {rule.name}: there is no account {name}." for name in rule.targets.accounts if fold_key(name) not in known]
         missing = [name for name in rule.permission_sets if name not in facts.permission_sets]
         found += [f"Rule {rule.name}: there is no permission set {name}." for name in missing]
     return tuple(dict.fromkeys(found))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 
 from accessportal.directory.states import ROOT
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
 
-# ASCII alone: folding maps some foreign letters onto ASCII ones (the Kelvin sign becomes "k"), so that two addresses
-# would be one person.
+# ASCII alone: for other letters, what is the same depends on who asks.
 _EMAIL = re.compile(
     r"(?=.{3,254}\Z)(?=[^@]{1,64}@)"
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
@@ -42,7 +42,7 @@ def clean_email(text: str) -> str:
 
     :raises InvalidRequest: on field ``email``.
     """
-    email = text.strip()
+    email = text.strip(string.whitespace)
     # Where a person or a group may be named, what begins with a slash is a group.
     if not is_email(email) or len(email) > _MAX_EMAIL or email.startswith("/"):
         raise InvalidRequest(
@@ -97,7 +97,8 @@ def clean_description(text: str) -> str:
 
 def key_of(email: str) -> str | None:
     """The folded form of ``email``, or ``None`` for what can't be anybody's address (and is not worth a read)."""
-    return fold_email(email) if is_email(email.strip()) else None
+    key = fold_email(email)
+    return key if is_email(key) else None
 
 
 def _shown(text: str) -> str:

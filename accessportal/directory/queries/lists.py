@@ -9,7 +9,7 @@ from datetime import datetime
 from accessportal.directory import policy, store
 from accessportal.directory.queries.rights import may
 from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
-from accessportal.kernel.actors import Actor
+from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, NotFound
 from accessportal.kernel.pages import Page
 
@@ -71,7 +71,7 @@ def role_by_requests(*, email: str, group_id: str, now: datetime) -> GroupRole |
 
 def list_people(*, prefix: str = "", cursor: str | None = None, limit: int = 50) -> Page[Person]:
     """People in order of address, those whose address starts with ``prefix``. It may lag a moment behind a change."""
-    return store.page_of_people(prefix=prefix.strip().casefold(), cursor=cursor, limit=limit)
+    return store.page_of_people(prefix=fold_email(prefix), cursor=cursor, limit=limit)
 
 
 def list_groups(*, under: str = ROOT, cursor: str | None = None, limit: int = 50) -> Page[Group]:

@@ -1,0 +1,96 @@
+"""No name that is not ASCII becomes a key that is: over every code point, wherever names become keys."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from accessportal.aws.cognito import _require_name_kept
+from accessportal.aws.errors import Refused
+from accessportal.catalog import policy as catalog
+from accessportal.catalog import queries
+from accessportal.catalog.states import PrincipalType
+from accessportal.catalog.store import principal_key
+from accessportal.directory.policy.mirror import person_of
+from accessportal.directory.policy.words import clean_email, is_group_id, key_of
+from accessportal.kernel.actors import fold_email, person
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.keys import fold_key
+from accessportal.rules.matching import is_in_place
+from accessportal.rules.states import Targets
+from tests.catalog.conftest import account, fill, user
+
+ODD = [chr(number) for number in range(0x80, sys.maxunicode + 1)]
+# Folded, composed, wide, or stripped they become ASCII letters, or nothing.
+TRICKY = ["\u212a", "\u017f", "\u0130", "\u0131", "\u00df", "\ufb00", "\uff4b", "\u00a0", "\u2003", "\u200b", "\u0345", "\u1e9e"]
+
+KEYS: dict[str, Callable[[str], str | None]] = {
+    "any": fold_key,
+    "address": fold_email,
+    "actor": lambda name: person(name).name,
+    "directory": key_of,
+    "person in the pool": person_of,
+    "user of the Identity Store": lambda name: principal_key(PrincipalType.USER, name),
+    "group of the Identity Store": lambda name: principal_key(PrincipalType.GROUP, name),
+    "account": catalog.key_of,
+}
+
+
+@pytest.mark.parametrize("rule", KEYS)
+def test_no_other_letter_becomes_an_ascii_key(rule: str) -> None:
+    make = KEYS[rule]
+    everything = ODD if rule in ("any", "address", "directory") else TRICKY
+
+    for letter in everything:
+        for name in (f"{letter}im@example.com", f"kim@example.com{letter}", f"kim{letter}@example.com"):
+            key = make(name)
+            assert key is None or not key.isascii(), f"U+{ord(letter):04X}"
+
+
+def test_ascii_letters_are_one_whatever_their_case() -> None:
+    assert fold_email(" Kim@Example.COM\t") == "kim@example.com"
+    assert key_of(" Kim@Example.COM ") == "kim@example.com"
+    assert fold_key("I") == "i"
+    assert catalog.key_of(" Payments  Prod ") == "payments prod"
+
+
+@pytest.mark.parametrize("letter", TRICKY)
+def test_what_is_not_ascii_names_neither_a_person_nor_a_group(letter: str) -> None:
+    for name in (f"{letter}im@example.com", f"kim@example.com{letter}"):
+        with pytest.raises(InvalidRequest):
+            clean_email(name)
+    assert not is_group_id(f"/{letter}ms")
+
+
+@pytest.mark.parametrize("letter", TRICKY)
+def test_a_rule_for_an_account_is_not_for_one_that_looks_like_it(letter: str) -> None:
+    def admits(name: str) -> bool:
+        return is_in_place(Targets(accounts=("KMS-prod",)), account_id="111122223333", account_name=name, ou_path="/")
+
+    assert admits("kms-PROD")
+    assert not admits(f"{letter}ms-prod")
+    assert not admits(f"kms-prod{letter}")
+
+
+def test_a_pool_that_finds_somebody_else_under_a_name_is_refused() -> None:
+    _require_name_kept("pool", "kim@example.com", given="Kim@example.com")
+    with pytest.raises(Refused):
+        _require_name_kept("pool", "kim@example.com", given="\u212aim@example.com")
+
+
+@pytest.mark.django_db
+def test_a_grant_for_kim_goes_to_kim_or_to_nobody() -> None:
+    stranger = user("user-1", "\u212aim@example.com")
+    fill(principals=[stranger], accounts=[account(1, "\u212ams-prod")])
+
+    assert queries.find_user_principal(email="kim@example.com") is None
+    assert queries.find_account(account="kms-prod") is None
+
+    fill(principals=[stranger, user("user-2", "Kim@example.com")], accounts=[account(1, "\u212ams-prod"), account(2, "KMS-prod")])
+    found, named = queries.find_user_principal(email="kim@example.com"), queries.find_account(account="kms-prod")
+    assert found is not None
+    assert found.principal_id == "user-2"
+    assert named is not None
+    assert named.name == "KMS-prod"
