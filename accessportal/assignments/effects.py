@@ -251,9 +251,14 @@ class _Driver:
                 raise _HandBack(_no_seat(self._clock.now())) from None
         try:
             self._start_job(self._center.create_assignment)
-        except (Refused, Gone):
+        except Refused:
             self._give_place_back()
             raise
+        except Gone as error:
+            self._give_place_back()
+            self._center.require_instance(self._target)
+            reason = f"Something that it was decided on is not in IAM Identity Center any more ({error.message}). Ask again."
+            raise _HandBack(_never(reason, self._clock.now())) from error
 
     def _give_place_back(self) -> None:
         """A refused creation keeps no place among the open ones while it waits for somebody to mend the cause.
@@ -304,7 +309,8 @@ class _Driver:
             self._move(AssignmentState.PRESENT, "assignment.present", job_status=job.status.value, proved=True)
         elif job.status is JobStatus.FAILED:
             self._move(AssignmentState.ABSENT, "assignment.absent", job_status="FAILED", proved=True)
-            raise _HandBack(_wait("job_failed", f"IAM Identity Center could not create it: {job.reason}", self._clock.now(), is_error=True))
+            if self._assignment.is_wanted:
+                raise _HandBack(self._why_not_created(job))
         else:
             self._wait_for_list("creation")
 
@@ -337,6 +343,19 @@ class _Driver:
     def _gives_access(self) -> bool:
         """What can't be deleted because its user or group is gone stays listed, and gives access to nobody."""
         return self._center.is_present(self._target) and self._center.has_principal(self._target)
+
+    def _why_not_created(self, job: Job) -> Waiting:
+        if self._has_lost_its_principal():
+            reason = "IAM Identity Center does not have the user or group any more that it was decided on. Ask again."
+            return _never(reason, self._clock.now())
+        return _wait("job_failed", f"IAM Identity Center could not create it: {job.reason}", self._clock.now(), is_error=True)
+
+    def _has_lost_its_principal(self) -> bool:
+        """Only when that is certain: what AWS said of the job must not be hidden by another call that fails."""
+        try:
+            return not self._center.has_principal(self._target)
+        except OutsideError:
+            return False
 
     def _settle_absent(self, job_status: str) -> None:
         self._job_status = job_status
@@ -431,6 +450,10 @@ def _wait(code: str, reason: str, now: datetime, *, seconds: float = 0, is_error
 
 def _out_of_time(now: datetime) -> Waiting:
     return _wait("out_of_time", "This attempt used up its time; the next one goes on", now, seconds=1)
+
+
+def _never(reason: str, now: datetime) -> Waiting:
+    return replace(_wait("gone", reason, now, is_error=True), is_final=True)
 
 
 def _no_seat(now: datetime) -> Waiting:

@@ -117,6 +117,13 @@ class IdentityCenter:
         store_id = self._instance_of(target.permission_set_arn).identity_store_id
         return has_principal(store_id, principal_type=target.principal_type, principal_id=target.principal_id)
 
+    def require_instance(self, target: AssignmentTarget) -> None:
+        """To be asked after :class:`~accessportal.aws.errors.Gone`: from the wrong region or account everything is not found.
+
+        :raises Refused: when these credentials do not see the instance here.
+        """
+        self._instance_of(target.permission_set_arn)
+
     def list_accounts_of(self, *, permission_set_arn: str) -> Iterator[str]:
         """Every account that the permission set is provisioned to.
 

@@ -28,7 +28,7 @@ class Waiting:
     """Not proved yet. ``retry_at`` is when to look again; ``code`` and ``reason`` say what is waited for.
 
     ``is_error`` is false while a job is simply running. ``is_queued``: others must free a place first, so standing by for it
-    would keep a worker from work that can go on.
+    would keep a worker from work that can go on. ``is_final``: it can never be so, because what was decided on is gone.
     """
 
     code: str
@@ -36,3 +36,4 @@ class Waiting:
     retry_at: datetime
     is_error: bool
     is_queued: bool = False
+    is_final: bool = False

@@ -141,14 +141,12 @@ def test_whoever_has_the_address_next_does_not_get_what_was_approved(story: Stor
     story.clock.advance(1)
     directory.create_person(email=ALICE, name="Alice Next", actor=SETUP, now=story.clock.now())
 
-    waiting = story.carry_out(approved)
+    ended = story.carry_out(approved)
 
-    assert (waiting.is_granted, waiting.work) == (False, Work.GRANT)
-    assert "made anew after this was asked for" in waiting.work_error
+    assert (ended.is_granted, ended.work) == (False, Work.REVOKE)
+    assert "made anew after this was asked for" in queries.history(request=ended)[-1].data["reason"]
     assert groups_of(story) == frozenset()
-    advance_to_end_of(story, waiting)
-    story.tick()
-    assert story.now_of(waiting).status is Status.REVOKED
+    assert story.carry_out(ended).status is Status.REVOKED
 
 
 def test_what_was_approved_for_a_group_is_not_given_in_the_next_one_of_its_path(story: Story) -> None:
@@ -157,11 +155,22 @@ def test_what_was_approved_for_a_group_is_not_given_in_the_next_one_of_its_path(
     story.clock.advance(1)
     directory.create_group(group_id=PLATFORM, name="Payroll", description="", actor=SETUP, now=story.clock.now())
 
-    waiting = story.carry_out(approved)
+    ended = story.carry_out(approved)
 
-    assert (waiting.is_granted, waiting.work) == (False, Work.GRANT)
-    assert "made anew after this was asked for" in waiting.work_error
+    assert (ended.is_granted, ended.work) == (False, Work.REVOKE)
+    assert "made anew after this was asked for" in queries.history(request=ended)[-1].data["reason"]
     assert PLATFORM not in groups_of(story)
+    assert story.carry_out(ended).status is Status.REVOKED
+
+
+def test_a_group_of_the_same_path_is_not_approved_for_the_former(story: Story) -> None:
+    asked = story.ask_to_join(PLATFORM, "contributor")
+    directory.delete_group(group_id=PLATFORM, actor=SETUP, now=story.clock.now())
+    story.clock.advance(1)
+    directory.create_group(group_id=PLATFORM, name="Payroll", description="", actor=SETUP, now=story.clock.now())
+
+    with pytest.raises(Conflict, match="made anew after this was asked for"):
+        story.approve(asked, actor=story.gina)
 
 
 @pytest.mark.parametrize(("held", "asked"), [("contributor", "contributor"), ("contributor", "reader"), ("admin", "reader")])

@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
-from accessportal.access_requests import queries
+from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.assignments.states import Remedy
 from accessportal.audit import queries as audit
+from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, NotFound
-from tests.fixtures_story import Story
+from accessportal.rules import operations as rules
+from tests.fixtures_story import RULES, Story
+from tests.fixtures_twin import create_user
 
 SETUP = system("setup")
 ALICE, PAYMENTS = "alice@example.com", "/engineering/payments"
@@ -100,16 +104,82 @@ def test_whoever_has_the_address_or_path_next_does_not_get_what_was_asked_for(
     if is_approved_before:
         asked = story.approve(asked)
     make_anew(story)
-    approved = asked if is_approved_before else story.approve(asked)
 
-    waiting = story.carry_out(approved)
-
-    assert (waiting.is_granted, waiting.work) == (False, Work.GRANT)
-    assert f"{subject_id} was deleted and made anew after this was asked for." in waiting.work_error
+    if is_approved_before:
+        check_ended_unasked(story, story.carry_out(asked), f"{subject_id} was deleted and made anew after this was asked for.")
+    else:
+        with pytest.raises(Conflict, match=f"{subject_id} was deleted and made anew after this was asked for.") as refused:
+            story.approve(asked)
+        assert refused.value.code == "made_anew"
+        story.deny(asked)
     assert story.twin.assignments() == set()
-    ended = story.carry_out(story.end(waiting))
-    assert ended.status is Status.REVOKED
     assert story.carry_out(story.approve(ask())).is_granted
+
+
+def check_ended_unasked(story: Story, ended: AccessRequest, reason: str) -> None:
+    """It could never be granted, says so, and is over."""
+    assert (ended.is_granted, ended.work, ended.ended_by) == (False, Work.REVOKE, "system:worker")
+    told = queries.history(request=ended)[-1]
+    assert told.action == "request.end_asked"
+    assert reason in told.data["reason"]
+    assert story.carry_out(ended).status is Status.REVOKED
+
+
+def make_user_anew(story: Story) -> None:
+    """The same person, with another user in IAM Identity Center."""
+    twin = story.twin
+    twin.identity_store.delete_user(IdentityStoreId=twin.identity_store_id, UserId=twin.users[ALICE])
+    create_user(twin.identity_store, twin.identity_store_id, ALICE, "Alice Archer")
+
+
+def make_permission_set_anew(story: Story) -> None:
+    twin = story.twin
+    twin.sso.delete_permission_set(InstanceArn=twin.instance_arn, PermissionSetArn=twin.permission_sets["ReadOnlyAccess"])
+    twin.sso.create_permission_set(InstanceArn=twin.instance_arn, Name="ReadOnlyAccess")
+
+
+@pytest.mark.parametrize("make_anew", [make_user_anew, make_permission_set_anew])
+@pytest.mark.parametrize("when", ["before the approval", "between approvals", "after the approval", "while it is held"])
+def test_what_is_made_anew_in_aws_is_not_given_for_what_was_decided_on(story: Story, make_anew: Callable[[Story], None], when: str) -> None:
+    quorum = 2 if when == "between approvals" else 1
+    rules.apply_rules(
+        text=RULES.replace("required: true, quorum: 1", f"required: true, quorum: {quorum}"), actor=SETUP, now=story.clock.now()
+    )
+
+    def make_anew_and_sync() -> None:
+        make_anew(story)
+        catalog.sync_catalog(now=story.clock.now(), clock=story.clock)
+
+    asked = story.ask_for_prod()
+    if when in ("before the approval", "between approvals"):
+        if when == "between approvals":
+            asked = story.approve(asked)
+        make_anew_and_sync()
+        with pytest.raises(Conflict, match="made anew under the same name") as refused:
+            story.approve(asked, actor=story.sam)
+        assert refused.value.code == "made_anew"
+        story.deny(asked)
+    elif when == "after the approval":
+        asked = story.approve(asked)
+        make_anew_and_sync()
+        check_ended_unasked(story, story.carry_out(asked), "Ask again.")
+    else:
+        asked = story.carry_out(story.approve(asked))
+        make_anew_and_sync()
+        story.twin.front._assignments.clear()
+        operations.reconcile_assignments(remedies=[Remedy.REPAIR], most_share=1.0, actor=SETUP, clock=story.clock)
+        if make_anew is make_user_anew:
+            check_ended_unasked(story, story.now_of(asked), "Ask again.")
+        else:
+            # Another permission set has the name; what was held under the former is compared no more.
+            assert story.carry_out(story.end(asked)).status is Status.REVOKED
+    assert not story.twin.assignments()
+
+    again = story.approve(story.ask_for_prod())
+    granted = story.carry_out(story.approve(again, actor=story.sam) if again.work is None else again)
+    assert granted.is_granted
+    ((_, principal_id, _, arn),) = story.twin.assignments()
+    assert (principal_id, arn) == (granted.target["principal_id"], granted.target["permission_set_arn"])
 
 
 def test_two_approvals_are_needed_for_a_quorum_of_two(story: Story) -> None:

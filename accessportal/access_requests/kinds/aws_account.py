@@ -109,8 +109,13 @@ class AwsAccount:
     def group_of(self, stored: Mapping[str, Any]) -> str:
         return ""
 
+    def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
+        if request.subject_id.startswith("/"):
+            return group_made_anew(request.subject_id, request, now=now)
+        return made_anew(request, now=now)
+
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        return _other_subject(request, clock.now()) or assignments.hold(
+        return self.made_anew(request, now=clock.now()) or assignments.hold(
             key=_key(request), claim=request.request_id, guards=guards, subject=request.subject_id, actor=actor, clock=clock
         )
 
@@ -124,12 +129,6 @@ class AwsAccount:
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         names = ("account_id", "permission_set_arn", "principal_type", "principal_id")
         return all(one[name] == other[name] for name in names)
-
-
-def _other_subject(request: AccessRequest, now: datetime) -> Waiting | None:
-    if request.subject_id.startswith("/"):
-        return group_made_anew(request.subject_id, request, now=now)
-    return made_anew(request, now=now)
 
 
 def _key(request: AccessRequest) -> AssignmentKey:

@@ -74,6 +74,10 @@ class Kind(Protocol):
         """The group whose admins decide where a rule leaves it to them; empty for a kind that is not about groups."""
         ...
 
+    def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
+        """Why the access is not to be given any more: somebody or something else has the names that it was asked for under."""
+        ...
+
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
         """Make it so, idempotently, only while ``guards`` hold; the proof that it is so, or what is waited for."""
         ...

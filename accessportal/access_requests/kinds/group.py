@@ -72,11 +72,11 @@ class GroupMembership:
     def group_of(self, stored: Mapping[str, Any]) -> str:
         return str(stored["group_id"])
 
+    def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
+        return made_anew(request, now=now) or group_made_anew(request.target["group_id"], request, now=now)
+
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        waiting = made_anew(request, now=clock.now()) or group_made_anew(request.target["group_id"], request, now=clock.now())
-        if waiting is not None:
-            return waiting
-        return directory_operations.hold_membership(
+        return self.made_anew(request, now=clock.now()) or directory_operations.hold_membership(
             email=request.subject_id,
             group_id=request.target["group_id"],
             role=GroupRole(request.target["role"]),

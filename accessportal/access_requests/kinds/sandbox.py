@@ -104,8 +104,11 @@ class PoolSandbox:
     def group_of(self, stored: Mapping[str, Any]) -> str:
         return ""
 
+    def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
+        return made_anew(request, now=now)
+
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        return made_anew(request, now=clock.now()) or sandboxes.hold(
+        return self.made_anew(request, now=clock.now()) or sandboxes.hold(
             claim=request.request_id,
             key=_key(request),
             track=_track(request.subject_id),

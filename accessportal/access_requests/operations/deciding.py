@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.kinds.base import Resolved
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.queries.rights import ApproverBook
 from accessportal.access_requests.queries.subjects import facts_of
@@ -142,6 +143,7 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
         )
     except InvalidRequest as error:
         raise Conflict(f"It is no longer possible: {error.message}", code="no_longer_possible", present=request) from error
+    _require_same(request, resolved, now)
     decision = rules.decide(question=resolved.question)
     if not decision.allowed:
         raise Conflict(f"The rules no longer allow it: {decision.reason}", code="no_longer_allowed", present=request)
@@ -149,3 +151,15 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
         name = decision.rule.name if decision.rule else "another rule"
         text = f"The rules changed: {name} decides now, not {request.rule_name}. Deny it, so that it can be asked anew."
         raise Conflict(text, code="rule_changed", present=request)
+
+
+def _require_same(request: AccessRequest, resolved: Resolved, now: datetime) -> None:
+    """What the approver decides on is what will be granted: the very person, group, account and permission set that were asked for,
+    not others that were given their names since."""
+    kind = kind_named(request.kind)
+    waiting = kind.made_anew(request, now=now)
+    if waiting is not None:
+        raise Conflict(f"{waiting.reason} Deny this request.", code="made_anew", present=request)
+    if not kind.same_target(request.target, resolved.stored):
+        text = "What was asked for was deleted and made anew under the same name since. Deny this request, so that it can be asked anew."
+        raise Conflict(text, code="made_anew", present=request)

@@ -93,7 +93,12 @@ def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof
     except (store.Overtaken, Conflict):
         return Waiting("overtaken", "The request changed while it was mended", clock.now(), is_error=False)
     if request.work is not None:
-        return Waiting("in_hand", request.work_error, request.work_due_at or clock.now(), is_error=False)
+        return Waiting(
+            "in_hand",
+            request.work_error or "It can't be made again, and is being ended",
+            request.work_due_at or clock.now(),
+            is_error=False,
+        )
     receipt = request.receipts[-1]
     return Proof(
         is_present=True,

@@ -12,7 +12,7 @@ from accessportal.access_requests.operations.shared import ask_for_work, load, l
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import Clock
+from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.moments import is_due
 from accessportal.kernel.proofs import Proof, Waiting
@@ -73,6 +73,8 @@ def _work(request: AccessRequest, clock: Clock) -> AccessRequest:
             outcome = _act(request, clock)
             if isinstance(outcome, Proof):
                 return _settle(request, outcome, clock.now())
+            if outcome.is_final and request.work is Work.GRANT:
+                return _end_ungrantable(request, outcome, clock.now())
             if outcome.is_error:
                 return _postpone_failed(request, outcome, clock.now())
             if outcome.is_queued or outcome.retry_at > give_up_at:
@@ -132,6 +134,17 @@ def _receipt(request: AccessRequest, proof: Proof) -> Receipt:
         lateness_seconds=lateness,
         kept_by=proof.kept_by,
     )
+
+
+def _end_ungrantable(request: AccessRequest, waiting: Waiting, now: datetime) -> AccessRequest:
+    """What can never be granted ends with the reason, instead of being tried until its time is up."""
+    ends_at = min(now, request.expires_at)
+    actions = [*store.set_end(ends_at), *store.set_ended_by(WORKER.name), *store.set_work(Work.REVOKE, now)]
+    data = {"reason": f"It can't be granted any more: {waiting.reason}", "expires_at": to_epoch(ends_at)}
+    draft = Draft("request.end_asked", request.subject_id, data, scope=request.scope)
+    ended = store.change(request, actions, draft=draft, actor=WORKER, now=now)
+    ask_for_work(ended, now)
+    return ended
 
 
 def _postpone_failed(request: AccessRequest, waiting: Waiting, now: datetime) -> AccessRequest:
