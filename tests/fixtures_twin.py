@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -16,8 +17,9 @@ import boto3
 import pytest
 from botocore.client import BaseClient
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ConnectionClosedError
 from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import botocore_stubber
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.table import Table
 from moto.moto_api._internal import mock_random
@@ -183,6 +185,34 @@ def refuse(code: str, *, status: int = 400) -> Answer:
         raise ClientError({"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": status}}, "Any")  # type: ignore[typeddict-item]
 
     return answer
+
+
+class LostAnswers:
+    """Calls that take effect and whose client gets no answer; it sends them again by itself, without waiting."""
+
+    def __init__(self) -> None:
+        self._operation = ""
+        self.left = 0
+
+    def of(self, operation: str, *, times: int = 1) -> None:
+        """Lose the next so many answers to ``operation``."""
+        self._operation, self.left = operation, times
+
+    def passed(self, request: Any, answer: Any) -> Any:
+        target = request.headers.get("X-Amz-Target", b"")
+        operation = (target if isinstance(target, str) else target.decode()).rpartition(".")[2]
+        if self.left and operation == self._operation:
+            self.left -= 1
+            raise ConnectionClosedError(endpoint_url=request.url)
+        return answer
+
+
+@pytest.fixture
+def lost_answers(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> LostAnswers:
+    losing, answer = LostAnswers(), botocore_stubber.process_request
+    monkeypatch.setattr(botocore_stubber, "process_request", lambda request: losing.passed(request, answer(request)))
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _seconds: None))
+    return losing
 
 
 @functools.cache

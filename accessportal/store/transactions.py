@@ -6,11 +6,13 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from pynamodb.exceptions import PynamoDBException, TransactWriteError, UpdateError
+from pynamodb.exceptions import DoesNotExist, PynamoDBException, TransactWriteError, UpdateError
 from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.update import Action
+from pynamodb.expressions.operand import Path, Value
+from pynamodb.expressions.update import Action, SetAction
 from pynamodb.transactions import TransactWrite
 
 from accessportal.kernel.errors import Unavailable
@@ -118,6 +120,9 @@ def update_one(step: Change | Upsert) -> PortalModel:
     """Write one update by itself and return the item as it stands after it. For bookkeeping that no event tells: leases,
     reservations, retry times.
 
+    When the answer to the first sending was lost, the second one meets a condition that the first has undone: what stands there as
+    it would be written now is ours. So two callers must not write the same values.
+
     :raises ConditionFailed: when the condition did not hold (its ``item`` is not told here).
     :raises Unavailable: when the store did not answer; whether it was written is not known.
     """
@@ -127,11 +132,45 @@ def update_one(step: Change | Upsert) -> PortalModel:
         item.update(actions=list(step.actions), condition=condition)
     except UpdateError as error:
         if error.cause_response_code == "ConditionalCheckFailedException":
+            written = _as_written(step) if _was_sent_again(error) else None
+            if written is not None:
+                return written
             raise ConditionFailed(0, step, None) from error
         raise unavailable(error) from error
     except PynamoDBException as error:
         raise unavailable(error) from error
     return item
+
+
+def _was_sent_again(error: UpdateError) -> bool:
+    """Whether botocore had sent the call before. It says so in its own error alone, which PynamoDB's hides."""
+    cause = error.cause.__cause__ if error.cause is not None else None
+    response: dict[str, Any] = getattr(cause, "response", {})
+    return int(response.get("ResponseMetadata", {}).get("RetryAttempts", 0)) > 0
+
+
+def _as_written(step: Change | Upsert) -> PortalModel | None:
+    """The item, if every attribute that ``step`` sets is as it sets it. An addition to what was there can't be told from another's."""
+    item = _key_only(step)
+    try:
+        item.refresh(consistent_read=True)
+    except DoesNotExist:
+        return None
+    except PynamoDBException as error:
+        raise unavailable(error) from error
+    present = item.serialize()
+    sets = [action.values for action in step.actions if isinstance(action, SetAction)]
+    is_ours = all(
+        isinstance(path, Path) and isinstance(value, Value) and _is_same(present.get(path.path[0]), value.value) for path, value in sets
+    )
+    return item if sets and is_ours else None
+
+
+def _is_same(present: Any, written: Any) -> bool:
+    # The engine writes a number its own way: 5.0 comes back as 5.
+    if present is not None and set(present) == set(written) == {"N"}:
+        return Decimal(present["N"]) == Decimal(written["N"])
+    return bool(present == written)
 
 
 def _write(steps: Sequence[Step]) -> None:

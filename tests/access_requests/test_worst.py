@@ -12,6 +12,7 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.pages import every
 from accessportal.rules import operations as rules
 from tests.fixtures_story import RULES, Story
+from tests.fixtures_twin import LostAnswers
 
 WORST = {
     "conflict": 0.1,
@@ -164,3 +165,15 @@ def test_a_grant_without_a_free_place_keeps_no_worker_waiting(story: Story, monk
         story.tick()
     assert story.now_of(first).is_granted
     assert story.now_of(queued).is_granted
+
+
+def test_a_claim_whose_answer_was_lost_is_worked_on_at_once(story: Story, lost_answers: LostAnswers) -> None:
+    """The lease of the request, of the assignment, and the slot of each call: none of them is taken for somebody else's."""
+    asked = story.ask()
+    before = story.clock.now()
+    lost_answers.of("UpdateItem", times=2)
+
+    granted = story.carry_out(asked)
+
+    assert granted.is_granted
+    assert (story.clock.now() - before).total_seconds() < 10

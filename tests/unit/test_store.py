@@ -23,6 +23,7 @@ from accessportal.store.keys import join_key, split_key
 from accessportal.store.reading import get_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
 from tests.conftest import START, FakeClock
+from tests.fixtures_twin import LostAnswers
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4), st.lists(st.text(), min_size=1, max_size=4))
@@ -166,3 +167,51 @@ def test_a_server_makes_its_clients_before_its_first_request_and_never_again(mon
         assert next(made) == opened + 1
     finally:
         configure(former)
+
+
+@pytest.mark.usefixtures("tables")
+def test_an_update_whose_answer_was_lost_is_known_again(lost_answers: LostAnswers) -> None:
+    transact([Insert(CoordinationItem("one", until=1))])
+    until = CoordinationItem.until
+    claim = Change(CoordinationItem, "one", [until.set(100)], until < 50)
+    lost_answers.of("UpdateItem")
+
+    item = update_one(claim)
+
+    assert isinstance(item, CoordinationItem)
+    assert (item.until, lost_answers.left) == (100, 0)
+    with pytest.raises(ConditionFailed):
+        update_one(claim)
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("theirs", [101, 100.5])
+def test_an_update_that_somebody_else_was_faster_with_is_theirs(lost_answers: LostAnswers, theirs: float) -> None:
+    """The first sending was refused, its answer lost: what stands there is not what we would write."""
+    transact([Insert(CoordinationItem("one", until=theirs))])
+    until = CoordinationItem.until
+    lost_answers.of("UpdateItem")
+
+    with pytest.raises(ConditionFailed):
+        update_one(Change(CoordinationItem, "one", [until.set(100)], until < 50))
+
+
+@pytest.mark.usefixtures("tables")
+def test_an_addition_whose_answer_was_lost_is_nobody_s(lost_answers: LostAnswers) -> None:
+    transact([Insert(CoordinationItem("one", next_at=1, until=1))])
+    next_at = CoordinationItem.next_at
+    lost_answers.of("UpdateItem")
+
+    with pytest.raises(ConditionFailed):
+        update_one(Change(CoordinationItem, "one", [next_at.set(next_at + 5)], next_at < 2))
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_watch_whose_answer_was_lost_is_kept(lost_answers: LostAnswers) -> None:
+    lost_answers.of("UpdateItem")
+
+    def claim() -> bool:
+        return claim_watch("ends", needed_until=START, until=START + timedelta(seconds=60), longest=timedelta(minutes=5), now=START)
+
+    assert claim()
+    assert not claim()
