@@ -63,6 +63,21 @@ def create_user_pool(name: str) -> str:
     return answer["UserPool"]["Id"]
 
 
+def require_one_case(pool_id: str) -> None:
+    """A pool that tells the case of user names apart holds ``Alice@…`` and ``alice@…`` as two users of one person: who disables
+    one of them leaves the other.
+
+    :raises Refused: for such a pool; that can't be changed once it is made.
+    """
+    pool = _call(pool_id, cognito_client().describe_user_pool, UserPoolId=pool_id)["UserPool"]
+    # Pools that say nothing about it are older than the setting, and tell it apart.
+    if pool.get("UsernameConfiguration", {}).get("CaseSensitive", True):
+        text = (
+            f"The user pool {pool_id} tells upper and lower case in user names apart. Make another with create_user_pool, and set its id."
+        )
+        raise Refused("UserNamesCaseSensitive", text)
+
+
 # Users
 
 

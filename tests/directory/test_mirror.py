@@ -13,10 +13,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from accessportal.aws import cognito
-from accessportal.directory import queries
+from accessportal.directory import operations, queries
 from accessportal.directory.config import DirectorySettings, configure
 from accessportal.directory.states import Changed, GroupRole, State
 from accessportal.directory.store import mirror as work_store
+from accessportal.kernel.actors import system
+from accessportal.kernel.errors import Conflict, Unavailable
 from tests.directory import mirrored
 from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
 from tests.fixtures_twin import REGION
@@ -91,6 +93,18 @@ def test_a_pool_that_gives_names_of_its_own_is_never_said_to_have_followed(world
         assert world.sweep().done == 0
     (work,) = queries.mirror_pending().items
     assert "UserNamesNotKept" in work.error
+
+
+def test_a_pool_that_tells_case_apart_is_refused_but_still_followed(world: World, idp: Any) -> None:
+    """Where a pool in use is one, nobody who is disabled here stays enabled there."""
+    pool = idp.create_user_pool(PoolName="two cases")["UserPool"]["Id"]
+    with pytest.raises(Conflict, match="upper and lower case"):
+        operations.ensure_user_pool(name="two cases", actor=system("setup"))
+    configure(DirectorySettings(user_pool_id=pool))
+    with pytest.raises(Unavailable, match="upper and lower case"):
+        operations.compare_mirror(apply=True, actor=system("setup"), clock=world.clock)
+
+    assert world.create_person("new@example.com").mirror.is_done
 
 
 def test_nobody_is_invited_unless_it_is_set(world: World, created: list[tuple[str, list[str], str]]) -> None:

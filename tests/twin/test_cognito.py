@@ -41,6 +41,14 @@ def test_a_pool_is_found_by_its_name(pool: str) -> None:
         cognito.find_user_pool("people")
 
 
+@pytest.mark.parametrize("configuration", [{}, {"UsernameConfiguration": {"CaseSensitive": True}}])
+def test_a_pool_that_tells_case_apart_is_refused(pool: str, plain: Any, configuration: dict[str, Any]) -> None:
+    cognito.require_one_case(pool)
+    other = plain.create_user_pool(PoolName="two cases", **configuration)["UserPool"]["Id"]
+    with pytest.raises(Refused, match="tells upper and lower case in user names apart"):
+        cognito.require_one_case(other)
+
+
 def test_changes_that_are_made_already_are_fine(pool: str) -> None:
     for _ in range(2):
         cognito.create_user(pool, username="bob@example.com", email="bob@example.com", name="Bob", invites=False)

@@ -45,6 +45,7 @@ def read_pool(*, progress: Callable[[int, int], None] | None = None) -> PoolImag
     """
     pool = current().user_pool_id
     try:
+        cognito.require_one_case(pool)
         names = frozenset(name for name in cognito.list_groups(pool) if policy.group_of(name) is not None)
         groups_of: dict[str, set[str]] = {}
         for done, (name, usernames) in enumerate(_members(pool, names), start=1):

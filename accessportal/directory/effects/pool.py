@@ -18,6 +18,7 @@ def ensure_user_pool(name: str) -> UserPool:
     try:
         found = cognito.find_user_pool(name)
         pool_id = found or cognito.create_user_pool(name)
+        cognito.require_one_case(pool_id)
     except Refused as error:
         raise Conflict(f"Cognito refused: {error}", code="cognito_refused") from error
     except OutsideError as error:
