@@ -13,8 +13,9 @@ from accessportal.aws.organizations import read_accounts, read_tags
 from accessportal.aws.permission_sets import Instance, Pace, read_instances, read_permission_sets
 from accessportal.catalog import store
 from accessportal.catalog.states import Account, Freshness, PermissionSet, Principal, PrincipalType
+from accessportal.kernel.brakes import MOST_SHARE, most_at_once
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.store.coordination import reserve_slot
 
 # The queue that the assignments' calls wait in too: AWS counts all calls to Identity Center together.
@@ -23,17 +24,20 @@ _LONGEST_QUEUE_SECONDS = 8.0
 _TRIES_FOR_A_TURN = 30
 
 
-def sync_catalog(*, now: datetime, clock: Clock) -> Freshness:
+def sync_catalog(*, most_share: float = MOST_SHARE, now: datetime, clock: Clock) -> Freshness:
     """The catalog holds what AWS has, read whole: accounts with place and tags, permission sets, principals.
 
     Everything is read before anything is written, and written in one transaction: whatever fails, the former catalog
     stays whole, and the run keeps the error for :func:`accessportal.catalog.queries.freshness`.
 
+    :raises Conflict: when a list is empty, or would take away more than ``most_share`` of what the catalog has (and more than a
+        handful); ``most_share=1`` takes it all the same.
     :raises Unavailable: when AWS or the database did not answer, or there is not exactly one Identity Center instance.
     """
     run_id = store.start_run(now)
     try:
         reading = _read_everything(clock)
+        _brake(reading, most_share)
         store.replace_all(run_id, reading, at=clock.now())
     except Exception as error:
         store.fail_run(run_id, error=str(error) or type(error).__name__, at=clock.now())
@@ -55,6 +59,16 @@ def _read_everything(clock: Clock) -> store.Reading:
         permission_sets=[PermissionSet(one.arn, one.name, one.description, one.session_seconds) for one in sets],
         principals=_principals(instance.identity_store_id),
     )
+
+
+def _brake(reading: store.Reading, most_share: float) -> None:
+    """A list that is nearly empty, though whole: wrong credentials or rights are likelier than that so much is gone."""
+    for what, known, found in store.compared(reading):
+        going, most = len(known - found), most_at_once(len(known), most_share)
+        if going > most or (known and not found and most_share < 1):
+            text = f"{going} of {len(known)} {what} of the catalog are not in AWS's list any more; at most {most}"
+            remedy = "The former catalog stays. Look at the list, then run sync_catalog with a larger --most-share."
+            raise Conflict(f"{text} may go at once. {remedy}", code="catalog_brake")
 
 
 def _the_instance(instances: Sequence[Instance]) -> Instance:

@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import QuerySet
 
 from accessportal.catalog.models import AccountRow, CatalogRow, PermissionSetRow, PrincipalRow, SyncRun
 from accessportal.catalog.policy import fold, key_of, search_text
 from accessportal.catalog.states import Account, Freshness, PermissionSet, Principal, PrincipalType
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import Unavailable
+
+R = TypeVar("R", bound=CatalogRow)
 
 _BATCH = 500
 _KEPT_RUNS = 200
@@ -65,6 +69,23 @@ def replace_all(run_id: int, reading: Reading, *, at: datetime) -> None:
             identity_store_id=reading.identity_store_id,
         )
         SyncRun.objects.filter(pk__lte=run_id - _KEPT_RUNS).delete()
+
+
+@database_errors()
+def compared(reading: Reading) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """For each kind of thing, in words: the ids that the catalog knows, and those of ``reading``."""
+    known_people = {kind: _ids(PrincipalRow.objects.filter(principal_type=kind.value)) for kind in PrincipalType}
+    found_people = {kind: frozenset(one.principal_id for one in reading.principals if one.principal_type is kind) for kind in PrincipalType}
+    return [
+        ("accounts", _ids(AccountRow.objects.all()), frozenset(one.account_id for one in reading.accounts)),
+        ("permission sets", _ids(PermissionSetRow.objects.all()), frozenset(one.arn for one in reading.permission_sets)),
+        ("users", known_people[PrincipalType.USER], found_people[PrincipalType.USER]),
+        ("groups", known_people[PrincipalType.GROUP], found_people[PrincipalType.GROUP]),
+    ]
+
+
+def _ids(rows: QuerySet[R]) -> frozenset[str]:
+    return frozenset(rows.values_list("pk", flat=True))
 
 
 @database_errors()

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from accessportal.kernel import texts
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.brakes import most_at_once
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import SKEW, is_recent
@@ -33,8 +34,6 @@ _LONGEST_GAP_SECONDS = 600.0
 LONGEST_GAP = timedelta(seconds=_LONGEST_GAP_SECONDS)
 _LONGEST_TEXT = 256
 _LONGEST_REASON = 500
-# So few may go stale in one look whatever share of the pool they are.
-STALE_ALWAYS_ALLOWED = 5
 
 
 def check_text(value: str, *, field: str) -> str:
@@ -140,16 +139,11 @@ def retry_gap_seconds(failures: int) -> float:
     return float(min(_LONGEST_GAP_SECONDS, _FIRST_GAP_SECONDS * 2 ** (failures - 1)))
 
 
-def most_going_stale(known: int, most_share: float) -> int:
-    """How many sandboxes one look may take out of the pool."""
-    return max(STALE_ALWAYS_ALLOWED, int(known * most_share))
-
-
 def brake(plan: SyncPlan, most_share: float) -> str:
     """Why this plan must not be carried out without an operator; empty when it may."""
     if plan.known and not plan.listed and most_share < 1:
         return f"The provider's list is empty, but the pool knows {plan.known} sandboxes."
-    allowed = most_going_stale(plan.known, most_share)
+    allowed = most_at_once(plan.known, most_share)
     going = len(plan.going_stale) + len(plan.not_ready)
     if going > allowed:
         missing = f"{going} of {plan.known} sandboxes are missing from the provider's list, or listed as not ready"

@@ -11,9 +11,9 @@ from botocore.exceptions import EndpointConnectionError
 from accessportal.catalog import operations, queries
 from accessportal.catalog.models import AccountRow, PermissionSetRow, SyncRun
 from accessportal.catalog.states import Freshness
-from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.errors import Conflict, Unavailable
 from tests.conftest import FakeClock
-from tests.fixtures_twin import ACCOUNTS, PEOPLE, PERMISSION_SETS, Twin, refuse, when
+from tests.fixtures_twin import ACCOUNTS, PEOPLE, PERMISSION_SETS, Twin, create_user, refuse, when
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tables")]
 
@@ -185,3 +185,41 @@ def test_before_the_first_sync_nothing_is_known() -> None:
     fresh = queries.freshness()
     assert (fresh.synced_at, fresh.accounts, fresh.last_error) == (None, 0, "")
     assert SyncRun.objects.count() == 0
+
+
+LISTS = {"ListUsers": "Users", "ListGroups": "Groups", "ListPermissionSets": "PermissionSets", "ListAccountsForParent": "Accounts"}
+
+
+@pytest.mark.parametrize("operation", LISTS)
+def test_an_empty_list_takes_nothing_away_unless_told(twin: Twin, clock: FakeClock, operation: str) -> None:
+    former = _sync(clock)
+    with when(operation, lambda _: {LISTS[operation]: []}):
+        with pytest.raises(Conflict, match="The former catalog stays") as stopped:
+            _sync(clock)
+        assert stopped.value.code == "catalog_brake"
+        after = queries.freshness()
+        assert (after.accounts, after.permission_sets, after.principals) == (former.accounts, former.permission_sets, former.principals)
+        assert "of the catalog are not in AWS's list any more" in after.last_error
+        assert queries.find_user_principal(email="alice@example.com") is not None
+
+        operations.sync_catalog(most_share=1, now=clock.now(), clock=clock)
+    assert queries.freshness().last_error == ""
+    if operation == "ListUsers":
+        assert queries.find_user_principal(email="alice@example.com") is None
+
+
+@pytest.mark.parametrize(("gone", "is_stopped"), [(5, False), (8, False), (9, True)])
+def test_a_nearly_empty_list_is_stopped_by_its_share(twin: Twin, clock: FakeClock, gone: int, is_stopped: bool) -> None:
+    names = [f"u{number}@example.com" for number in range(35)]
+    for name in names:
+        create_user(twin.identity_store, twin.identity_store_id, name, "U U")
+    everybody = len(names) + len(PEOPLE)
+    _sync(clock)
+    left = twin.identity_store.list_users(IdentityStoreId=twin.identity_store_id)["Users"][: everybody - gone]
+
+    with when("ListUsers", lambda _: {"Users": left}):
+        if is_stopped:
+            with pytest.raises(Conflict, match=f"{gone} of {everybody} users"):
+                _sync(clock)
+        else:
+            _sync(clock)

@@ -13,6 +13,7 @@ from accessportal.aws.errors import Throttled
 from accessportal.directory import operations
 from accessportal.directory.states import Comparison, GroupRole, State
 from accessportal.kernel.actors import Role, person, system
+from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, Unavailable
 from tests.directory import mirrored
 from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
@@ -31,7 +32,7 @@ def table() -> Any:
     return boto3.resource("dynamodb", region_name=REGION).Table("AccessManagement")
 
 
-def compare(world: World, *, apply: bool = True, most_share: float = operations.MOST_SHARE) -> Comparison:
+def compare(world: World, *, apply: bool = True, most_share: float = MOST_SHARE) -> Comparison:
     return operations.compare_mirror(apply=apply, most_share=most_share, actor=OLGA, clock=world.clock)
 
 

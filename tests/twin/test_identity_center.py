@@ -216,7 +216,7 @@ def test_what_aws_refuses_at_once(twin: Twin, names: tuple[str, str, str], expec
 def test_what_is_gone_is_not_found_or_can_not_be_taken_away(twin: Twin) -> None:
     granted(twin)
     granted(twin, ALICE_PROD)
-    place = {"InstanceArn": twin.instance_arn, "PermissionSetArn": twin.permission_sets["ReadOnlyAccess"]}
+    place: dict[str, Any] = {"InstanceArn": twin.instance_arn, "PermissionSetArn": twin.permission_sets["ReadOnlyAccess"]}
     twin.organizations.remove_account_from_organization(AccountId=twin.accounts["payments-prod"])
     assert code(lambda: twin.sso.list_account_assignments(**place, AccountId=twin.accounts["payments-prod"])) == "ResourceNotFoundException"
     user = twin.users["alice@example.com"]
@@ -270,7 +270,7 @@ def test_a_delegated_administrator_asks_by_account_and_not_by_principal(twin: Tw
         "PrincipalId": twin.users["alice@example.com"],
         "PrincipalType": "USER",
     }
-    place = {"AccountId": twin.accounts["payments-dev"], "PermissionSetArn": twin.permission_sets["PowerUserAccess"]}
+    place: dict[str, Any] = {"AccountId": twin.accounts["payments-dev"], "PermissionSetArn": twin.permission_sets["PowerUserAccess"]}
     assert code(lambda: twin.sso.list_account_assignments_for_principal(**by_principal)) == "AccessDeniedException"
     assert code(lambda: twin.sso.list_account_assignments(InstanceArn=twin.instance_arn, **place)) == "ok"
     assert code(twin.organizations.list_accounts) == "ok"

@@ -15,6 +15,7 @@ from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Comp
 from accessportal.audit.states import Draft
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.brakes import MOST_SHARE, most_at_once
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.moments import is_recent
@@ -23,9 +24,6 @@ from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
 
-MOST_SHARE = 0.2
-# A handful is never a landslide, whatever share it is.
-_SMALL_NUMBER = 5
 # A claim younger than this may belong to a request that is just being settled.
 _SETTLING = timedelta(minutes=5)
 
@@ -132,7 +130,7 @@ def _removes(finding: Finding, remedies: Collection[Remedy]) -> bool:
 
 
 def _brake(doomed: int, comparison: Comparison, most_share: float) -> str:
-    if doomed <= _SMALL_NUMBER or doomed <= most_share * comparison.listed:
+    if doomed <= most_at_once(comparison.listed, most_share):
         return ""
     return (
         f"{doomed} of {comparison.listed} assignments would be removed, more than the share of {most_share:.0%} that may go at once. "

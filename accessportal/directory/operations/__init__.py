@@ -10,13 +10,12 @@ from accessportal.directory.operations.founding import found_directory
 from accessportal.directory.operations.groups import create_group, delete_group, rename_group, set_group_state
 from accessportal.directory.operations.holding import hold_membership, release_membership
 from accessportal.directory.operations.memberships import grant_membership, leave_group, revoke_membership
-from accessportal.directory.operations.mirroring import MOST_SHARE, POOL_NAME, compare_mirror, ensure_user_pool, sweep_mirror
+from accessportal.directory.operations.mirroring import POOL_NAME, compare_mirror, ensure_user_pool, sweep_mirror
 from accessportal.directory.operations.moving import move_group
 from accessportal.directory.operations.people import create_person, rename_person, set_person_state
 from accessportal.directory.operations.signing import forget_identity, record_sign_in, record_sign_out
 
 __all__ = [
-    "MOST_SHARE",
     "POOL_NAME",
     "DirectorySettings",
     "compare_mirror",

@@ -26,14 +26,12 @@ from accessportal.directory.states import (
 from accessportal.directory.store import mirror as work_store
 from accessportal.directory.store.whole import TableImage, read_table
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.brakes import MOST_SHARE, most_at_once
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest, Unavailable
 from accessportal.kernel.moments import is_due
 
 POOL_NAME = "accessportal"
-MOST_SHARE = 0.2
-# A handful is never a landslide, whatever share it is.
-_SMALL_NUMBER = 5
 # The sweep comes every minute.
 SWEEP_SECONDS = 50.0
 _WORKERS = 4
@@ -254,7 +252,7 @@ def _is_known(entity: str, table: TableImage) -> bool:
 
 
 def _brake(doomed: int, listed: int, most_share: float) -> str:
-    if doomed <= _SMALL_NUMBER or doomed <= most_share * listed:
+    if doomed <= most_at_once(listed, most_share):
         return ""
     return (
         f"{doomed} of {listed} users, groups and members of groups in the pool are unknown to the table, more than the share of "

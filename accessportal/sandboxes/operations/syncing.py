@@ -11,6 +11,7 @@ from functools import partial
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 from accessportal.kernel.moments import furthest, is_recent
@@ -33,7 +34,6 @@ from accessportal.upstream.errors import UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 SYNC = system("sync_sandboxes")
-MOST_SHARE = 0.2
 # ``last_synced`` of a sandbox that was seen is written anew only this often: a write for each row at each look would cost more
 # than all lending together.
 _SEEN_EVERY = timedelta(hours=1)

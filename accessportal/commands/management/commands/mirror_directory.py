@@ -10,6 +10,7 @@ from rich.progress import Progress
 from accessportal.commands.base import Document, Outcome, plain, share
 from accessportal.commands.mirror import OperatorCommand
 from accessportal.directory import operations
+from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import SystemClock
 
 
@@ -27,7 +28,7 @@ class Command(OperatorCommand):
         parser.add_argument(
             "--most-share",
             type=share,
-            default=operations.MOST_SHARE,
+            default=MOST_SHARE,
             metavar="SHARE",
             help="the most of the pool that may go at once because the directory does not know it (0 to 1, default 0.2)",
         )

@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accessportal.access_requests import operations
-from accessportal.access_requests.operations.reconciling import MOST_SHARE
 from accessportal.assignments.states import Remedy
 from accessportal.commands.base import Outcome, PortalCommand, plain, share
 from accessportal.kernel.actors import system
+from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import SystemClock
 
 
