@@ -49,6 +49,8 @@ class AccessPortalConfig(AppConfig):
                 decide_within_seconds=conf().decide_within_seconds,
                 purge_after_days=conf().purge_after_days,
                 operator_group=conf().operator_group,
+                asks_per_minute=conf().asks_per_minute,
+                most_open=conf().most_open_requests,
             )
         )
 

@@ -38,6 +38,14 @@ def _nothing_is_remembered() -> None:
     cache.clear()
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_queued_without_a_database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change asks for jobs, and the queue is in Django's database: tests that have none lose what they ask for, as if it were down."""
+    has_database = {"db", "transactional_db"}.intersection(request.fixturenames) or request.node.get_closest_marker("django_db")
+    if not has_database:
+        monkeypatch.setattr("accessportal.jobs.queue.async_task", lambda *_args, **_options: None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _connection_of_the_test() -> Iterator[None]:
     """Jobs give old connections back when they end. A test's transaction, which is rolled back, lives in that connection."""

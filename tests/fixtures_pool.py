@@ -25,7 +25,7 @@ POOL_RULES = """
     effect: allow
     subjects: {groups: [/engineering]}
     targets: {name_prefixes: [lab-]}
-    duration: {min: 1m, default: 1h, max: 2h}
+    duration: {min: 1m, default: 1h, max: 2h, max_total: 8h}
     approval: {required: false}
     most_per_person: 2
   - name: long-sandboxes

@@ -17,7 +17,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.operations import sweeping
+from accessportal.access_requests.operations import departing, sweeping
 from accessportal.access_requests.states import AccessRequest, Status, TickReport
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
@@ -219,6 +219,7 @@ def story(twin: Twin, tables: None, clock: FakeClock, db: None, monkeypatch: pyt
     """Everybody in place, the demo's rules loaded, the catalog synced; no request yet."""
     # Work is carried out in the test's own thread: the clock jumps, and would leave a thread that is still at work behind.
     monkeypatch.setattr(sweeping, "_WORKERS", 1)
+    monkeypatch.setattr(departing, "_WORKERS", 1)
     monkeypatch.setattr(mirroring, "_WORKERS", 1)
     _prepare(clock)
     told = Story(twin=twin, clock=clock)

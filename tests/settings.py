@@ -18,6 +18,9 @@ os.environ.update(
     # Stories jump over hours while people stay at their desks; tests/identity sets the limits that it is about.
     PORTAL_SESSION_IDLE_MINUTES="10080",
     PORTAL_SESSION_HOURS="168",
+    # Stories ask hundreds of times at one moment; tests/access_requests/test_limits.py sets the limits that it is about.
+    PORTAL_ASKS_PER_MINUTE="0",
+    PORTAL_MOST_OPEN_REQUESTS="0",
 )
 os.environ.pop("AWS_ENDPOINT_URL", None)
 

@@ -116,6 +116,7 @@ class RequestItem(PortalModel):
     work_attempts = NumberAttribute(null=True)
     work_error = UnicodeAttribute(null=True)
     granted_at = NumberAttribute(null=True)
+    held_since = NumberAttribute(null=True)
     ended_by = UnicodeAttribute(null=True)
     receipts: Any = ListAttribute(null=True)
     rule_hash = UnicodeAttribute()

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accessportal.access_requests.states import AccessRequest, Approvers, Status, Work
+from accessportal.access_requests.states import AccessRequest, Approvers, Presence, Status, Work
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.texts import check_text, is_visible
+from accessportal.rules.matching import includes
 
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
@@ -42,12 +44,13 @@ class Standing:
     identity: Callable[[], str]
 
 
-def check_input(*, duration_seconds: int, reason: str, ticket_id: str, submission_id: str) -> None:
+def check_input(*, duration_seconds: int | None, reason: str, ticket_id: str, submission_id: str) -> None:
     """The limits that hold whatever the rules say.
 
     :raises InvalidRequest: naming field, rule and remedy.
     """
-    check_duration(duration_seconds)
+    if duration_seconds is not None:
+        check_duration(duration_seconds)
     check_text(reason, field="reason", name="The reason", longest=LONGEST_REASON)
     if not is_visible(reason):
         text = "A reason is needed: say in a sentence what you will do, for those who decide and audit."
@@ -149,6 +152,22 @@ def may_extend(request: AccessRequest, standing: Standing, now: datetime) -> Dec
 def ends_no_later(held: AccessRequest, duration_seconds: int, now: datetime) -> bool:
     """Whether an extension of this length, approved now, would end no later than what is held."""
     return duration_seconds <= (held.expires_at - now).total_seconds()
+
+
+def may_stay(request: AccessRequest, present: Presence) -> Decision:
+    """Whether the access, or the request for it, may stay until its time: its subject is there as it was asked for."""
+    who = request.subject_id
+    if not present.exists:
+        return refuse(f"{who} is gone from the directory.", code="subject_gone")
+    if not present.is_enabled:
+        return refuse(f"{who} is disabled in the directory.", code="subject_disabled")
+    if present.created_at is not None and to_epoch(present.created_at) > to_epoch(request.requested_at):
+        return refuse(f"{who} was deleted and made anew after this was asked for.", code="subject_made_anew")
+    served_by = request.served_by
+    if served_by is None or includes(served_by, subject=who, groups=present.groups, direct=present.direct):
+        return allow("Its subject is there")
+    groups = ", ".join(served_by.names)
+    return refuse(f"{who} is no longer in a group that rule {request.rule_name} serves ({groups}).", code="subject_not_served")
 
 
 def may_retry(request: AccessRequest, actor: Actor) -> Decision:

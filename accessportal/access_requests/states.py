@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.assignments.states import AssignmentKey, Finding, Unread
+from accessportal.rules.states import People
 
 
 class Status(enum.StrEnum):
@@ -93,13 +94,25 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Presence:
+    """What the directory says of a subject now. Without ``created_at`` there is nobody, or the directory does not say since when."""
+
+    exists: bool
+    is_enabled: bool = False
+    created_at: datetime | None = None
+    groups: frozenset[str] = frozenset()
+    direct: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class AccessRequest:
     """One request, whole. While PENDING ``expires_at`` is the deadline for deciding (design, data model).
 
     ``subject_id`` is a folded address or a group's id; ``requested_by`` is always a person. ``evidence`` holds the facts
     that the decision stood on. ``scope`` names what it touches, in the audit log. ``approvals`` are the folded addresses that
     have approved so far. ``identities``: by address, which account of the sign-in service the requester and the approvers came in
-    with then; one human may have had two addresses.
+    with then; one human may have had two addresses. ``held_since``: when the first began of those that gave the same thing without
+    a gap, if another did.
     """
 
     request_id: str
@@ -137,11 +150,23 @@ class AccessRequest:
     version: int
     audit_head: str
     identities: Mapping[str, str] = field(default_factory=dict)
+    held_since: datetime | None = None
+
+    @property
+    def holds_since(self) -> datetime:
+        """Since when its subject has held the same thing without a gap, as far as it is active."""
+        return self.held_since or self.decided_at or self.requested_at
 
     @property
     def entity(self) -> str:
         """The name of its chain in the audit log."""
         return entity_for(self.request_id)
+
+    @property
+    def served_by(self) -> People | None:
+        """The groups one of which the subject must stay in; ``None`` where the access does not end with a membership."""
+        kept = self.evidence.get("served_by")
+        return None if kept is None else People(groups=tuple(kept["groups"]), groups_only=tuple(kept["groups_only"]))
 
     @property
     def is_granted(self) -> bool:
@@ -213,7 +238,9 @@ class Preview:
 
     ``outcome`` is ``at_once``, ``needs_approval`` or ``impossible``. For ``impossible``, ``reason`` says why and
     ``remedies`` what would change it; ``field`` names the input to change, if one. ``held_until`` is the end of the
-    longest access to the same thing that the subject already holds. ``facts`` are the kind's own, by name.
+    longest access to the same thing that the subject already holds. ``max_total_seconds``: the longest with extensions, where the
+    rule gives more than for one request. ``served_by``: the groups that the subject must not leave; empty where that ends nothing.
+    ``facts`` are the kind's own, by name.
     """
 
     outcome: str
@@ -234,6 +261,8 @@ class Preview:
     held_until: datetime | None = None
     held_by_request: str = ""
     facts: Mapping[str, str] | None = None
+    max_total_seconds: int = 0
+    served_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,14 +293,29 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class TickReport:
-    """What a tick did, counted, and which items failed. ``waiting`` are those that wait for something outside."""
+    """What a tick did, counted, and which items failed. ``waiting`` are those that wait for something outside, ``departed`` those
+    that were ended or cancelled because of what became of their subject."""
 
     lapsed: int
     expired: int
     granted: int
     revoked: int
+    departed: int
     waiting: int
     failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectsReport:
+    """What came of holding every open request against the directory: ``checked`` requests, of which ``ended`` and ``cancelled``;
+    ``stopped`` is the brake's reason, or empty.
+    """
+
+    checked: int
+    ended: int
+    cancelled: int
+    failures: tuple[Failure, ...]
+    stopped: str
 
 
 @dataclass(frozen=True, slots=True)

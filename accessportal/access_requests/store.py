@@ -68,6 +68,7 @@ def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime)
         approval=_approval_map(request.approval),
         work=None if request.work is None else request.work.value,
         work_due_at=None if request.work_due_at is None else _precise(request.work_due_at),
+        held_since=None if request.held_since is None else to_epoch(request.held_since),
         rule_hash=request.rule_hash,
         evidence=dict(request.evidence),
         identities=dict(request.identities) or None,
@@ -139,6 +140,10 @@ def add_approval(approver: str, *, identities: Mapping[str, str]) -> list[Action
 
 def set_end(expires_at: datetime) -> list[Action]:
     return [RequestItem.expires_at.set(to_epoch(expires_at))]
+
+
+def set_held_since(at: datetime) -> list[Action]:
+    return [RequestItem.held_since.set(to_epoch(at))]
 
 
 def set_ended_by(actor: str) -> list[Action]:
@@ -314,6 +319,20 @@ def page_open(subject_id: str, *, cursor: str | None, limit: int) -> Page[Access
     )
 
 
+def page_held(subject_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
+    """As :func:`page_open`, for the sweep, which one broken item must not stop."""
+    return query_page(
+        RequestItem,
+        subject_id,
+        index=RequestItem.open_index,
+        pattern=f"requests.held:{subject_id}",
+        convert=_record,
+        unreadable=_unreadable,
+        cursor=cursor,
+        limit=limit,
+    )
+
+
 def page_work(work: Work, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Work by due time, earliest first."""
     return query_page(
@@ -444,4 +463,5 @@ def _record(item: RequestItem) -> AccessRequest:
         version=int(item.version),
         audit_head=item.audit_head,
         identities=item.identities.as_dict() if item.identities is not None else {},
+        held_since=_moment(item.held_since),
     )

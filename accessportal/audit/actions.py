@@ -48,7 +48,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.approval_given": _spec("Approval given", "reason", "approvals", "quorum", "fallback"),
     "request.approved": _spec("Approved", "reason", "approvals", "quorum", "fallback", "status", "expires_at"),
     "request.denied": _spec("Denied", "reason", "status"),
-    "request.cancelled": _spec("Cancelled", "status"),
+    "request.cancelled": _spec("Cancelled", "status", "reason"),
     "request.lapsed": _spec("Lapsed undecided", "status", "deadline"),
     "request.granted": _spec("Granted", "receipt"),
     "request.end_asked": _spec("Ended early", "reason", "expires_at"),

@@ -43,7 +43,7 @@ def make_history(*, count: int, now: datetime) -> Iterator[AccessRequest]:
     Each has a fixed submission id: running it again makes only what is missing. The finished ones end before anything was
     created outside, so no call to AWS is needed for them.
     """
-    with _nothing_queued(), ThreadPoolExecutor(_THREADS, thread_name_prefix="history") as pool:
+    with _nothing_queued(), operations.lifted_limits(), ThreadPoolExecutor(_THREADS, thread_name_prefix="history") as pool:
         for future in as_completed([pool.submit(_one, number, now) for number in range(count)]):
             yield future.result()
 

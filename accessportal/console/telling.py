@@ -47,6 +47,7 @@ _BRIEF = {
     "request.approval_given": ("reason",),
     "request.approved": ("reason", "expires_at"),
     "request.denied": ("reason",),
+    "request.cancelled": ("reason",),
     "request.end_asked": ("reason",),
     "request.work_delayed": ("error", "attempts", "work_due_at"),
     "assignment.claimed": ("claim",),

@@ -13,6 +13,7 @@ PEOPLE = "U"
 GROUPS = "G"
 HIERARCHY = "GH"
 MIRROR_WORK = "W"
+DEPARTURES = "D"
 _MEMBERS = "M"
 _ACCOUNT = "I"
 _ADDRESS = "A"
@@ -20,7 +21,7 @@ _ADDRESS = "A"
 
 class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
     """The seed's only index: every person, every group, every branch of the tree, and (our additions) a group's members and
-    what Cognito must still follow."""
+    what Cognito must still follow, and who may have lost something."""
 
     class Meta:
         index_name = "siKey1-pk-index"
@@ -83,6 +84,8 @@ class DirectoryItem(PortalModel):
     lease_until = NumberAttribute(null=True, attr_name="leaseUntil")
     attempts = NumberAttribute(null=True)
     error = UnicodeAttribute(null=True)
+    # a departure (with ``token``)
+    lost = UnicodeSetAttribute(null=True)
     # a person or a group
     version = NumberAttribute(null=True)
     audit_head = UnicodeAttribute(null=True)
@@ -157,9 +160,14 @@ def given_key(claim_id: str, person: str, group_id: str) -> Key:
     return given_pk(claim_id), f"{person_pk(person)} {group_pk(group_id)}"
 
 
-def item_pk_in(work: DirectoryItem) -> str:
-    """The partition of the person or group that mirror work is about."""
-    return work.pk.removeprefix(f"{MIRROR_WORK}:")
+def departure_key(item_pk: str) -> Key:
+    """The departure of the person or group whose own partition is ``item_pk``."""
+    return f"{DEPARTURES}:{item_pk}", f"{DEPARTURES}:{item_pk}"
+
+
+def item_pk_in(item: DirectoryItem) -> str:
+    """The partition of the person or group that mirror work or a departure is about."""
+    return item.pk.partition(":")[2]
 
 
 def members_of(group_id: str) -> str:

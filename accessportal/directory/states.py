@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
@@ -224,6 +224,10 @@ class Membership:
         """Past its end or not: what is past its end is still there to be found and taken away."""
         return any(claim.role is GroupRole.ADMIN for claim in self.claims)
 
+    def without(self, claim_ids: Collection[str]) -> Membership:
+        """The same, as the other claims hold it; with none left it gives nothing."""
+        return replace(self, claims=tuple(claim for claim in self.claims if claim.claim_id not in claim_ids))
+
     def claim(self, claim_id: str) -> Claim | None:
         return next((claim for claim in self.claims if claim.claim_id == claim_id), None)
 
@@ -322,6 +326,37 @@ class MirrorWork:
     attempts: int
     error: str
     forgets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A person or group (``entity``, by its audit name) that may have lost something: it was disabled or deleted, left a group, or
+    was moved. Whoever gives things by the directory's word looks again at what it holds.
+
+    ``token`` is new with every change, ``since`` is the moment of the last. ``lost``: of a group, the groups that its members
+    may be in no longer by it.
+    """
+
+    entity: str
+    token: str
+    since: datetime
+    lost: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The folded address or the group's id."""
+        return self.entity.partition("#")[2]
+
+    @property
+    def is_of_group(self) -> bool:
+        return self.entity == group_entity(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableDeparture:
+    """Stands for an item that is no departure as this code knows them: somebody else has changed it."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)

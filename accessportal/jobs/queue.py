@@ -26,6 +26,7 @@ class Task:
 # What a change may ask for to happen soon: the name given to after_commit, and the task that does it.
 TASKS: dict[str, Task] = {
     "carry_out": Task("accessportal.jobs.tasks.carry_out", timeout_seconds=150, line=Line.URGENT),
+    "end_departed": Task("accessportal.jobs.tasks.end_departed", timeout_seconds=150, line=Line.URGENT),
     "watch_ends": Task("accessportal.jobs.tasks.watch_ends", timeout_seconds=300, line=Line.SWEEP),
 } | {job.name: Task(job.task, job.timeout_seconds, job.line) for job in SCHEDULES}
 

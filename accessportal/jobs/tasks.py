@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from accessportal.access_requests import operations as requests
-from accessportal.access_requests.states import ReconcileReport, TickReport
+from accessportal.access_requests.states import ReconcileReport, SubjectsReport, TickReport
 from accessportal.audit import operations as audit
 from accessportal.audit.effects import topic_sender
 from accessportal.audit.queries import count_unpublished
@@ -68,6 +68,22 @@ def tick() -> str:
     :raises ItemsFailed: at its end, when some items failed.
     """
     return _told("tick", requests.tick(clock=_CLOCK))
+
+
+def end_departed() -> str:
+    """What hung on people and groups that lost something is being ended. Shortens the wait; the tick is the guarantee.
+
+    :raises ItemsFailed: at its end, when some items failed.
+    """
+    return _told_of_subjects("end_departed", requests.end_departed(clock=_CLOCK))
+
+
+def compare_subjects() -> str:
+    """Every open request has been held against the directory, which other programs write, too.
+
+    :raises ItemsFailed: at its end, when some could not be looked at or ended, or the brake held it back: an operator decides.
+    """
+    return _told_of_subjects("compare_subjects", requests.compare_subjects(actor=system("compare_subjects"), clock=_CLOCK))
 
 
 def watch_ends(*, until: str) -> str:
@@ -254,12 +270,26 @@ def _told_of_sandboxes(part: str, counts: Mapping[str, int], failures: Sequence[
     return words
 
 
+def _told_of_subjects(part: str, report: SubjectsReport) -> str:
+    counts = {"checked": report.checked, "ended": report.ended, "cancelled": report.cancelled, "failed": len(report.failures)}
+    is_ok = not report.failures and not report.stopped
+    _beat(part, counts, is_ok=is_ok)
+    for failure in report.failures:
+        log.error("jobs.item_failed", job=part, item=failure.request_id, error=failure.error)
+    if report.stopped:
+        log.error("jobs.comparison_stopped", job=part, error=report.stopped)
+    if not is_ok:
+        raise ItemsFailed(", ".join(filter(None, [_words(counts), report.stopped])))
+    return _words(counts)
+
+
 def _told(part: str, report: TickReport) -> str:
     counts = {
         "lapsed": report.lapsed,
         "expired": report.expired,
         "granted": report.granted,
         "revoked": report.revoked,
+        "departed": report.departed,
         "waiting": report.waiting,
         "failed": len(report.failures),
     }

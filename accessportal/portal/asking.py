@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -104,7 +104,10 @@ FORMS = {
 
 
 def foresee(form: FormOf, given: Mapping[str, Any], actor: Actor) -> dict[str, Any]:
-    """The preview, or why there is none yet: ``hint`` (nothing chosen) or ``trouble`` (something can't be read)."""
+    """The preview, or why there is none yet: ``hint`` (nothing chosen) or ``trouble`` (something can't be read).
+
+    Without a duration it is that of the rule's usual one, which ``usual`` says as it would be typed.
+    """
     text = {name: value.replace("\0", "").strip() for name, value in form.plain(given).items()}
     now = SystemClock().now()
     if not form.is_open and not all(text.get(name) for name in form.target):
@@ -115,9 +118,14 @@ def foresee(form: FormOf, given: Mapping[str, Any], actor: Actor) -> dict[str, A
         foreseen = _ask_preview(form, text, seconds, actor, now)
     except Conflict as error:  # several accounts carry the name
         return impossible | {"trouble": error.message}
+    if not trouble and seconds is None and not text.get("extends") and foreseen.default_duration_seconds:
+        seconds = foreseen.default_duration_seconds
+        foreseen = replace(foreseen, duration_seconds=seconds)
     verdict = impossible if trouble else _verdict(foreseen)
     ends_at = now + timedelta(seconds=seconds) if seconds is not None and seconds <= foreseen.max_duration_seconds else None
     typed = {"typed_account": text.get("account", "")}
+    if foreseen.default_duration_seconds:
+        typed["usual"] = typed_duration(foreseen.default_duration_seconds)
     return verdict | typed | {"preview": foreseen, "trouble": trouble, "ends_at": ends_at, "now": now}
 
 

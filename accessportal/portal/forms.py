@@ -81,6 +81,11 @@ class PlainForm(forms.Form):
             if not field.widget.is_hidden and not isinstance(field.widget, forms.Select):
                 field.widget.attrs.setdefault("class", "form-control")
 
+    def offer_duration(self, typed: str) -> None:
+        """Start with this length. While nobody touches it, the page goes on offering the one of the rule that decides."""
+        self.initial["duration"] = typed
+        self.fields["duration"].widget.attrs["data-offered"] = ""
+
     def add_error(self, field: str | None, error: Any) -> None:
         super().add_error(field, error)
         if field in self.fields:
@@ -123,7 +128,7 @@ class AwsAccountForm(PlainForm):
     permission_set = TextField(
         limit=MAX_NAME, label="Permission set", missing="Choose a permission set.", widget=line(placeholder="For example ReadOnlyAccess")
     )
-    duration = DurationField(label="For how long", initial="1h", widget=line(placeholder="30m, 8h, 2h30m"))
+    duration = DurationField(label="For how long", widget=line(placeholder="30m, 8h, 2h30m"))
     ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
     reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
     submission_id = SubmissionField()

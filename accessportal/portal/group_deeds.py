@@ -8,7 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from accessportal.access_requests.queries import ACCESS_STAYS
+from accessportal.access_requests.queries import ACCESS_ENDS, ACCESS_OF_GROUP_ENDS
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.queries import importing
@@ -114,7 +114,7 @@ def _about_member(doing: str, done: str, *, always: str = "") -> Tell:
 def _removed(group: Group, data: Data, changed: Changed[Any]) -> Told:
     who = data["email"]
     # The last membership takes the person with it (seed 001).
-    end = f" It was their last group, so they are no longer in the directory. {ACCESS_STAYS}" if changed.record is None else ""
+    end = f" It was their last group, so they are no longer in the directory. {ACCESS_ENDS}" if changed.record is None else ""
     doing, done = f"{who} is being removed from {group.name}, Cognito has not confirmed yet.{end}", f"Removed {who} from {group.name}.{end}"
     stays = _by_requests(group, who)
     if stays is not None:
@@ -217,8 +217,8 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             label="Remove",
             question=lambda group, data: f"Remove this person from {group.name}?",
             explain=lambda group, data: (
-                "They lose the role here and in every group below, unless another group gives it. "
-                f"Somebody enabled who came with a group and is in none any more is deleted from the directory. {ACCESS_STAYS}"
+                f"They lose the role here and in every group below, unless another group gives it. {ACCESS_OF_GROUP_ENDS} "
+                f"Somebody enabled who came with a group and is in none any more is deleted from the directory. {ACCESS_ENDS}"
             ),
             button="Remove",
             form=MemberForm,
@@ -233,7 +233,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group, data: f"Leave {group.name}?",
             explain=lambda group, data: (
                 "You lose the role here and in every group below, unless another group gives it, and rules that name the group see you no "
-                f"longer. Only an admin can add you again, or a request. {ACCESS_STAYS}"
+                f"longer. Only an admin can add you again, or a request. {ACCESS_ENDS}"
             ),
             button="Leave",
             form=DeedForm,
@@ -272,7 +272,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group, data: f"Move {group.name} to another place",
             explain=lambda group, data: (
                 f"Everything below {group.name} goes with it. Roles inherited from the groups above change at once: "
-                "those of the old place end, those of the new place count. Its id stays."
+                f"those of the old place end, those of the new place count. {ACCESS_OF_GROUP_ENDS} Its id stays."
             ),
             button="Move",
             form=MoveForm,
@@ -301,7 +301,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group, data: f"Disable {group.name}?",
             explain=lambda group, data: (
                 f"Nobody is in it any more, and its direct memberships ({group.member_count}) give nothing, here and below, until it is "
-                "enabled again. Groups below stay as they are."
+                f"enabled again. Groups below stay as they are. {ACCESS_OF_GROUP_ENDS}"
             ),
             button="Disable",
             form=DeedForm,

@@ -84,7 +84,7 @@ PERSON_DEEDS: dict[str, Deed[Person]] = {
             question=lambda person, data: f"Disable {person.name}?",
             explain=lambda person, data: (
                 "They are signed out at their next click, are in no group and may decide nothing until they are enabled again. "
-                f"{requests.access_that_stays(subject_id=person.key)}"
+                f"{requests.access_that_ends(subject_id=person.key)}"
             ),
             button="Disable",
             form=DeedForm,
@@ -100,7 +100,7 @@ PERSON_DEEDS: dict[str, Deed[Person]] = {
             question=lambda person, data: f"Delete {person.name}?",
             explain=lambda person, data: (
                 f"{person.email} is gone from the directory and from Cognito, with every membership. Their history stays in the audit log. "
-                f"{requests.access_that_stays(subject_id=person.key)}"
+                f"{requests.access_that_ends(subject_id=person.key)}"
             ),
             button="Delete person",
             form=DeedForm,

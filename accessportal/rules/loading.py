@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -23,6 +23,7 @@ from accessportal.rules.states import (
     SMALLEST_DURATION_SECONDS,
     Approval,
     Effect,
+    EndsWith,
     InvalidRules,
     People,
     Rule,
@@ -69,6 +70,10 @@ def content_of(rule: Rule) -> dict[str, Any]:
     content = dataclasses.asdict(rule)
     for key in ("version", "position", "hash", "applied_at", "applied_by", "is_removed"):
         del content[key]
+    # What a rule does not say is no part of it: rules that are in force were stored before there were these keys.
+    for key in ("ends_with", "max_total_seconds"):
+        if not content[key]:
+            del content[key]
     # Only the keys of its own kind: a further kind must not change what is said of the rules that are in force.
     for kind, offers in OFFERS.items():
         if kind != rule.kind:
@@ -133,7 +138,7 @@ def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rul
         values = reader.mapping(node, path, required=_SHARED_KEYS, optional=(*offered, "description"))
     else:
         required = (*_SHARED_KEYS, *offered, "duration", "approval")
-        values = reader.mapping(node, path, required=required, optional=("ticket", "description", *offers.limit_keys))
+        values = reader.mapping(node, path, required=required, optional=("ticket", "description", "ends_with", *offers.limit_keys))
     if values is None:
         return None
     name = _read_name(reader, values, path)
@@ -142,7 +147,7 @@ def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rul
         _read_choice(reader, values["effect"], f"{path}.effect", tuple(Effect))
     if "kind" in values:
         _read_choice(reader, values["kind"], f"{path}.kind", KINDS)
-    smallest, usual, longest = _read_durations(reader, values["duration"], f"{path}.duration") if "duration" in values else (0, 0, 0)
+    durations = _read_durations(reader, values["duration"], f"{path}.duration") if "duration" in values else _NO_DURATIONS
     rule = Rule(
         name=name or "",
         version=0,
@@ -154,14 +159,16 @@ def _read_rule(reader: Reader, node: yaml.Node, path: str, position: int) -> Rul
         targets=offers.read_targets(reader, values["targets"], f"{path}.targets") if "targets" in values else Targets(),
         permission_sets=read_offers(reader, values, path, offers, effect) if kind == AWS_ACCOUNT else (),
         roles=read_offers(reader, values, path, offers, effect) if kind == GROUP else (),
-        default_duration_seconds=usual,
-        min_duration_seconds=smallest,
-        max_duration_seconds=longest,
+        default_duration_seconds=durations.usual,
+        min_duration_seconds=durations.smallest,
+        max_duration_seconds=durations.longest,
+        max_total_seconds=durations.total,
         approval=_read_approval(reader, values["approval"], f"{path}.approval", kind) if "approval" in values else _NO_APPROVAL,
         ticket=_read_ticket(reader, values["ticket"], f"{path}.ticket") if "ticket" in values else _NO_TICKET,
         description=_read_description(reader, values, path),
         most_per_person=_read_most_per_person(reader, values, path, kind, effect),
         extend=_read_extend(reader, values, path),
+        ends_with=_read_ends_with(reader, values, path, effect),
     )
     size = len(_canonical(rule).encode())
     if size > LARGEST_RULE:
@@ -213,6 +220,15 @@ def _read_extend(reader: Reader, values: dict[str, yaml.Node], path: str) -> boo
     return "extend" not in values or reader.flag(values["extend"], f"{path}.extend") is not False
 
 
+def _read_ends_with(reader: Reader, values: dict[str, yaml.Node], path: str, effect: Effect) -> EndsWith | None:
+    if effect is Effect.DENY:
+        return None
+    if "ends_with" not in values:
+        return EndsWith.MEMBERSHIP
+    chosen = _read_choice(reader, values["ends_with"], f"{path}.ends_with", tuple(EndsWith))
+    return EndsWith(chosen) if chosen else None
+
+
 def _read_subjects(reader: Reader, node: yaml.Node, path: str) -> People:
     who = _read_people(reader, node, path, _check_subject_group)
     if not has_items(node):
@@ -240,22 +256,31 @@ def _check_user(value: str) -> str:
     return "" if _USER.fullmatch(value) else "is not an e-mail address: write it like alice@example.com."
 
 
-def _read_durations(reader: Reader, node: yaml.Node, path: str) -> tuple[int, int, int]:
-    """Smallest, usual and longest, in seconds."""
-    values = reader.mapping(node, path, required=("max",), optional=("min", "default")) or {}
+class _Durations(NamedTuple):
+    """In seconds. ``total``: the longest with extensions; 0: as the longest."""
+
+    smallest: int
+    usual: int
+    longest: int
+    total: int
+
+
+_NO_DURATIONS = _Durations(0, 0, 0, 0)
+
+
+def _read_durations(reader: Reader, node: yaml.Node, path: str) -> _Durations:
+    values = reader.mapping(node, path, required=("max",), optional=("min", "default", "max_total")) or {}
     read = {key: reader.duration(value, f"{path}.{key}") for key, value in values.items()}
     longest = read.get("max")
     if longest is None or None in read.values():
-        return (0, 0, 0)
+        return _NO_DURATIONS
     smallest = read.get("min") or SMALLEST_DURATION_SECONDS
     usual = read.get("default") or max(smallest, min(_USUAL_DURATION_SECONDS, longest))
-    if longest > LONGEST_DURATION_SECONDS:
-        reader.report(
-            values["max"],
-            f"{path}.max",
-            f"The longest possible is {format_duration(LONGEST_DURATION_SECONDS)}.",
-            "Access that never ends is no business of the portal.",
-        )
+    total = read.get("max_total") or 0
+    for key in ("max", "max_total"):
+        if (read.get(key) or 0) > LONGEST_DURATION_SECONDS:
+            what = f"The longest possible is {format_duration(LONGEST_DURATION_SECONDS)}."
+            reader.report(values[key], f"{path}.{key}", what, "Access that never ends is no business of the portal.")
     if smallest < SMALLEST_DURATION_SECONDS:
         reader.report(
             values["min"], f"{path}.min", f"The shortest possible is {format_duration(SMALLEST_DURATION_SECONDS)}.", "Write 1m or more."
@@ -266,7 +291,10 @@ def _read_durations(reader: Reader, node: yaml.Node, path: str) -> tuple[int, in
     elif not smallest <= usual <= longest:
         what = f"The default, {format_duration(usual)}, is not between {format_duration(smallest)} and {format_duration(longest)}."
         reader.report(values["default"], f"{path}.default", what, "Choose one in between.")
-    return (smallest, usual, longest)
+    if 0 < total < longest:
+        what = f"The longest with extensions, {format_duration(total)}, is shorter than the longest, {format_duration(longest)}."
+        reader.report(values["max_total"], f"{path}.max_total", what, "Raise it, or leave it out: then the longest counts.")
+    return _Durations(smallest, usual, longest, total)
 
 
 def _read_approval(reader: Reader, node: yaml.Node, path: str, kind: str) -> Approval:

@@ -65,6 +65,12 @@ def includes(who: People, *, subject: str, groups: frozenset[str], direct: froze
     return EVERYBODY in who.groups or subject in who.users or not groups.isdisjoint(who.groups) or not direct.isdisjoint(who.groups_only)
 
 
+def is_served_by_membership(rule: Rule, subject: str) -> bool:
+    """Whether what ``rule`` gives ``subject``, whom it serves, ends when they leave its groups. Whom it names by address, and whom
+    it serves as everybody, has nothing to leave."""
+    return rule.serves_by_membership and EVERYBODY not in rule.subjects.groups and subject not in rule.subjects.users
+
+
 def is_in_place(where: Targets, *, account_id: str, account_name: str, ou_path: str) -> bool:
     """Whether an account is in one of the OUs or accounts, whatever its tags."""
     if not where.ous and not where.accounts:
@@ -202,16 +208,27 @@ _JUDGES: Mapping[str, tuple[_Judge, _Judge]] = {
 
 
 def _judge_duration(rule: Rule, question: Question) -> Iterator[Finding]:
-    asked = question.duration_seconds
-    if asked is None:
+    asked, longest = question.duration_seconds, rule.longest_after(question.held_seconds)
+    if question.held_seconds and longest < rule.min_duration_seconds:
+        yield Finding(Part.TOO_LONG, f"{_held(rule, question)}, and no more is to be had", "Ask anew when it has ended.")
+    elif asked is None:
         return
-    if asked > rule.max_duration_seconds:
-        longest = format_duration(rule.max_duration_seconds)
-        yield Finding(Part.TOO_LONG, f"{format_duration(asked)} is more than this rule's longest {longest}", f"Ask for {longest} or less.")
+    elif asked > rule.max_duration_seconds:
+        words_longest = format_duration(longest)
+        reason = f"{format_duration(asked)} is more than this rule's longest {format_duration(rule.max_duration_seconds)}"
+        yield Finding(Part.TOO_LONG, reason, f"Ask for {words_longest} or less.")
+    elif asked > longest:
+        reason = f"{_held(rule, question)}, so {format_duration(asked)} more is too long"
+        yield Finding(Part.TOO_LONG, reason, f"Ask for {format_duration(longest)} or less, or anew when it has ended.")
     elif asked < rule.min_duration_seconds:
         shortest = format_duration(rule.min_duration_seconds)
         words_asked = format_duration(asked) if asked >= 0 else f"{asked} s"
         yield Finding(Part.TOO_SHORT, f"{words_asked} is less than this rule's shortest {shortest}", f"Ask for {shortest} or more.")
+
+
+def _held(rule: Rule, question: Question) -> str:
+    held, total = format_duration(question.held_seconds), format_duration(rule.total_seconds)
+    return f"it has been held for {held} without a gap, of at most {total} by this rule, extensions counted"
 
 
 def _judge_ticket(rule: Rule, question: Question) -> Iterator[Finding]:

@@ -47,6 +47,7 @@ class RuleItem(PortalModel):
     ticket: Any = MapAttribute(null=True)
     most_per_person = NumberAttribute(null=True)
     extend = BooleanAttribute(null=True)
+    ends_with = UnicodeAttribute(null=True)
     removed = BooleanAttribute(null=True)
     # a current copy
     current_version = NumberAttribute(null=True)

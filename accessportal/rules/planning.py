@@ -114,6 +114,8 @@ def _fields(rule: Rule) -> dict[str, str]:
         "duration.min": _duration(rule.min_duration_seconds),
         "duration.default": _duration(rule.default_duration_seconds),
         "duration.max": _duration(rule.max_duration_seconds),
+        "duration.max_total": _duration(rule.max_total_seconds),
+        "ends_with": rule.ends_with or "",
         "approval.required": _flag(rule.approval.required),
         "approval.quorum": str(rule.approval.quorum or ""),
         **_people_fields("approval.approvers", approvers),

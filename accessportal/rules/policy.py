@@ -97,7 +97,7 @@ def _by_allow(allows: Sequence[_Judged], denies: Sequence[_Judged], question: Qu
         if one.is_unknown:
             return _tags_unreadable(one.rule, [*looked_at, one], question)
         if one.fits:
-            longest = max(other.rule.max_duration_seconds for other in allows if other.fits_but_for_limits)
+            longest = max(other.rule.longest_after(question.held_seconds) for other in allows if other.fits_but_for_limits)
             reason = f"Rule {one.rule.name} admits it: {words.limits(one.rule)}."
             misses = tuple(other.miss for other in looked_at)
             return RuleDecision(
@@ -134,7 +134,7 @@ def _refused(allows: Sequence[_Judged], judged: Sequence[_Judged], question: Que
 
 def _outside_limits(near: Sequence[_Judged], misses: tuple[Miss, ...], question: Question) -> RuleDecision:
     """Everything fits but the duration, the ticket or both. A wanted duration that a ticket makes possible asks for the ticket."""
-    longest = max(one.rule.max_duration_seconds for one in near)
+    longest = max(one.rule.longest_after(question.held_seconds) for one in near)
     by_ticket = [one for one in near if one.parts <= TICKET]
     by_duration = [one for one in near if one.parts <= DURATION]
     if by_ticket:
@@ -150,9 +150,12 @@ def _outside_limits(near: Sequence[_Judged], misses: tuple[Miss, ...], question:
 def _duration_fault(near: Sequence[_Judged], question: Question) -> tuple[str, str]:
     """Code and reason; of several rules, the one with the largest maximum (or the smallest minimum) is named."""
     asked = question.duration_seconds or 0
-    too_long = [one.rule for one in near if Part.TOO_LONG in one.parts]
+    too_long = [one for one in near if Part.TOO_LONG in one.parts]
     if too_long:
-        rule = max(too_long, key=lambda rule: rule.max_duration_seconds)
+        nearest = max(too_long, key=lambda one: one.rule.longest_after(question.held_seconds))
+        rule = nearest.rule
+        if asked <= rule.max_duration_seconds:
+            return "duration_too_long", f"Rule {rule.name}: {nearest.findings[0].reason}."
         reason = f"{format_duration(asked)} is more than the longest {format_duration(rule.max_duration_seconds)} (rule {rule.name})."
         return "duration_too_long", reason
     rule = min((one.rule for one in near), key=lambda rule: rule.min_duration_seconds)

@@ -27,6 +27,13 @@ class Effect(enum.StrEnum):
     DENY = "deny"
 
 
+class EndsWith(enum.StrEnum):
+    """When access that a rule gave ends at the latest: at its time, or before when the rule serves the subject no longer."""
+
+    MEMBERSHIP = "membership"
+    TIME = "time"
+
+
 @dataclass(frozen=True, slots=True)
 class People:
     """Groups (each with everything below it), ``groups_only`` (each without the groups below: who is directly in it) and single
@@ -90,8 +97,9 @@ class Rule:
     Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``permission_sets`` are what
     a rule of kind ``aws_account`` is about, ``roles`` what one of kind ``group`` is about; a deny with neither is about all.
     ``most_per_person`` (how many sandboxes one person holds at a time) and ``extend`` (whether what is held may be extended)
-    are those of kind ``sandbox``; other kinds have no such limit. ``is_removed`` is true only in a history: this version took
-    the rule away.
+    are those of kind ``sandbox``; other kinds have no such limit. ``ends_with`` is ``None`` for a rule that was stored before there
+    was such a key: then access ends at its time. ``max_total_seconds`` is the longest that the same thing is held without a gap,
+    0 where the rule does not say (see ``total_seconds``). ``is_removed`` is true only in a history: this version took the rule away.
     """
 
     name: str
@@ -115,6 +123,26 @@ class Rule:
     roles: tuple[str, ...] = ()
     most_per_person: int = 0
     extend: bool = True
+    ends_with: EndsWith | None = None
+    max_total_seconds: int = 0
+
+    @property
+    def total_seconds(self) -> int:
+        """The longest that the same thing is held without a gap: the longest of one request, unless the rule gives more."""
+        return self.max_total_seconds or self.max_duration_seconds
+
+    def longest_after(self, held_seconds: int) -> int:
+        """The longest that may still be asked for by somebody who has held the same thing for ``held_seconds`` until now.
+
+        Of what is left, whole minutes: the rest is gone before anybody has asked for it.
+        """
+        left = max(0, self.total_seconds - held_seconds)
+        return min(self.max_duration_seconds, left - left % 60 if held_seconds else left)
+
+    @property
+    def serves_by_membership(self) -> bool:
+        """Whether access ends with the membership by which the rule gave it."""
+        return self.ends_with is EndsWith.MEMBERSHIP
 
     @property
     def asks_admins(self) -> bool:
@@ -131,6 +159,7 @@ class Question:
     ``subject_below``: of a group, those below it that a deny rule names.
     Account, OU, tags and permission set are asked for by kind ``aws_account``, group and role by kind ``group``, a name prefix
     (empty: any sandbox) by kind ``sandbox``; ``groups_above`` are the group that is asked for and every group above it.
+    ``held_seconds``: for how long the subject has held the same thing already, without a gap until now.
     ``duration_seconds`` and ``ticket_id`` are ``None`` while a form is still empty: then they are not judged.
     """
 
@@ -149,6 +178,7 @@ class Question:
     groups_above: frozenset[str] = frozenset()
     role: str = ""
     name_prefix: str = ""
+    held_seconds: int = 0
     duration_seconds: int | None = None
     ticket_id: str | None = None
 

@@ -22,7 +22,20 @@ from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
-from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, Approval, Effect, People, Rule, RuleHead, RuleSet, Targets, Ticket
+from accessportal.rules.states import (
+    AWS_ACCOUNT,
+    GROUP,
+    SANDBOX,
+    Approval,
+    Effect,
+    EndsWith,
+    People,
+    Rule,
+    RuleHead,
+    RuleSet,
+    Targets,
+    Ticket,
+)
 from accessportal.store.base import unavailable
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
@@ -276,7 +289,7 @@ def _body(rule: Rule) -> dict[str, Any]:
         "targets": _targets_map(rule),
         "permission_sets": list(rule.permission_sets) if rule.kind == AWS_ACCOUNT else None,
         "roles": list(rule.roles) if rule.kind == GROUP else None,
-        "duration": {"default": rule.default_duration_seconds, "min": rule.min_duration_seconds, "max": rule.max_duration_seconds},
+        "duration": _duration_map(rule),
         "approval": {
             "required": rule.approval.required,
             "quorum": rule.approval.quorum,
@@ -285,8 +298,14 @@ def _body(rule: Rule) -> dict[str, Any]:
         "ticket": {"required": rule.ticket.required, "pattern": rule.ticket.pattern},
         "most_per_person": rule.most_per_person if rule.kind == SANDBOX else None,
         "extend": rule.extend if rule.kind == SANDBOX else None,
+        "ends_with": rule.ends_with.value if rule.ends_with else None,
         "removed": rule.is_removed or None,
     }
+
+
+def _duration_map(rule: Rule) -> dict[str, int]:
+    found = {"default": rule.default_duration_seconds, "min": rule.min_duration_seconds, "max": rule.max_duration_seconds}
+    return found | {"max_total": rule.max_total_seconds} if rule.max_total_seconds else found
 
 
 def _targets_map(rule: Rule) -> dict[str, Any]:
@@ -337,6 +356,8 @@ def _record(item: RuleItem) -> Rule:
         is_removed=bool(item.removed),
         most_per_person=int(item.most_per_person or 0),
         extend=item.extend is not False,
+        ends_with=EndsWith(item.ends_with) if item.ends_with else None,
+        max_total_seconds=int(duration.get("max_total", 0)),
     )
 
 

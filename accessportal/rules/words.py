@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import EVERYBODY, GROUP, SANDBOX, People, Question, Rule, Targets
+from accessportal.rules.states import EVERYBODY, GROUP, SANDBOX, EndsWith, People, Question, Rule, Targets
 
 _SHOWN = 5
 _LITERAL_START = re.compile(r"[A-Za-z0-9 _:#/-]+(?![*+?{])")
@@ -99,10 +99,15 @@ def ticket_like(pattern: str) -> str:
 
 def limits(rule: Rule) -> str:
     """``up to 4 h, no approval``, with the ticket where one is required."""
-    parts = [f"up to {format_duration(rule.max_duration_seconds)}", approval(rule)]
+    parts = [f"up to {format_duration(rule.max_duration_seconds)}"]
+    if rule.max_total_seconds:
+        parts[0] += f" (with extensions {format_duration(rule.max_total_seconds)})"
+    parts.append(approval(rule))
     if rule.ticket.required:
         parts.append(ticket_like(rule.ticket.pattern))
     if rule.kind == SANDBOX:
         parts.append(f"{rule.most_per_person} at a time")
         parts += [] if rule.extend else ["not to be extended"]
+    if rule.ends_with is EndsWith.TIME:
+        parts.append("kept without the membership")
     return ", ".join(parts)

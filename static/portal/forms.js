@@ -18,8 +18,21 @@ for (const group of document.querySelectorAll("[data-chips]")) {
     const longest = Number(document.querySelector("[data-longest]")?.dataset.longest || Infinity);
     for (const chip of chips) chip.disabled = Number(chip.dataset.seconds) > longest;
   };
-  document.addEventListener("htmx:afterSwap", limit);
-  show();
+  // The rule says what is usual; that is offered until somebody chooses another length.
+  input.addEventListener("input", () => delete input.dataset.offered);
+  document.addEventListener("htmx:configRequest", (event) => {
+    if ("offered" in input.dataset && event.detail.elt.id === "preview") event.detail.parameters.duration = "";
+  });
+  const offer = () => {
+    const usual = document.querySelector("[data-usual]")?.dataset.usual;
+    if ("offered" in input.dataset && usual) input.value = usual;
+    show();
+  };
+  document.addEventListener("htmx:afterSwap", () => {
+    offer();
+    limit();
+  });
+  offer();
   limit();
 }
 

@@ -33,7 +33,7 @@ rules:
     duration: {max: 4h}
     approval: {required: true, approvers: {groups_only: [/security]}}
 """
-STAYS = "AWS access that is active goes on until its end, unless somebody ends it."
+STAYS = "What they hold by requests ends within a minute, and what they still wait for is cancelled."
 
 
 def role_of(email: str, group_id: str, clock: FakeClock) -> GroupRole | None:

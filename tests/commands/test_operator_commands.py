@@ -20,6 +20,7 @@ from accessportal.audit.models import AuditItem
 from accessportal.commands.base import joined
 from accessportal.conf import ROOT
 from accessportal.directory import operations as directory
+from accessportal.directory.states import State
 from accessportal.kernel.actors import system
 from accessportal.rules import queries as rules
 from accessportal.store.base import StoreSettings, configure, registered_models
@@ -146,7 +147,7 @@ def test_why_not_is_explained_too(story: Story) -> None:
 
 @pytest.fixture
 def on_story_clock(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
-    for name in ("tick", "sync_catalog", "reconcile_assignments"):
+    for name in ("tick", "sync_catalog", "reconcile_assignments", "compare_subjects"):
         monkeypatch.setattr(f"accessportal.commands.management.commands.{name}.SystemClock", lambda: story.clock)
     return story
 
@@ -167,12 +168,23 @@ def test_a_tick_by_hand_looks_ahead_as_far_as_the_sweep(on_story_clock: Story, m
 
     def tick(*, clock: object, lookahead_seconds: float) -> TickReport:
         looked.append(lookahead_seconds)
-        return TickReport(lapsed=0, expired=0, granted=0, revoked=0, waiting=0, failures=())
+        return TickReport(lapsed=0, expired=0, granted=0, revoked=0, departed=0, waiting=0, failures=())
 
     monkeypatch.setattr(operations, "tick", tick)
     run("tick")
 
     assert looked == [operations.LOOKAHEAD_SECONDS]
+
+
+def test_requests_are_compared_with_the_directory(on_story_clock: Story) -> None:
+    story = on_story_clock
+    held = story.carry_out(story.ask())
+    directory.set_person_state(email=held.subject_id, state=State.DISABLED, actor=system("setup"), now=story.clock.now())
+
+    told = run("compare_subjects", "--json")
+
+    assert (told.code, told.json["checked"], told.json["ended"], told.json["stopped"]) == (0, 1, 1, "")
+    assert run("compare_subjects", "--most-share", "2").code == 1
 
 
 def test_a_tick_with_a_failing_item_fails_at_its_end(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,14 @@ def test_alice_extends_and_ends(story: Story) -> None:
     assert ended.json["work"] == "REVOKE"
 
 
+def test_without_a_duration_it_is_the_usual_one_of_the_rule(story: Story) -> None:
+    dev = ask(*ALICE, *DEV, "--json").json
+    joined = ask(*ALICE, *JOIN, "--role", "contributor", "--json").json
+
+    assert (dev["rule_name"], dev["duration_seconds"]) == ("dev-power", 3600)
+    assert (joined["rule_name"], joined["duration_seconds"]) == ("help-out", 86_400)
+
+
 @pytest.mark.parametrize("duration", ["9999999d", "999999999d999999999h"])
 def test_no_command_takes_an_absurd_duration(story: Story, duration: str) -> None:
     asked = story.carry_out(story.ask())

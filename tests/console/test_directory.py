@@ -190,7 +190,9 @@ def test_whoever_disables_or_deletes_is_told_what_stays(story: Story, as_person:
 
     for operation in ("disable", "delete"):
         asked = olga.post(f"{of_person('alice')}do/{operation}/").content.decode()
-        assert "AWS access that is active goes on until its end, unless somebody ends it. Active now: 1." in asked, operation
+        assert "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 1." in asked, (
+            operation
+        )
 
 
 def test_an_admin_disables_enables_and_deletes_a_person(story: Story, as_person: SignIn) -> None:

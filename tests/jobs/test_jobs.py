@@ -13,12 +13,15 @@ from django.utils.module_loading import import_string
 from django_q.models import OrmQ, Schedule
 
 from accessportal.access_requests import operations as requests
-from accessportal.access_requests.states import Status
+from accessportal.access_requests.states import Status, SubjectsReport, Work
+from accessportal.directory import operations as directory
+from accessportal.directory.states import State
 from accessportal.jobs import queue, tasks
 from accessportal.jobs.lines import Line
 from accessportal.jobs.queue import TASKS, enqueue
 from accessportal.jobs.schedules import SCHEDULES, apply_schedules
 from accessportal.kernel import ports
+from accessportal.kernel.actors import system
 from accessportal.kernel.errors import NotFound
 from accessportal.observe import heartbeats
 from accessportal.sandboxes import operations as sandboxes
@@ -83,7 +86,7 @@ def test_what_ends_access_waits_behind_nothing_else() -> None:
     of_sweep = {name for name, task in TASKS.items() if task.line is Line.SWEEP}
 
     assert of_sweep == {"tick", "watch_ends", "expire_sandboxes", "show_sweep_line"}
-    assert {name for name, task in TASKS.items() if task.line is Line.URGENT} == {"carry_out", "show_urgent_line"}
+    assert {name for name, task in TASKS.items() if task.line is Line.URGENT} == {"carry_out", "end_departed", "show_urgent_line"}
 
 
 @pytest.mark.django_db
@@ -182,6 +185,32 @@ def test_a_list_of_assignments_that_can_not_be_read_fails_the_job(on_story_clock
     beat = heartbeats.last_beat("reconcile_assignments")
     assert beat is not None
     assert (beat.is_ok, beat.detail["unread"], beat.detail["missing"]) == (False, 1, 0)
+
+
+def test_what_somebody_disabled_holds_is_ended_at_once(on_story_clock: Story) -> None:
+    story = on_story_clock
+    held = story.carry_out(story.ask())
+    directory.set_person_state(email=held.subject_id, state=State.DISABLED, actor=system("setup"), now=story.clock.now())
+    name, payload = story.asked[-1]
+
+    assert (name, payload) == ("end_departed", {})
+    assert TASKS[name].path == "accessportal.jobs.tasks.end_departed"
+    assert tasks.end_departed() == "checked 1, ended 1, cancelled 0, failed 0"
+
+    assert story.now_of(held).work is Work.REVOKE
+    assert story.asked[-1] == ("carry_out", {"request_id": held.request_id})
+
+
+def test_a_comparison_that_the_brake_stopped_fails_and_says_why(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tasks.compare_subjects() == "checked 0, ended 0, cancelled 0, failed 0"
+    stopped = SubjectsReport(checked=9, ended=0, cancelled=0, failures=(), stopped="9 of 9 open requests would end.")
+    monkeypatch.setattr(requests, "compare_subjects", lambda **_options: stopped)
+
+    with pytest.raises(tasks.ItemsFailed, match="checked 9, ended 0, cancelled 0, failed 0, 9 of 9 open requests would end"):
+        tasks.compare_subjects()
+    beat = heartbeats.last_beat("compare_subjects")
+    assert beat is not None
+    assert not beat.is_ok
 
 
 def test_a_watch_that_another_covers_does_nothing(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:

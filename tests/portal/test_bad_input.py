@@ -126,7 +126,7 @@ def test_the_preview_says_who_decides_how_long_and_what_would_help(story: Story,
     assert "Approved at once Rule dev-power Longest 4 h" in told(account="payments-dev", permission_set="PowerUserAccess", duration="1h")
     one = told(account="payments-prod", permission_set="ReadOnlyAccess", duration="2h", ticket_id="CHG-1")
     assert "Needs one approval Rule prod-readonly Decides Bob Ito and Sam Osei" in one
-    assert "2 h after approval" in one
+    assert "2 h after approval sooner for whoever is no longer in /engineering" in one
     assert "Needs 2 approvals" in told(account="payments-prod", permission_set="PowerUserAccess", duration="2h")
     refused = told(account="payments-dev", permission_set="PowerUserAccess", duration="9h")
     assert "Not possible like this" in refused
@@ -229,3 +229,21 @@ def test_a_body_beyond_the_limit_is_refused_before_it_is_read(story: Story, addr
     assert answer.status_code == 413
     assert not hasattr(answer.wsgi_request, "_body")
     assert not hasattr(answer.wsgi_request, "_post")
+
+
+def test_the_form_starts_with_the_usual_length_of_the_rule(story: Story, signed_in: SignedIn) -> None:
+    alice, asked = signed_in("alice"), {"group": "/engineering", "role": "contributor"}
+
+    empty = alice.get("/requests/new/group/")
+    filled = alice.get("/requests/new/group/", asked)
+    given = alice.get("/requests/new/group/", {**asked, "duration": "3d"})
+    seen = alice.get("/requests/new/group/preview/", {**asked, "duration": ""}, headers=HTMX)
+
+    assert empty.context["form"]["duration"].value() == "8h"
+    assert filled.context["form"]["duration"].value() == "1d"
+    assert "data-offered" in str(filled.context["form"]["duration"])
+    assert 'data-usual="1d"' in filled.content.decode()
+    assert given.context["form"]["duration"].value() == "3d"
+    assert "data-offered" not in str(given.context["form"]["duration"])
+    assert 'data-usual="1d"' in seen.content.decode()
+    assert "1 d after approval" in text_of(seen)

@@ -224,7 +224,7 @@ def test_an_admin_for_a_time_is_not_offered_to_stay_and_is_refused(story: Story,
 
 
 def test_the_last_membership_takes_the_person_along_and_the_page_says_so(story: Story, signed_in: SignedIn) -> None:
-    gina, stays = signed_in("gina"), "AWS access that is active goes on until its end, unless somebody ends it."
+    gina, stays = signed_in("gina"), "What they hold by requests ends within a minute, and what they still wait for is cancelled."
     asked = text_of(gina.get("/groups/remove/at/engineering/payments/", {"email": "alice@example.com"}))
     assert f"is deleted from the directory. {stays}" in asked
 

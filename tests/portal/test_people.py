@@ -103,7 +103,7 @@ def test_whoever_disables_or_deletes_is_told_what_stays(story: Story, signed_in:
 
     for deed in ("disable", "delete"):
         asked = text_of(olga.get(f"{ALICE}{deed}/"))
-        assert "AWS access that is active goes on until its end, unless somebody ends it. Active now: 1." in asked, deed
+        assert "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 1." in asked, deed
 
 
 def test_whoever_is_disabled_is_signed_out_at_their_next_click(story: Story, signed_in: SignedIn) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +342,48 @@ def test_an_absurd_duration_is_a_mistake_of_its_line(key: str, duration: str) ->
 
     assert [problem.path for problem in found] == [f"rules[0].duration.{key}"]
     assert "is more: write a shorter one" in found[0].message
+
+
+@pytest.mark.parametrize(("line", "ends_with"), [("", "membership"), ("ends_with: membership", "membership"), ("ends_with: time", "time")])
+def test_a_new_rule_ends_with_the_membership_unless_it_says_otherwise(line: str, ends_with: str) -> None:
+    (rule,) = read_rules(f"{GOOD}    {line}\n")
+
+    assert rule.ends_with == ends_with
+    assert rule.serves_by_membership is (ends_with == "membership")
+
+
+def test_the_longest_with_extensions_is_the_longest_unless_more_is_given() -> None:
+    (without,), (given_more,) = read_rules(GOOD), read_rules(with_line("duration", "duration: {max: 8h, max_total: 1d}"))
+
+    assert (without.total_seconds, given_more.total_seconds) == (8 * HOUR, 24 * HOUR)
+    assert (without.longest_after(3 * HOUR), given_more.longest_after(20 * HOUR)) == (5 * HOUR, 4 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("key", "line", "path", "message"),
+    [
+        ("duration", "duration: {max: 8h, max_total: 4h}", "duration.max_total", "The longest with extensions, 4 h, is shorter than"),
+        ("duration", "duration: {max: 8h, max_total: 366d}", "duration.max_total", "The longest possible is 365 d."),
+        ("permission_sets", "permission_sets: [ReadOnlyAccess]\n    ends_with: never", "ends_with", "“never” is not possible here."),
+    ],
+)
+def test_mistakes_of_the_limits_of_a_chain(key: str, line: str, path: str, message: str) -> None:
+    problem = only_problem(with_line(key, line))
+
+    assert problem.path == f"rules[0].{path}"
+    assert problem.message.startswith(message)
+
+
+def test_a_deny_ends_nothing() -> None:
+    deny = "rules:\n  - {name: x, kind: aws_account, effect: deny, subjects: {groups: [/]}, targets: {ous: [/]}, ends_with: membership}\n"
+
+    assert only_problem(deny).path == "rules[0].ends_with"
+
+
+def test_what_a_rule_of_an_earlier_version_does_not_say_is_no_part_of_its_hash() -> None:
+    (rule,) = read_rules(GOOD)
+    stored = dataclasses.replace(rule, ends_with=None)
+
+    assert hash_of(stored) == "db7b97aecc31283d4e3b47933c2c3fb5b2b929eeb6ca153ff70aa437f7d18c7f"
+    assert hash_of(rule) != hash_of(stored)
+    assert not stored.serves_by_membership

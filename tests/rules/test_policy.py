@@ -148,6 +148,42 @@ def test_the_reason_of_a_yes_names_the_demand_of_its_rule_alone() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("total_hours", "held_hours", "asked_hours", "code", "longest_hours"),
+    [
+        (0, 0, 4, "allowed", 4),
+        (0, 3, 1, "allowed", 1),
+        (0, 3, 2, "duration_too_long", 1),
+        (0, 4, 1, "duration_too_long", 0),
+        (0, 16, 1, "duration_too_long", 0),
+        (0, 4, None, "duration_too_long", 0),
+        (8, 4, 4, "allowed", 4),
+        (8, 5, 4, "duration_too_long", 3),
+        (8, 5, 3, "allowed", 3),
+    ],
+)
+def test_the_longest_counts_what_is_held_already(
+    total_hours: int, held_hours: int, asked_hours: int | None, code: str, longest_hours: int
+) -> None:
+    rule = next(one for one in rules() if one.name == "payments-dev")
+    rule = dataclasses.replace(rule, max_total_seconds=total_hours * HOUR)
+    seconds = None if asked_hours is None else asked_hours * HOUR
+
+    decision = decide([rule], ask(duration_seconds=seconds, held_seconds=held_hours * HOUR))
+
+    assert (decision.code, decision.max_duration_seconds) == (code, longest_hours * HOUR)
+    if code != "allowed":
+        total = f"{total_hours or 4} h"
+        assert f"it has been held for {held_hours} h without a gap, of at most {total} by this rule, extensions counted" in decision.reason
+        assert "when it has ended" in " ".join(decision.remedies)
+
+
+def test_who_has_held_what_the_first_rule_gives_is_served_by_the_next() -> None:
+    decision = answer(duration_seconds=2 * HOUR, ticket_id="CHG-1", held_seconds=3 * HOUR)
+
+    assert (decided_by(decision), decision.max_duration_seconds) == ("payments-dev-long", 5 * HOUR)
+
+
 def test_longest_duration_is_that_of_any_rule_that_fits_but_for_its_limits() -> None:
     assert answer(duration_seconds=None, ticket_id=None).max_duration_seconds == 8 * HOUR
     assert answer(duration_seconds=12 * HOUR, ticket_id="CHG-1").max_duration_seconds == 8 * HOUR

@@ -126,6 +126,9 @@ class AwsAccount:
         """Another request for the same thing keeps it."""
         return False
 
+    def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
+        return self.same_target(request.target, stored)
+
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         names = ("account_id", "permission_set_arn", "principal_type", "principal_id")
         return all(one[name] == other[name] for name in names)

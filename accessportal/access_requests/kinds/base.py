@@ -91,6 +91,10 @@ class Kind(Protocol):
         back in part."""
         ...
 
+    def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
+        """Whether ``request``, while it is active, gives its subject just what the target ``stored`` asks for."""
+        ...
+
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two stored targets are the same thing."""
         ...

@@ -96,6 +96,9 @@ class GroupMembership:
         """Another request for the same thing keeps it."""
         return False
 
+    def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
+        return self.same_target(request.target, stored)
+
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return all(one[name] == other[name] for name in ("group_id", "role"))
 

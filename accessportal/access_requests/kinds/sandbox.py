@@ -21,6 +21,7 @@ from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import every
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.rules import queries as rules
 from accessportal.rules.states import SANDBOX, Question, Rule
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
@@ -72,7 +73,8 @@ class PoolSandbox:
 
     def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
         if resolved.stored["continues"]:
-            _require_extendable(str(resolved.facts.get("sandbox_name", "")), subject, rule, now)
+            held_by = [one for one in _open_of(subject) if one.status is Status.ACTIVE and self.gives(one, resolved.stored)]
+            _require_extendable(str(resolved.facts.get("sandbox_name", "")), held_by, subject, rule, now)
             return
         # Requests that go on with one sandbox count once, whether or not the first of them is over.
         if len({_key(one) for one in _open_of(subject)}) >= rule.most_per_person:
@@ -127,6 +129,10 @@ class PoolSandbox:
     def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
         """Giving a sandbox back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
         return one.granted_at is not None and other.kind == SANDBOX and chain_of(other) == chain_of(one)
+
+    def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
+        """Whoever asks for a new one gets another than they hold."""
+        return bool(stored["continues"]) and _key(request) == key_of(str(stored["continues"]))
 
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return all(one[name] == other[name] for name in ("name_prefix", "continues"))
@@ -195,13 +201,21 @@ def _open_page(subject_id: str, cursor: str | None) -> Any:
     return store.page_open(subject_id, cursor=cursor, limit=_PAGE)
 
 
-def _require_extendable(held_name: str, subject: Subject, rule: Rule, now: datetime) -> None:
-    if not rule.extend:
-        raise NotAllowed(f"By rule {rule.name} a sandbox is not extended. Give it back, and ask for a new one.", code="not_extendable")
+def _require_extendable(held_name: str, held_by: Sequence[AccessRequest], subject: Subject, rule: Rule, now: datetime) -> None:
+    """Both the rules by which it is held and the one that would give more have a say."""
+    against = [rule.name] if not rule.extend else [one.rule_name for one in held_by if not _was_extendable(one)]
+    if against:
+        raise NotAllowed(f"By rule {against[0]} a sandbox is not extended. Give it back, and ask for a new one.", code="not_extendable")
     told_at = pool.none_told_at()
     is_wanted = told_at is not None and is_recent(told_at, now=now, within=_DEMAND_LASTS)
     if is_wanted or any(_waits_for(held_name, one, subject, now) for one in every(_granting_page)):
         raise NotAllowed("Others wait for a sandbox, so this one is not extended. Try again when the pool has some.", code="others_wait")
+
+
+def _was_extendable(request: AccessRequest) -> bool:
+    """By its rule as it is now; by the request's own copy when the rule is gone."""
+    rule = rules.find_rule(name=request.rule_name)
+    return bool(request.evidence.get("extend", True)) if rule is None else rule.extend
 
 
 def _granting_page(cursor: str | None) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from accessportal.access_requests.config import WorkflowSettings, configure
+from accessportal.access_requests.config import WorkflowSettings, configure, lifted_limits
 from accessportal.access_requests.operations.asking import cancel, extend, submit
 from accessportal.access_requests.operations.deciding import approve, deny, lapse
+from accessportal.access_requests.operations.departing import compare_subjects, end_departed
 from accessportal.access_requests.operations.ending import end, expire
 from accessportal.access_requests.operations.reconciling import reconcile_assignments
 from accessportal.access_requests.operations.sweeping import LOOKAHEAD_SECONDS, tick, watch_ends
@@ -16,12 +17,15 @@ __all__ = [
     "approve",
     "cancel",
     "carry_out",
+    "compare_subjects",
     "configure",
     "deny",
     "end",
+    "end_departed",
     "expire",
     "extend",
     "lapse",
+    "lifted_limits",
     "reconcile_assignments",
     "retry",
     "submit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,9 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.operations.limits import require_patience, require_room
 from accessportal.access_requests.operations.shared import ask_for_work, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.rights import demand_of
 from accessportal.access_requests.queries.subjects import subject_facts
 from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
@@ -20,6 +23,7 @@ from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.ids import request_id_for
 from accessportal.rules import queries as rules
+from accessportal.rules.matching import is_served_by_membership
 from accessportal.rules.states import Rule, RuleDecision
 
 # What somebody types beside the target, and how it is told that it differs.
@@ -37,15 +41,15 @@ def submit(
     kind: str,
     subject_id: str | None,
     target: Mapping[str, str],
-    duration_seconds: int,
+    duration_seconds: int | None,
     reason: str,
     ticket_id: str,
     submission_id: str,
-    extends: str = "",
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
-    """Ask for access for ``subject_id`` (``None``: the actor; else a group path that the actor is in).
+    """Ask for access for ``subject_id`` (``None``: the actor; else a group path that the actor is in), without
+    ``duration_seconds`` for the usual length of the rule that decides.
 
     Written with its decision's rule, the facts it stood on, and its first audit event. Without need of approval it is
     ACTIVE at once, with its end and the work to grant it; else PENDING until the deadline for deciding. The same
@@ -56,8 +60,37 @@ def submit(
     :raises Conflict: when the submission id was used for something else, with the first request as ``present``.
     :raises Unavailable: when a fact can't be read or the store does not answer.
     """
+    require_patience(actor=actor, now=now)
+    return _submit(
+        kind=kind,
+        subject_id=subject_id,
+        target=target,
+        duration_seconds=duration_seconds,
+        reason=reason,
+        ticket_id=ticket_id,
+        submission_id=submission_id,
+        actor=actor,
+        now=now,
+    )
+
+
+def _submit(
+    *,
+    kind: str,
+    subject_id: str | None,
+    target: Mapping[str, str],
+    duration_seconds: int | None,
+    reason: str,
+    ticket_id: str,
+    submission_id: str,
+    extends: str = "",
+    actor: Actor,
+    now: datetime,
+) -> AccessRequest:
     policy.check_input(duration_seconds=duration_seconds, reason=reason, ticket_id=ticket_id, submission_id=submission_id)
+    request_id = request_id_for(requested_by=actor.name, submission_id=submission_id)
     subject = subject_facts(subject_id, actor, now=now)
+    require_room(subject_id=subject.subject_id, request_id=request_id)
     resolved = kind_named(kind).resolve(
         target=target,
         subject=subject,
@@ -65,13 +98,18 @@ def submit(
         ticket_id=ticket_id.strip(),
         now=now,
     )
+    # What was sent before must be decided as it was then: it does not count as held by itself.
+    resolved = with_held(resolved, subject.subject_id, besides=request_id, now=now)
     decision = rules.decide(question=resolved.question)
     rule = _allowing_rule(decision)
+    if duration_seconds is None:
+        resolved = _with_usual_length(resolved, rule)
+        rule = _allowing_rule(rules.decide(question=resolved.question))
     try:
         kind_named(kind).require_free(resolved=resolved, subject=subject, rule=rule, now=now)
     except NotAllowed:
         # What was sent before is answered as it was then: it may be itself what fills the limit.
-        if store.get(request_id_for(requested_by=actor.name, submission_id=submission_id)) is None:
+        if store.get(request_id) is None:
             raise
     request = _new_request(
         kind=kind,
@@ -113,11 +151,12 @@ def extend(
     :raises Conflict: when the access is not active any more.
     """
     policy.check_duration(duration_seconds)
+    require_patience(actor=actor, now=now)
     first, standing = load_for(request_id, actor, now)
     require(policy.may_extend(first, standing, now), first)
     if policy.ends_no_later(first, duration_seconds, now):
         raise InvalidRequest(policy.EXTENSION_TOO_SHORT, code="extension_too_short", field="duration")
-    return submit(
+    return _submit(
         kind=first.kind,
         subject_id=first.subject_id if first.subject_id.startswith("/") else None,
         target=kind_named(first.kind).asked(first),
@@ -160,6 +199,13 @@ def _allowing_rule(decision: RuleDecision) -> Rule:
     raise NotAllowed(text, code=decision.code)
 
 
+def _with_usual_length(resolved: Resolved, rule: Rule) -> Resolved:
+    usual = min(rule.default_duration_seconds, rule.longest_after(resolved.question.held_seconds))
+    if resolved.longest_seconds is not None:
+        usual = min(usual, resolved.longest_seconds)
+    return replace(resolved, question=replace(resolved.question, duration_seconds=usual))
+
+
 def _new_request(
     *,
     kind: str,
@@ -173,7 +219,7 @@ def _new_request(
     now: datetime,
 ) -> AccessRequest:
     waits = rule.approval.required
-    duration_seconds = resolved.question.duration_seconds
+    duration_seconds, held_seconds = resolved.question.duration_seconds, resolved.question.held_seconds
     assert duration_seconds is not None
     asked_at = from_epoch(to_epoch(now))
     lasts = current().decide_within_seconds if waits else duration_seconds
@@ -186,7 +232,9 @@ def _new_request(
         "max_duration_seconds": rule.max_duration_seconds,
     }
     if rule.most_per_person:
-        evidence["most_per_person"] = rule.most_per_person
+        evidence |= {"most_per_person": rule.most_per_person, "extend": rule.extend}
+    if is_served_by_membership(rule, subject.subject_id):
+        evidence["served_by"] = {"groups": list(rule.subjects.groups), "groups_only": list(rule.subjects.groups_only)}
     return AccessRequest(
         request_id=request_id_for(requested_by=actor.name, submission_id=submission_id),
         kind=kind,
@@ -223,6 +271,7 @@ def _new_request(
         version=1,
         audit_head="",
         identities={actor.name: subject.requester_identity} if subject.requester_identity else {},
+        held_since=None if waits or not held_seconds else asked_at - timedelta(seconds=held_seconds),
     )
 
 

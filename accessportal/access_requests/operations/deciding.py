@@ -9,6 +9,7 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.kinds.base import Resolved
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.rights import ApproverBook
 from accessportal.access_requests.queries.subjects import facts_of
 from accessportal.access_requests.states import AccessRequest, Status, Tally, Work
@@ -36,14 +37,15 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
         book = ApproverBook(now=now)
         request, standing = load_for(request_id, actor, now, book=book)
         require(policy.may_approve(request, actor, standing, now), request)
-        _require_still_allowed(request, now)
+        held_seconds = _require_still_allowed(request, now)
         identity = standing.identity()
         if identity:
             request = replace(request, identities={**request.identities, actor.name: identity})
         approvals = request.approvals | {actor.name}
         tally = book.tally(request, approvals)
-        decide = _give_approval if tally.missing else _activate
-        return decide(request, tally, approvals, reason.strip(), actor, now)
+        if tally.missing:
+            return _give_approval(request, tally, approvals, reason.strip(), actor, now)
+        return _activate(request, tally, approvals, reason.strip(), held_seconds, actor, now)
 
     approved = until_written(attempt)
     if approved.work is not None:
@@ -103,7 +105,15 @@ def _give_approval(
     return store.change(request, store.add_approval(actor.name, identities=request.identities), draft=draft, actor=actor, now=now)
 
 
-def _activate(request: AccessRequest, tally: Tally, approvals: frozenset[str], reason: str, actor: Actor, now: datetime) -> AccessRequest:
+def _activate(
+    request: AccessRequest,
+    tally: Tally,
+    approvals: frozenset[str],
+    reason: str,
+    held_seconds: int,
+    actor: Actor,
+    now: datetime,
+) -> AccessRequest:
     expires_at = now + timedelta(seconds=request.duration_seconds)
     actions = [
         *store.set_status(request, Status.ACTIVE),
@@ -111,6 +121,7 @@ def _activate(request: AccessRequest, tally: Tally, approvals: frozenset[str], r
         *store.set_work(Work.GRANT, now),
         *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
         *store.add_approval(actor.name, identities=request.identities),
+        *(store.set_held_since(now - timedelta(seconds=held_seconds)) if held_seconds else []),
     ]
     data = {
         "reason": reason,
@@ -124,9 +135,9 @@ def _activate(request: AccessRequest, tally: Tally, approvals: frozenset[str], r
     return store.change(request, actions, draft=draft, actor=actor, now=now)
 
 
-def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
+def _require_still_allowed(request: AccessRequest, now: datetime) -> int:
     """The rules and facts of now must still lead to the rule that the request stands on: a deny added since, a moved account or
-    a disabled subject refuses."""
+    a disabled subject refuses. Returns for how many seconds the subject has held the same thing without a gap."""
     kind = kind_named(request.kind)
     try:
         subject = facts_of(request.subject_id, now=now)
@@ -144,6 +155,7 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
     except InvalidRequest as error:
         raise Conflict(f"It is no longer possible: {error.message}", code="no_longer_possible", present=request) from error
     _require_same(request, resolved, now)
+    resolved = with_held(resolved, request.subject_id, now=now)
     decision = rules.decide(question=resolved.question)
     if not decision.allowed:
         raise Conflict(f"The rules no longer allow it: {decision.reason}", code="no_longer_allowed", present=request)
@@ -151,6 +163,7 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> None:
         name = decision.rule.name if decision.rule else "another rule"
         text = f"The rules changed: {name} decides now, not {request.rule_name}. Deny it, so that it can be asked anew."
         raise Conflict(text, code="rule_changed", present=request)
+    return resolved.question.held_seconds
 
 
 def _require_same(request: AccessRequest, resolved: Resolved, now: datetime) -> None:

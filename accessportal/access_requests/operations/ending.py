@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, require, until_written
+from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.queries.one import ended_together
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit.states import Draft
@@ -38,15 +38,47 @@ def _end_one(request_id: str, reason: str, actor: Actor, now: datetime) -> Acces
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)
         require(policy.may_end(request, actor, standing), request)
-        ends_at = min(now, request.expires_at)
-        actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]
-        data = {"reason": reason.strip(), "expires_at": to_epoch(ends_at)}
-        draft = Draft("request.end_asked", request.subject_id, data, scope=request.scope)
-        return store.change(request, actions, draft=draft, actor=actor, now=now)
+        return _ended(request, reason.strip(), actor, now)
 
     ended = until_written(attempt)
     ask_for_work(ended, now)
     return ended
+
+
+def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+    """End active access whose subject is not there any more, or cancel the request for it; ``reason`` says what became of them.
+
+    :raises Conflict: when it is over, or being taken back already.
+    """
+
+    def attempt() -> AccessRequest:
+        request = load(request_id)
+        if request.status is Status.PENDING:
+            return _cancelled(request, reason, actor, now)
+        if request.status is not Status.ACTIVE or request.work is Work.REVOKE:
+            raise Conflict("It is over, or being taken back already.", code="not_due", present=request)
+        return _ended(request, reason, actor, now)
+
+    return until_written(attempt)
+
+
+def _ended(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+    ends_at = min(now, request.expires_at)
+    actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]
+    data = {"reason": reason, "expires_at": to_epoch(ends_at)}
+    draft = Draft("request.end_asked", request.subject_id, data, scope=request.scope)
+    return store.change(request, actions, draft=draft, actor=actor, now=now)
+
+
+def _cancelled(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+    actions = [
+        *store.set_status(request, Status.CANCELLED),
+        *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
+        *store.set_purge(purge_moment(now)),
+    ]
+    data = {"status": Status.CANCELLED.value, "reason": reason}
+    draft = Draft("request.cancelled", request.subject_id, data, scope=request.scope)
+    return store.change(request, actions, draft=draft, actor=actor, now=now)
 
 
 def expire(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:

@@ -10,10 +10,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.access_requests import policy, store
+from accessportal.access_requests.operations import departing
 from accessportal.access_requests.operations.deciding import lapse
 from accessportal.access_requests.operations.ending import expire
 from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, Failure, Status, TickReport, Work
+from accessportal.directory import queries as directory
+from accessportal.directory.states import Departure, UnreadableDeparture
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, Unavailable
@@ -42,7 +45,9 @@ def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers:
     """Lapse undecided requests past their deadline, expire access past its end, carry out due work; then stay for what comes
     due within ``lookahead_seconds``, so that access is taken back at its end and not at the next minute.
 
-    With nothing due or coming it makes six queries and returns. Any number may run at once: every change is conditional,
+    What hung on people and groups that are disabled, gone or moved is ended first (``departing``).
+
+    With nothing due or coming it makes seven queries and returns. Any number may run at once: every change is conditional,
     so each piece of work is done once. One failing item is counted in ``failures`` and the others go on. ``workers`` items
     are carried out at a time (1: in this thread).
 
@@ -77,6 +82,8 @@ def _sweep(*, until: datetime, is_watcher: bool, clock: Clock, workers: int) -> 
             if now >= until:
                 break
             if next_at is None and not run.in_hand:
+                if run.takes_another_look():
+                    continue
                 if not is_watching:
                     break
                 # Whoever was told that somebody watches had written its request before: one more look sees it.
@@ -111,6 +118,9 @@ class _Run:
     expired: list[str] = field(default_factory=list)
     results: list[AccessRequest] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    looked_after: set[str] = field(default_factory=set)
+    departed: int = 0
+    _departed_before: int = 0
 
     def unit(self, request_id: str, action: Callable[[str], None]) -> None:
         """One item, by itself: its failure is noted and stops nobody else."""
@@ -133,6 +143,18 @@ class _Run:
                 self.broken.add(one.request_id)
                 self.failures.append(Failure(one.request_id, "It is not a request that can be read. Somebody else has changed it."))
 
+    def look_after(self, departure: Departure | UnreadableDeparture, _mark: str) -> None:
+        """What hung on it is ended, or its failure told; once in a run as it stands."""
+        looked = departing.Run(TICK, self.clock)
+        looked.look_after(departure)
+        self.departed += len(looked.ended) + len(looked.cancelled)
+        self.failures += looked.failures
+
+    def takes_another_look(self) -> bool:
+        """Whether departures have made work since this was asked last."""
+        before, self._departed_before = self._departed_before, self.departed
+        return self.departed > before
+
     def lapse(self, request_id: str) -> None:
         lapse(request_id=request_id, actor=TICK, now=self.clock.now())
         self.lapsed.append(request_id)
@@ -152,6 +174,7 @@ class _Run:
             expired=len(self.expired),
             granted=sum(request.is_granted for request in latest),
             revoked=sum(request.status is Status.REVOKED for request in latest),
+            departed=self.departed,
             waiting=sum(request.work is not None for request in latest),
             failures=tuple(self.failures),
         )
@@ -192,6 +215,11 @@ class _pool:  # noqa: N801 - reads as the context manager that it is
 
 def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) -> datetime | None:
     """Start everything due ``now`` and return the next moment until ``horizon`` at which something comes due, if any."""
+    for departure in directory.list_departures():
+        mark = departure.token if isinstance(departure, Departure) else departure.name
+        if mark not in run.looked_after:
+            run.looked_after.add(mark)
+            start(run, mark, partial(run.look_after, departure))
     coming: list[datetime] = []
     for request in run.readable(every(partial(_by_status, Status.PENDING, now))):
         start(run, request.request_id, run.lapse)

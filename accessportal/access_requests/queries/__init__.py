@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accessportal.access_requests.queries.leaving import ACCESS_STAYS, access_that_stays
+from accessportal.access_requests.queries.leaving import ACCESS_ENDS, ACCESS_OF_GROUP_ENDS, access_that_ends
 from accessportal.access_requests.queries.lists import (
     count_waiting_for,
     history,
@@ -35,9 +35,10 @@ from accessportal.access_requests.queries.previews import explain, preview
 from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere
 
 __all__ = [
-    "ACCESS_STAYS",
+    "ACCESS_ENDS",
+    "ACCESS_OF_GROUP_ENDS",
     "ApproverBook",
-    "access_that_stays",
+    "access_that_ends",
     "approvers_of",
     "asked",
     "can",

@@ -9,13 +9,14 @@ from datetime import datetime
 from accessportal.access_requests import policy
 from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.kinds.base import Resolved
-from accessportal.access_requests.queries.lists import list_open
+from accessportal.access_requests.queries.holding import held_of, with_held
 from accessportal.access_requests.queries.rights import ApproverBook, demand_of
 from accessportal.access_requests.queries.subjects import facts_of, subject_facts
-from accessportal.access_requests.states import AccessRequest, Preview, Status, Subject
+from accessportal.access_requests.states import AccessRequest, Preview, Subject
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.rules import queries as rules
+from accessportal.rules.matching import is_served_by_membership
 from accessportal.rules.states import RuleDecision
 
 
@@ -71,13 +72,14 @@ def explain(
 def _resolve(
     kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
 ) -> Resolved:
-    return kind_named(kind).resolve(
+    resolved = kind_named(kind).resolve(
         target=target,
         subject=subject,
         duration_seconds=duration_seconds,
         ticket_id=None if ticket_id is None else policy.clean_ticket(ticket_id),
         now=now,
     )
+    return with_held(resolved, subject.subject_id, now=now)
 
 
 def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subject: Subject, now: datetime) -> Preview:
@@ -92,8 +94,8 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
             demand = demand_of(rule, group_id=asked.group_id)
             approvers = book.of_demand(demand, requested_by=actor.name, subject_id=subject.subject_id)
     is_allow = decision.allowed and rule is not None
-    longest = rule.max_duration_seconds if is_allow and rule is not None else decision.max_duration_seconds
-    usual = rule.default_duration_seconds if is_allow and rule is not None else 0
+    longest = rule.longest_after(resolved.question.held_seconds) if is_allow and rule is not None else decision.max_duration_seconds
+    usual = min(rule.default_duration_seconds, longest) if is_allow and rule is not None else 0
     by_any = decision.max_duration_seconds
     if resolved.longest_seconds is not None:
         longest, usual, by_any = (min(seconds, resolved.longest_seconds) for seconds in (longest, usual, by_any))
@@ -114,25 +116,17 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
         session_seconds=resolved.session_seconds,
         field=decision.field,
         facts=resolved.facts,
+        max_total_seconds=rule.max_total_seconds if is_allow and rule is not None else 0,
+        served_by=rule.subjects.names if is_allow and rule is not None and is_served_by_membership(rule, subject.subject_id) else (),
     )
 
 
 def _with_held(found: Preview, kind: str, resolved: Resolved, subject: Subject, now: datetime) -> Preview:
-    held = held_of(kind, resolved.stored, subject.subject_id, now)
+    held = [one for one in held_of(kind, resolved.stored, subject.subject_id) if not one.is_over(now)]
     if not held:
         return found
     longest = max(held, key=lambda request: request.expires_at)
     return replace(found, held_until=longest.expires_at, held_by_request=longest.request_id)
-
-
-def held_of(kind: str, stored: Mapping[str, object], subject_id: str, now: datetime) -> list[AccessRequest]:
-    """The subject's active requests for the same thing that have not ended."""
-    same = kind_named(kind).same_target
-    return [
-        request
-        for request in list_open(subject_id=subject_id)
-        if request.kind == kind and request.status is Status.ACTIVE and not request.is_over(now) and same(request.target, stored)
-    ]
 
 
 def _impossible(reason: str, *, field: str = "") -> Preview:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from accessportal.access_requests.states import Subject
+from accessportal.access_requests.states import Presence, Subject
 from accessportal.directory import queries as directory
+from accessportal.directory.states import Group
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.rules import queries as rules
@@ -54,19 +56,32 @@ def facts_of(subject_id: str, *, now: datetime) -> Subject:
     )
 
 
+def presence_of(subject_id: str, *, without: Collection[str] = (), now: datetime) -> Presence:
+    """What the directory says of a subject now; ``without``: claims on memberships that don't count.
+
+    :raises Unavailable: when it could not be read; never an absence for that.
+    """
+    if subject_id.startswith("/"):
+        group = directory.find_group(group_id=subject_id)
+        if group is None:
+            return Presence(exists=False)
+        return Presence(exists=True, is_enabled=group.is_enabled, created_at=group.created_at, groups=_groups_with(group))
+    person, groups, direct = directory.find_person_with_groups(email=subject_id, without=without, now=now)
+    if person is None:
+        return Presence(exists=False)
+    return Presence(exists=True, is_enabled=person.is_enabled, created_at=person.created_at, groups=groups, direct=direct)
+
+
 def _group_facts(group_id: str) -> Subject:
     group = directory.find_group(group_id=group_id)
     if group is None:
         raise InvalidRequest(f"There is no group {group_id[:80]}. Choose one that you are in.", code="group_unknown", field="subject")
     if not group.is_enabled:
         raise InvalidRequest(f"The group {group_id} is disabled. Choose another one.", code="group_disabled", field="subject")
-    # Of the groups above, each counts for itself, as for a person (``directory.queries.groups_of``).
-    above = directory.find_groups(group_ids=group.ancestors)
-    enabled = frozenset(other.group_id for other in above.values() if other.is_enabled)
     return Subject(
         subject_id=group_id,
         name=group.name or group_id,
-        groups=enabled | {group_id},
+        groups=_groups_with(group),
         requester_name="",
         below=_below_and_denied(group_id),
     )
@@ -77,3 +92,9 @@ def _below_and_denied(group_id: str) -> frozenset[str]:
     denied = [rule.subjects for rule in rules.current_rules() if rule.effect is Effect.DENY]
     named = {name for who in denied for name in (*who.groups, *who.groups_only)}
     return frozenset(one.group_id for one in directory.find_groups(group_ids=named).values() if group_id in one.ancestors)
+
+
+def _groups_with(group: Group) -> frozenset[str]:
+    """Of the groups above, each counts for itself, as for a person (``directory.queries.groups_of``)."""
+    above = directory.find_groups(group_ids=group.ancestors)
+    return frozenset(other.group_id for other in above.values() if other.is_enabled) | {group.group_id}

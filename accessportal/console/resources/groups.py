@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from accessportal.access_requests.queries import ACCESS_OF_GROUP_ENDS
 from accessportal.audit import queries as audit
 from accessportal.console.mirroring import done_or_pending
 from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, Resource, Right, Row, Section
@@ -104,7 +105,7 @@ class Groups(Resource):
             run=partial(_set_state, State.DISABLED),
             will=lambda group: (
                 f"Nobody is in {group.group_id} from then on, and its memberships give nothing, there and below. "
-                "Groups below stay as they are, and everything comes back when it is enabled again."
+                f"Groups below stay as they are, and the memberships count again when it is enabled. {ACCESS_OF_GROUP_ENDS}"
             ),
             is_danger=True,
         ),

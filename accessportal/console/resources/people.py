@@ -129,7 +129,7 @@ class People(Resource):
             will=lambda person: (
                 f"{person.email} is in no group and has no role from then on, and is signed out at the next request. "
                 "Memberships are kept for the day when they are enabled again. "
-                f"{requests.access_that_stays(subject_id=person.key)}"
+                f"{requests.access_that_ends(subject_id=person.key)}"
             ),
             is_danger=True,
             is_bulk=True,
@@ -153,7 +153,7 @@ class People(Resource):
             run=_delete,
             will=lambda person: (
                 f"Deletes {person.email} with all memberships, here and in Cognito. The history stays. "
-                f"{requests.access_that_stays(subject_id=person.key)}"
+                f"{requests.access_that_ends(subject_id=person.key)}"
             ),
             is_danger=True,
             ends_record=True,

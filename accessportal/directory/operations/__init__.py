@@ -6,6 +6,7 @@ from __future__ import annotations
 from accessportal.directory.config import DirectorySettings, configure
 from accessportal.directory.effects import mirroring_later
 from accessportal.directory.operations.deleting import continue_deleting, delete_person
+from accessportal.directory.operations.departures import settle_departure
 from accessportal.directory.operations.founding import found_directory
 from accessportal.directory.operations.groups import create_group, delete_group, rename_group, set_group_state
 from accessportal.directory.operations.holding import hold_membership, release_membership
@@ -41,5 +42,6 @@ __all__ = [
     "revoke_membership",
     "set_group_state",
     "set_person_state",
+    "settle_departure",
     "sweep_mirror",
 ]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.directory import effects, store
+from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claim
 from accessportal.directory.operations.shared import about_membership, group_named, held_by, membership_in, settled, told_person
 from accessportal.directory.states import Claim, Membership, person_entity, under
@@ -68,7 +69,9 @@ def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now:
         store.write_person(change, events=events, by=actor.name, at=now)
         return after
 
-    return settled(attempt)
+    left = settled(attempt)
+    ask_to_look()
+    return left
 
 
 def take_back_given(claim_id: str, *, actor: Actor, clock: Clock) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from accessportal.audit.states import Draft
 from accessportal.directory import store
+from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.memberships import about_deletion
 from accessportal.directory.operations.shared import (
     about_membership,
@@ -51,6 +52,7 @@ def delete_person(*, email: str, actor: Actor, now: datetime) -> Changed[Person]
         return person
 
     person = settled(attempt)
+    ask_to_look()
     _finish(person.key, actor=actor, now=now)
     return mirrored(person, entity=person.entity, now=now)
 

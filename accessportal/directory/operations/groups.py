@@ -7,6 +7,7 @@ from datetime import datetime
 
 from accessportal.audit.states import Draft
 from accessportal.directory import policy, store
+from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.shared import end_of_chain, group_named, mirrored, require_group_right, settled, told_group
 from accessportal.directory.states import ROOT, Changed, Group, GroupVerb, State, group_entity
 from accessportal.kernel.actors import Actor
@@ -105,7 +106,10 @@ def set_group_state(*, group_id: str, state: State, actor: Actor, now: datetime)
         store.change_group(changed, by=actor.name, at=now, event=event)
         return changed
 
-    return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
+    group = settled(attempt)
+    if not group.is_enabled:
+        ask_to_look()
+    return mirrored(group, entity=group_entity(group_id), now=now)
 
 
 def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group]:
@@ -127,7 +131,9 @@ def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group
         store.remove_group(gone, parent_exists=store.get_group(parent_id) is not None, at=now, event=event)
         return gone
 
-    return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
+    group = settled(attempt)
+    ask_to_look()
+    return mirrored(group, entity=group_entity(group_id), now=now)
 
 
 def _fit_parent(parent: Group | None, parent_id: str, *, field: str) -> Group:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from accessportal.audit.states import Draft
 from accessportal.directory import store
+from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.shared import (
     about_membership,
     group_named,
@@ -117,6 +118,7 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
         return changed, is_last
 
     person, is_gone = settled(attempt)
+    ask_to_look()
     return mirrored(None if is_gone else person, entity=person.entity, now=now)
 
 
@@ -147,6 +149,7 @@ def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person
         return changed
 
     person = settled(attempt)
+    ask_to_look()
     return mirrored(person, entity=person.entity, now=now)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from accessportal.audit.states import Draft
 from accessportal.directory import policy, store
+from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.shared import group_named, settled, told_group
 from accessportal.directory.queries.rights import actor_rights_on
 from accessportal.directory.states import Changed, Group, Mirrored
@@ -43,10 +44,14 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
         data = {"group_id": group_id, "old_parent_id": group.parent_id or "", "parent_id": parent_id, "groups_moved": 1 + len(below)}
         changed, event = told_group(moved, Draft("group.moved", group_id, data), actor=actor, now=now)
         old_parent = store.get_group(group.parent_id) if group.parent_id else None
-        store.move_group(changed, below=replaced, old_parent=old_parent, parent=place, by=actor.name, at=now, event=event)
+        store.move_group(
+            changed, below=replaced, old_parent=old_parent, parent=place, lost=group.ancestors, by=actor.name, at=now, event=event
+        )
         return changed
 
-    return Changed(settled(attempt), Mirrored(is_done=True))
+    moved = settled(attempt)
+    ask_to_look()
+    return Changed(moved, Mirrored(is_done=True))
 
 
 def _fit_parent(group: Group, parent: Group | None, parent_id: str) -> Group:

@@ -8,6 +8,7 @@ from datetime import datetime
 from accessportal.audit.states import Draft
 from accessportal.directory import policy, store
 from accessportal.directory.operations.accounts import taken_for
+from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.memberships import first_membership
 from accessportal.directory.operations.shared import (
     end_of_chain,
@@ -111,6 +112,8 @@ def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -
         return changed
 
     person = settled(attempt)
+    if not person.is_enabled:
+        ask_to_look()
     return mirrored(person, entity=person.entity, now=now)
 
 

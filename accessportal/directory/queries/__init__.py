@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from accessportal.directory.queries.departures import list_departures
 from accessportal.directory.queries.explaining import explain_person
 from accessportal.directory.queries.importing import find_people
 from accessportal.directory.queries.lists import (
@@ -47,6 +48,7 @@ __all__ = [
     "groups_of",
     "is_mirrored",
     "list_child_groups",
+    "list_departures",
     "list_groups",
     "list_members",
     "list_people",

@@ -19,15 +19,19 @@ def groups_of(*, email: str, now: datetime) -> frozenset[str]:
     return find_person_with_groups(email=email, now=now)[1]
 
 
-def find_person_with_groups(*, email: str, now: datetime) -> tuple[Person | None, frozenset[str], frozenset[str]]:
+def find_person_with_groups(
+    *, email: str, without: Collection[str] = (), now: datetime
+) -> tuple[Person | None, frozenset[str], frozenset[str]]:
     """What :func:`find_person` and :func:`groups_of` say, of one moment, and which of the groups they are directly in. Two
-    strong requests for up to a hundred groups; one more when a group of theirs was moved.
+    strong requests for up to a hundred groups; one more when a group of theirs was moved. ``without``: claims that don't count.
 
     :raises Unavailable: when the store did not answer.
     """
     person, memberships = held_by(email)
     if person is None or not person.is_enabled:
         return person, frozenset(), frozenset()
+    if without:
+        memberships = tuple(one.without(without) for one in memberships)
     groups = frozenset(groups_through(memberships, now=now))
     return person, groups, groups & {one.group_id for one in memberships if one.role_at(now)}
 

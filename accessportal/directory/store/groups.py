@@ -12,6 +12,7 @@ from accessportal.directory import models, policy
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import ROOT, Group, State
 from accessportal.directory.store.conversion import iso
+from accessportal.directory.store.departures import departure_step
 from accessportal.directory.store.mirror import work_step
 from accessportal.directory.store.people import PersonChange, is_version, person_steps
 from accessportal.store.transactions import Change, Insert, Remove, Step, transact
@@ -59,13 +60,26 @@ def change_group(group: Group, *, by: str, at: datetime, event: Insert) -> None:
         DirectoryItem.description.set(group.description),
         DirectoryItem.state.set(group.state.value),
     ]
-    transact([_next_version(group, actions, by=by, at=at), event, *work_step(item_pk=models.group_pk(group.group_id), now=at)])
+    item_pk = models.group_pk(group.group_id)
+    steps: list[Step] = [_next_version(group, actions, by=by, at=at), event, *work_step(item_pk=item_pk, now=at)]
+    if not group.is_enabled:
+        steps.append(departure_step(item_pk=item_pk, now=at, lost=(group.group_id, *group.ancestors)))
+    transact(steps)
 
 
 def move_group(
-    group: Group, *, below: Sequence[Group], old_parent: Group | None, parent: Group, by: str, at: datetime, event: Insert
+    group: Group,
+    *,
+    below: Sequence[Group],
+    old_parent: Group | None,
+    parent: Group,
+    lost: Sequence[str],
+    by: str,
+    at: datetime,
+    event: Insert,
 ) -> None:
     """Put the group (already at its next version) and those below it, all with their new ancestors, below ``parent``.
+    ``lost`` are the groups that were above it.
 
     Each must have the ``tree_version`` that was read: then nothing was made, moved or deleted below it meanwhile. The new
     parent must stand where it was read, or two groups could be moved below each other.
@@ -77,6 +91,7 @@ def move_group(
         _branch(parent.group_id, group.group_id, by=by, at=at),
         _adopt_child(parent),
         event,
+        departure_step(item_pk=models.group_pk(group.group_id), now=at, lost=lost),
     ]
     if old_parent is not None:
         steps += _leave(old_parent.group_id, group.group_id)
@@ -92,6 +107,7 @@ def remove_group(group: Group, *, parent_exists: bool, at: datetime, event: Inse
         _count(DirectoryItem.group_count.add(-1), DirectoryItem.group_count > 0),
         event,
         *work_step(item_pk=models.group_pk(group.group_id), now=at),
+        departure_step(item_pk=models.group_pk(group.group_id), now=at, lost=(group.group_id, *group.ancestors)),
     ]
     if parent_exists and group.parent_id is not None:
         steps += _leave(group.parent_id, group.group_id)

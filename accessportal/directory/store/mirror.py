@@ -196,7 +196,7 @@ def _key(work: MirrorWork) -> models.Key:
 
 def _work(item: DirectoryItem) -> MirrorWork:
     return MirrorWork(
-        entity=_entity(item),
+        entity=entity_of(models.item_pk_in(item)),
         token=item.token,
         since=datetime.fromisoformat(item.created_at),
         due_at=from_epoch(float(item.due_at)),
@@ -211,8 +211,8 @@ def _unreadable(raw: RawItem) -> MirrorFailure:
     return MirrorFailure(str(raw["pk"]["S"]), "It is not mirror work that can be read. Somebody else has changed it.")
 
 
-def _entity(item: DirectoryItem) -> str:
-    item_pk = models.item_pk_in(item)
+def entity_of(item_pk: str) -> str:
+    """The person or group of a partition, named as in the audit log."""
     kind = person_entity if models.is_person_pk(item_pk) else group_entity
     return kind(item_pk.partition(":")[2])
 

@@ -14,6 +14,7 @@ from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import ROOT, Membership, Person, State
 from accessportal.directory.store.accounts import keep_step
 from accessportal.directory.store.conversion import claims_value, iso, role_value
+from accessportal.directory.store.departures import departure_step
 from accessportal.directory.store.mirror import deletion_step, work_step
 from accessportal.store.transactions import Change, Guard, Insert, Remove, Step, transact
 
@@ -60,6 +61,13 @@ class PersonChange:
         return one.key
 
     @property
+    def loses(self) -> bool:
+        """Whether the person may lose by it what others gave them for being there, enabled, and in their groups."""
+        if self.after is None or any(not one.is_grant for one in self.memberships):
+            return True
+        return self.before is not None and self.before.is_enabled and not self.after.is_enabled
+
+    @property
     def is_in_parts(self) -> bool:
         """Whether it is one of several that delete the person."""
         one = self.after or self.before
@@ -83,12 +91,15 @@ def write_person(
     by: str,
     at: datetime,
 ) -> None:
-    """Write the change, its events and its mirror work, all or nothing, with the ``further`` steps and guards of the caller's.
+    """Write the change, its events, its mirror work and its departure, all or nothing, with the ``further`` steps and guards of the
+    caller's.
 
     :raises ConditionFailed: when one of those does not hold, or the directory is not as the caller read it.
     """
     steps: list[Step] = [*further, *person_steps(change, by=by, at=at), *_group_steps(change), *events]
     item_pk, is_gone = models.person_pk(change.key), change.after is None
+    if change.loses:
+        steps.append(departure_step(item_pk=item_pk, now=at))
     if change.is_in_parts:
         steps += deletion_step(item_pk=item_pk, now=at, is_over=is_gone)
     elif is_mirrored:

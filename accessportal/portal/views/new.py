@@ -60,7 +60,7 @@ def aws_account(request: HttpRequest) -> HttpResponse:
 def group(request: HttpRequest) -> HttpResponse:
     """The form for membership in a group. A GET may fill it in by its query."""
     if request.method != "POST":
-        given = {"role": "reader", "duration": _GROUP.usual, **_GROUP.plain(request.GET), **take(request).dict()}
+        given = {"role": "reader", **_GROUP.plain(request.GET), **take(request).dict()}
         return _new_page(request, _GROUP, GroupForm(initial=given), given)
     return _receive(request, _GROUP, GroupForm(request.POST))
 
@@ -70,7 +70,7 @@ def sandbox(request: HttpRequest) -> HttpResponse:
     """The form for a sandbox of the pool. A GET may fill it in by its query."""
     prefixes = offered_prefixes(actor_of(request), SystemClock().now())
     if request.method != "POST":
-        given = {"name_prefix": prefixes[0], "duration": _SANDBOX.usual, **_SANDBOX.plain(request.GET), **take(request).dict()}
+        given = {"name_prefix": prefixes[0], **_SANDBOX.plain(request.GET), **take(request).dict()}
         return _new_page(request, _SANDBOX, SandboxForm(initial=given, prefixes=prefixes), given)
     return _receive(request, _SANDBOX, SandboxForm(request.POST, prefixes=prefixes))
 
@@ -208,7 +208,9 @@ def _new_page(
     status: int = 200,
     sent_before: AccessRequest | None = None,
 ) -> HttpResponse:
-    foreseen = foresee(kind, {"duration": kind.usual, **kind.plain(given)}, actor_of(request))
+    foreseen = foresee(kind, kind.plain(given), actor_of(request))
+    if not form.is_bound and "duration" not in given:
+        form.offer_duration(foreseen.get("usual", kind.usual))
     context = {"form": form, "sent_before": sent_before, **_around(kind, *kind.names), **foreseen}
     return render(request, f"portal/new_{kind.kind}.html", context, status=status)
 

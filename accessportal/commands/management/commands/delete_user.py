@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accessportal.access_requests.queries import ACCESS_STAYS
+from accessportal.access_requests.queries import ACCESS_ENDS
 from accessportal.commands.directory import ChangeCommand
 from accessportal.directory import operations
 from accessportal.directory.states import Changed
@@ -14,7 +14,7 @@ from accessportal.kernel.actors import Actor
 
 
 class Command(ChangeCommand):
-    help = f"Delete a person with all their memberships. {ACCESS_STAYS} For admins of the root."
+    help = f"Delete a person with all their memberships. {ACCESS_ENDS} For admins of the root."
     example = "delete_user alice@example.com --as olga@example.com"
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -23,4 +23,4 @@ class Command(ChangeCommand):
 
     def change(self, options: Mapping[str, Any], actor: Actor, now: datetime) -> tuple[str, Changed[Any]]:
         changed = operations.delete_person(email=options["email"], actor=actor, now=now)
-        return f"{options['email']} was deleted. {ACCESS_STAYS}", changed
+        return f"{options['email']} was deleted. {ACCESS_ENDS}", changed

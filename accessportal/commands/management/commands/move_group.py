@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from accessportal.access_requests.queries import ACCESS_OF_GROUP_ENDS
 from accessportal.commands.directory import ChangeCommand
 from accessportal.directory import operations
 from accessportal.directory.states import Changed
@@ -13,7 +14,10 @@ from accessportal.kernel.actors import Actor
 
 
 class Command(ChangeCommand):
-    help = "Put a group, with everything below it, under another one. Its path stays. For people who are admin of both groups above."
+    help = (
+        "Put a group, with everything below it, under another one. Its path stays. "
+        f"{ACCESS_OF_GROUP_ENDS} For people who are admin of both groups above."
+    )
     example = "move_group /engineering/payments --parent /finance --as olga@example.com"
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -24,13 +24,13 @@ class Command(PortalCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         add_target_arguments(parser)
-        parser.add_argument("--duration", required=True, metavar="D", help="like 30m, 8h, 2h30m or PT8H")
+        parser.add_argument("--duration", metavar="D", help="like 30m, 8h, 2h30m or PT8H (default: the rule's duration.default)")
         parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the approvers and the audit log see it")
         parser.add_argument("--ticket", default="", metavar="T", help="the ticket, where the rule asks for one")
         parser.add_argument("--submission-id", default="", metavar="TOKEN", help="sent again with the same token: the same request")
 
     def run(self, options: Mapping[str, Any]) -> Outcome:
-        duration = read_duration(options["duration"])
+        duration = None if options["duration"] is None else read_duration(options["duration"])
         request = operations.submit(
             kind=options["kind"],
             subject_id=None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accessportal.access_requests.queries import ACCESS_STAYS
+from accessportal.access_requests.queries import ACCESS_ENDS
 from accessportal.commands.directory import ChangeCommand
 from accessportal.directory import operations, queries
 from accessportal.directory.states import Changed
@@ -27,7 +27,7 @@ class Command(ChangeCommand):
 
     def change(self, options: Mapping[str, Any], actor: Actor, now: datetime) -> tuple[str, Changed[Any]]:
         changed = operations.revoke_membership(email=options["email"], group_id=options["group_id"], actor=actor, now=now)
-        more = "" if changed.record else f" Nothing else was left, so the person was deleted. {ACCESS_STAYS}"
+        more = "" if changed.record else f" Nothing else was left, so the person was deleted. {ACCESS_ENDS}"
         stays = queries.role_by_requests(email=options["email"], group_id=options["group_id"], now=now)
         if stays is not None:
             more = f" By a request they stay in it, as {stays.value}, until its end."

@@ -1,0 +1,205 @@
+"""Ending what people and groups hold who are disabled, gone, or no longer served: at once after a change of the directory, and by
+a comparison of everything, because other programs write the directory, too."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from accessportal.access_requests import policy, store
+from accessportal.access_requests.operations.ending import end_without_subject
+from accessportal.access_requests.operations.shared import ask_for_work
+from accessportal.access_requests.queries.subjects import presence_of
+from accessportal.access_requests.states import AccessRequest, Failure, Status, SubjectsReport
+from accessportal.directory import operations as directory_operations
+from accessportal.directory import queries as directory
+from accessportal.directory.states import Departure, UnreadableDeparture
+from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.brakes import MOST_SHARE, most_at_once
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
+from accessportal.kernel.pages import Page, every
+from accessportal.rules.states import GROUP
+
+# By then the index shows every request that was written while its subject was still there, and no form of before is under way.
+_SETTLED_AFTER = timedelta(seconds=60)
+_TICK = system("tick")
+_PAGE = 100
+_WORKERS = 8
+_EVER = datetime.max.replace(tzinfo=UTC)
+_OPEN = (Status.ACTIVE, Status.PENDING)
+
+Doomed = tuple[AccessRequest, Decision]
+
+
+def end_departed(*, clock: Clock) -> SubjectsReport:
+    """What hung on people and groups that may have lost something is ended where they have, as far as the directory tells now.
+
+    Every departure is looked at until a minute has gone, so that no request slips through beside it. One that fails stops no other.
+
+    :raises Unavailable: when the departures can't be listed.
+    """
+    run = Run(_TICK, clock)
+    for departure in directory.list_departures():
+        run.look_after(departure)
+    return run.report()
+
+
+def compare_subjects(*, most_share: float = MOST_SHARE, actor: Actor, clock: Clock) -> SubjectsReport:
+    """Every open request has been held against the directory. What has lost its subject is ended or cancelled; but when it would be
+    more than ``most_share`` of all (and more than a handful), nothing is, and ``stopped`` says so: a table that was emptied or
+    put back takes nobody's access by itself.
+
+    :raises NotAllowed: for anybody but operators and the portal itself.
+    :raises InvalidRequest: when ``most_share`` is not a share.
+    :raises Unavailable: when the open requests can't be listed to their end.
+    """
+    if not (actor.is_operator or actor.is_system):
+        raise NotAllowed("Only operators compare requests with the directory. Ask an operator.", code="operators_only")
+    if not 0 <= most_share <= 1:
+        raise InvalidRequest("Give a share from 0 to 1, for instance 0.2.", code="share_invalid", field="most_share")
+    run = Run(actor, clock)
+    held = run.everything_open()
+    doomed = run.doomed_among(held.values())
+    stopped = _brake(len(doomed), run.checked, most_share)
+    if not stopped:
+        run.end_all(doomed)
+    return run.report(stopped=stopped)
+
+
+@dataclass
+class Run:
+    """One look at what hangs on the directory. One item that fails is noted and stops no other."""
+
+    actor: Actor
+    clock: Clock
+    checked: int = 0
+    ended: list[AccessRequest] = field(default_factory=list)
+    cancelled: list[AccessRequest] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def look_after(self, departure: Departure | UnreadableDeparture) -> None:
+        """End what the departure took the ground from; take it away when it is old enough to have shown everything."""
+        if isinstance(departure, UnreadableDeparture):
+            self.failures.append(Failure(departure.name, "It is not a departure that can be read. Somebody else has changed it."))
+            return
+        before, now = len(self.failures), self.clock.now()
+        self._unit(departure.entity, partial(self._look_after, departure))
+        if len(self.failures) == before and abs(now - departure.since) >= _SETTLED_AFTER:
+            directory_operations.settle_departure(departure=departure)
+
+    def everything_open(self) -> Mapping[str, list[AccessRequest]]:
+        """All that is held or waited for, by subject. From the index: it may lag, and each is read again before it is changed."""
+        found: dict[str, list[AccessRequest]] = defaultdict(list)
+        for status in _OPEN:
+            for request in self._readable(every(partial(_by_status, status))):
+                found[request.subject_id].append(request)
+        return found
+
+    def doomed_among(self, held: Iterable[Sequence[AccessRequest]]) -> list[Doomed]:
+        """Those that have lost their subject, each with the reason. Every item of ``held`` is all that is open of one subject."""
+        units = list(held)
+        self.checked += sum(map(len, units))
+        if _WORKERS == 1:
+            return [one for unit in units for one in self._doomed_of(unit)]
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="departed") as executor:
+            return [one for found in executor.map(self._doomed_of, units) for one in found]
+
+    def end_all(self, doomed: Iterable[Doomed]) -> None:
+        for request, decision in doomed:
+            self._unit(request.request_id, partial(self._end, request, decision.reason))
+
+    def report(self, *, stopped: str = "") -> SubjectsReport:
+        return SubjectsReport(self.checked, len(self.ended), len(self.cancelled), tuple(self.failures), stopped)
+
+    def _look_after(self, departure: Departure) -> None:
+        if departure.is_of_group:
+            held = self.everything_open().values()
+            doomed = self.doomed_among([unit for unit in held if any(_hangs_on(departure, one) for one in unit)])
+            self.end_all((one, decision) for one, decision in doomed if _is_explained(departure, one, decision))
+            return
+        held_by_person = list(self._readable(every(partial(_held_by, departure.name))))
+        self.end_all(self.doomed_among([held_by_person] if held_by_person else []))
+
+    def _doomed_of(self, unit: Sequence[AccessRequest]) -> list[Doomed]:
+        found: list[Doomed] = []
+        self._unit(unit[0].subject_id, lambda: found.extend(_without_ground(unit, self.clock.now())))
+        return found
+
+    def _end(self, request: AccessRequest, reason: str) -> None:
+        now = self.clock.now()
+        after = end_without_subject(request_id=request.request_id, reason=reason, actor=self.actor, now=now)
+        if after.status is Status.CANCELLED:
+            self.cancelled.append(after)
+        else:
+            self.ended.append(after)
+            ask_for_work(after, now)
+
+    def _unit(self, name: str, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Conflict:
+            # It is over by now, or somebody was first.
+            return
+        except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the others; it is reported and fails the job
+            self.failures.append(Failure(name, f"{type(error).__name__}: {error}"))
+
+    def _readable(self, found: Iterable[AccessRequest | store.Unreadable]) -> Iterator[AccessRequest]:
+        for one in found:
+            if isinstance(one, AccessRequest):
+                yield one
+            else:
+                self.failures.append(Failure(one.request_id, "It is not a request that can be read. Somebody else has changed it."))
+
+
+def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed]:
+    """Of all that is open of one subject, what has lost its ground.
+
+    A membership by request is ground only while it has ground itself, and never its own: each counts when those that already do
+    carry it.
+    """
+    subject_id = unit[0].subject_id
+    open_question = {one.request_id for one in unit if one.kind == GROUP and one.served_by is not None}
+    while True:
+        present = presence_of(subject_id, without=open_question, now=now)
+        carried = {one.request_id for one in unit if one.request_id in open_question and policy.may_stay(one, present).allowed}
+        if not carried:
+            decided = [(one, policy.may_stay(one, present)) for one in unit]
+            return [(one, decision) for one, decision in decided if not decision.allowed]
+        open_question -= carried
+
+
+def _hangs_on(departure: Departure, request: AccessRequest) -> bool:
+    """Whether the request may have lost its ground by what became of a group."""
+    if request.subject_id == departure.name:
+        return True
+    served_by = request.served_by
+    return served_by is not None and not departure.lost.isdisjoint((*served_by.groups, *served_by.groups_only))
+
+
+def _is_explained(departure: Departure, request: AccessRequest, decision: Decision) -> bool:
+    """What else is missing beside the group is the comparison's, which has a brake."""
+    is_own = request.subject_id == departure.name
+    return is_own or (decision.code == "subject_not_served" and _hangs_on(departure, request))
+
+
+def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+    return store.page_due(status, until=_EVER, cursor=cursor, limit=_PAGE)
+
+
+def _held_by(subject_id: str, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+    return store.page_held(subject_id, cursor=cursor, limit=_PAGE)
+
+
+def _brake(doomed: int, checked: int, most_share: float) -> str:
+    if doomed <= most_at_once(checked, most_share):
+        return ""
+    return (
+        f"{doomed} of {checked} open requests would end because the directory does not know, or serve, whom they are for: more than the "
+        f"share of {most_share:.0%} that may go at once. Nothing was ended. Look at the directory, then run it again with a larger share."
+    )

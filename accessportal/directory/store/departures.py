@@ -1,0 +1,76 @@
+"""Departures: one item for each person or group that may have lost something, written with the change itself.
+
+An item goes only when everybody has looked at what the person or group holds, and its ``token`` is still the one that was there
+before they looked: every change gives it a new one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from pynamodb.expressions.update import Action
+
+from accessportal.directory import models
+from accessportal.directory.models import DirectoryItem
+from accessportal.directory.states import Departure, UnreadableDeparture
+from accessportal.directory.store.conversion import iso
+from accessportal.directory.store.mirror import entity_of, item_pk_of
+from accessportal.kernel.pages import every
+from accessportal.store.reading import RawItem, query_page
+from accessportal.store.transactions import ConditionFailed, Remove, Upsert, transact
+
+_BIG_PAGE = 500
+
+
+def departure_step(*, item_pk: str, now: datetime, lost: Collection[str] = ()) -> Upsert:
+    """The step that tells of a departure. It belongs in the transaction of every change by which somebody may lose something."""
+    pk, sk = models.departure_key(item_pk)
+    actions: list[Action] = [
+        DirectoryItem.si_key1.set(models.DEPARTURES),
+        DirectoryItem.token.set(secrets.token_hex(8)),
+        DirectoryItem.created_at.set(iso(now)),
+    ]
+    if lost:
+        actions.append(DirectoryItem.lost.add(set(lost)))
+    return Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)
+
+
+def every_departure() -> Iterator[Departure | UnreadableDeparture]:
+    """All that wait, to their end. What can't be read is told in its place: it must not hide the rest. An index read: it may lag."""
+    return every(
+        lambda cursor: query_page(
+            DirectoryItem,
+            models.DEPARTURES,
+            index=DirectoryItem.kind_index,
+            pattern="directory.departures",
+            convert=_departure,
+            unreadable=_unreadable,
+            cursor=cursor,
+            limit=_BIG_PAGE,
+        )
+    )
+
+
+def finish(departure: Departure) -> bool:
+    """Nothing is left to look at. False when there was a change meanwhile."""
+    pk, sk = models.departure_key(item_pk_of(departure.entity))
+    try:
+        transact([Remove(DirectoryItem, pk, DirectoryItem.token == departure.token, sk)])
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _departure(item: DirectoryItem) -> Departure:
+    return Departure(
+        entity=entity_of(models.item_pk_in(item)),
+        token=item.token,
+        since=datetime.fromisoformat(item.created_at),
+        lost=frozenset(item.lost or ()),
+    )
+
+
+def _unreadable(raw: RawItem) -> UnreadableDeparture:
+    return UnreadableDeparture(str(raw["pk"]["S"]))
