@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import structlog
+from django.conf import settings
 from django.http import HttpRequest
 from ninja.security.http import HttpAuthBase
 
 from accessportal.clients import operations as clients
 from accessportal.clients.states import ApiToken, RateLimited, Scope
-from accessportal.identity.queries import actor_named
+from accessportal.identity.queries import is_operator
 from accessportal.kernel.actors import Actor, Role, client
+from accessportal.kernel.addresses import client_address
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
 
@@ -50,12 +51,13 @@ class BearerToken(HttpAuthBase):
         if scheme.lower() != self.openapi_scheme or not text:
             return None
         now = SystemClock().now()
-        token = clients.authenticate(text=text.strip(), address=request.META.get("REMOTE_ADDR", ""), now=now)
+        address = client_address(request.META, trusted_proxies=settings.TRUSTED_PROXIES)
+        token = clients.authenticate(text=text.strip(), address=address, now=now)
         structlog.contextvars.bind_contextvars(client=token.token_id)
         seconds = clients.claim_request(token=token, now=now)
         if seconds > 0:
             raise RateLimited("This token has no requests left.", seconds)
-        clients.require_maker(token=token, is_operator=lambda email: _is_operator(email, now))
+        clients.require_maker(token=token, is_operator=lambda email: is_operator(email=email, now=now))
         return _client(token, self._scope)
 
 
@@ -67,13 +69,6 @@ def _client(token: ApiToken, needed: Scope) -> Client:
     if is_admin:
         actor = replace(actor, roles=frozenset({Role.OPERATOR}), operator_until=token.expires_at)
     return Client(actor, is_admin, token)
-
-
-def _is_operator(email: str, now: datetime) -> bool:
-    try:
-        return actor_named(email=email, now=now).is_operator
-    except NotAllowed:
-        return False
 
 
 def client_of(request: HttpRequest) -> Client:

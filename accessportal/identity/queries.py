@@ -24,6 +24,14 @@ def actor_for(user: _Named, now: datetime, *, identity: str = "") -> Actor:
     return actor_named(email=user.get_username(), now=now, identity=identity)
 
 
+def is_operator(*, email: str, now: datetime) -> bool:
+    """Whether the person with this address is an operator at ``now``; nobody is whom the directory does not know or has disabled."""
+    try:
+        return actor_named(email=email, now=now).is_operator
+    except NotAllowed:
+        return False
+
+
 def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:
     """The actor with this address, with the roles that the directory gives them at ``now``.
 

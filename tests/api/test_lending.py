@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from pytest_django import Settings
 
 from accessportal.clients import operations as clients
 from accessportal.clients import queries as queries_of_clients
@@ -19,7 +20,7 @@ from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.proofs import Proof
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Status
-from tests.api.conftest import Lab
+from tests.api.conftest import Answer, Lab
 from tests.fixtures_story import Story
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import OLGA, SETUP
@@ -393,3 +394,16 @@ def test_what_people_hold_by_request_is_out_of_reach(lab: Lab) -> None:
     held = queries.get(sandbox_id=proof.job_id)
     assert (held.status, held.track) == (Status.ALLOCATED, "person:alice@example.com")
     assert lab.allocate().status == 201
+
+
+def test_behind_a_proxy_wrong_tokens_count_for_who_sent_them(lab: Lab, settings: Settings) -> None:
+    settings.TRUSTED_PROXIES = 1
+    guess = f"apt_{'a' * 12}_{'a' * 43}"
+
+    def told(address: str) -> Answer:
+        return lab.send("GET", "sandboxes/x", token=guess, X_Track_ID="track-1", X_Forwarded_For=address)
+
+    assert [told("192.0.2.1").status for _ in range(31)] == [401] * 30 + [429]
+    assert told("192.0.2.2").status == 401
+    assert [told("2001:db8::1").status for _ in range(30)] == [401] * 30
+    assert told("2001:db8::2").status == 429, "whoever has one address of IPv6 has its neighbours, too"

@@ -11,6 +11,7 @@ from django.test import Client
 
 from accessportal.clients import operations, queries
 from accessportal.clients.states import ApiToken, NewToken, Scope, TokenRefused, TokenState
+from accessportal.kernel.actors import Role, person
 from tests.fixtures_story import Story
 
 SignIn = Callable[[str], Client]
@@ -146,9 +147,19 @@ def test_lists_tell_the_live_from_the_revoked(story: Story, as_person: SignIn) -
     assert ana.get("/admin/tokens/?cursor=forged").status_code == 400
 
 
+def test_a_page_says_that_a_tokens_maker_may_make_none_any_more(story: Story, as_person: SignIn) -> None:
+    former = person("sam@example.com", roles=frozenset({Role.OPERATOR}))
+    made = operations.create_token(name="Lab", scope=Scope.TRACK, actor=former, now=story.clock.now())
+    ana = as_person("ana")
+    page = ana.get(f"/admin/tokens/{made.token.token_id}/").content.decode()
+    assert "It opens nothing now: sam@example.com, who made it, is no operator." in page
+    assert made.token.token_id in ana.get("/admin/tokens/?pattern=maker&q=Sam@example.com").content.decode()
+
+
 def test_a_page_says_how_the_token_stands(story: Story, as_person: SignIn) -> None:
     made = create(story)
     page = as_person("ana").get(f"/admin/tokens/{made.token.token_id}/").content.decode()
 
+    assert "It opens nothing now" not in page
     assert "It is let in until somebody revokes it and as long as olga@example.com is an operator, with scope track." in page
     assert "never" in page

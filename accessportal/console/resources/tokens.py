@@ -10,6 +10,7 @@ from accessportal.audit import queries as audit
 from accessportal.clients import operations, queries
 from accessportal.clients.states import ApiToken, TokenState
 from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.identity.queries import is_operator
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.pages import Page
@@ -28,6 +29,13 @@ def _all(ask: Ask) -> Page[ApiToken]:
 
 def _of_maker(ask: Ask) -> Page[ApiToken]:
     return queries.list_of_maker(email=ask.parameter, cursor=ask.cursor, limit=ask.limit)
+
+
+def _words(token: ApiToken, now: datetime) -> str:
+    words = queries.explain(token_id=token.token_id, now=now)
+    if token.is_by_portal or token.state(now) is not TokenState.LIVE or is_operator(email=token.created_by, now=now):
+        return words
+    return f"It opens nothing now: {token.created_by}, who made it, is no operator. {words}"
 
 
 def _may_revoke(token: ApiToken, actor: Actor, now: datetime) -> Decision:
@@ -125,7 +133,7 @@ class Tokens(Resource):
     def details(self, record: ApiToken, ask: Ask) -> dict[str, Any]:
         return {
             "token_state": record.state(ask.now),
-            "words": queries.explain(token_id=record.token_id, now=ask.now),
+            "words": _words(record, ask.now),
             "events": audit.history(record.entity, limit=_EVENTS).items,
             "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
         }
