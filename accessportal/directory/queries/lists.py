@@ -8,7 +8,7 @@ from datetime import datetime
 
 from accessportal.directory import policy, store
 from accessportal.directory.queries.rights import may
-from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
+from accessportal.directory.states import PERMANENT, ROOT, Claim, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, NotFound
 from accessportal.kernel.pages import Page
@@ -30,13 +30,14 @@ def find_owner(*, identity: str) -> Person | None:
     return person if person is not None and person.identity == identity else None
 
 
-def put_into(*, email: str, since: datetime) -> tuple[Membership, ...]:
-    """The memberships that other people gave the person for good since a moment, the newest first; strongly read, one request."""
+def put_into(*, email: str, since: datetime) -> tuple[tuple[Membership, Claim], ...]:
+    """The memberships that other people gave the person by themselves since a moment, and by which claim, the newest first;
+    strongly read, one request."""
     key = policy.key_of(email)
     held = store.get_person_with_memberships(key)[1] if key else ()
-    by_others = [(claim, one) for one in held if (claim := one.claim(PERMANENT)) and claim.given_by != key and "@" in claim.given_by]
-    given = [(claim.given_at, one) for claim, one in by_others if claim.given_at is not None]
-    return tuple(one for at, one in sorted(given, key=lambda pair: pair[0], reverse=True) if at >= since)
+    claims = [(one, claim) for one in held for claim in one.claims if claim.is_by_admin and claim.given_by != key and "@" in claim.given_by]
+    given = [(claim.given_at, one, claim) for one, claim in claims if claim.given_at is not None and claim.given_at >= since]
+    return tuple((one, claim) for _, one, claim in sorted(given, key=lambda told: told[0], reverse=True))
 
 
 def find_group(*, group_id: str) -> Group | None:

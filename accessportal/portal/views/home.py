@@ -15,7 +15,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.kinds.sandbox import chain_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
-from accessportal.directory.states import PERMANENT, Claim, Membership
+from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
@@ -54,8 +54,7 @@ def _put_into(actor: Actor, now: datetime) -> list[tuple[Membership, Claim, str]
     """The groups that others have put the actor into lately, and who: rules that name them see the actor."""
     names = Names()
     newest = directory.put_into(email=actor.name, since=now - _TOLD_FOR)[:_MOST_TOLD]
-    claims = ((one, one.claim(PERMANENT)) for one in newest)
-    return [(one, claim, names(claim.given_by)) for one, claim in claims if claim is not None]
+    return [(one, claim, names(claim.given_by)) for one, claim in newest]
 
 
 def _current(actor: Actor, now: datetime) -> tuple[AccessRequest, ...]:
