@@ -233,7 +233,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group, data: f"Leave {group.name}?",
             explain=lambda group, data: (
                 "You lose the role here and in every group below, unless another group gives it, and rules that name the group see you no "
-                f"longer. Only an admin can add you again, or a request. {ACCESS_ENDS}"
+                f"longer. Only an admin can add you again, or a request. {ACCESS_OF_GROUP_ENDS}"
             ),
             button="Leave",
             form=DeedForm,

@@ -184,7 +184,7 @@ def do(client: Client, url: str, operation: str, **data: str) -> Any:
     return client.post(f"{url}do/{operation}/", {"confirmed": "yes", **data})
 
 
-def test_whoever_disables_or_deletes_is_told_what_stays(story: Story, as_person: SignIn) -> None:
+def test_whoever_disables_or_deletes_is_told_what_ends(story: Story, as_person: SignIn) -> None:
     story.ask()
     olga = as_person("olga")
 

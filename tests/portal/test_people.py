@@ -95,7 +95,7 @@ def test_an_admin_of_the_root_renames_disables_enables_and_deletes(story: Story,
     assert olga.get(ALICE).status_code == 404
 
 
-def test_whoever_disables_or_deletes_is_told_what_stays(story: Story, signed_in: SignedIn) -> None:
+def test_whoever_disables_or_deletes_is_told_what_ends(story: Story, signed_in: SignedIn) -> None:
     story.ask()
     story.ask_for_prod()
     story.ask_to_join("/engineering", "reader")
@@ -103,7 +103,7 @@ def test_whoever_disables_or_deletes_is_told_what_stays(story: Story, signed_in:
 
     for deed in ("disable", "delete"):
         asked = text_of(olga.get(f"{ALICE}{deed}/"))
-        assert "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 1." in asked, deed
+        assert "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 2." in asked, deed
 
 
 def test_whoever_is_disabled_is_signed_out_at_their_next_click(story: Story, signed_in: SignedIn) -> None:
