@@ -66,7 +66,7 @@ def _terms_of(rule: Rule) -> dict[str, str]:
         "Shortest": format_duration(rule.min_duration_seconds),
         "Usual": format_duration(rule.default_duration_seconds),
         "Longest": format_duration(rule.max_duration_seconds),
-        "With extensions": format_duration(rule.total_seconds),
+        "With extensions": format_duration(rule.max_total_seconds) if rule.max_total_seconds else "",
         "Ends": "with the membership, or at its time" if rule.serves_by_membership else "at its time",
         "Approval": f"{approval.quorum} of {approvers_words(rule)}" if approval.required else "not needed",
         "Ticket": (f"must match {ticket.pattern}" if ticket.pattern else "any text") if ticket.required else "not needed",
