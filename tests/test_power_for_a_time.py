@@ -387,6 +387,25 @@ def test_approvers_for_a_time_let_nobody_become_one(story: Story) -> None:
     assert story.approve(story.ask_for_prod(), actor=story.gina).status is Status.ACTIVE, "AWS access ends by itself"
 
 
+def test_a_member_for_a_time_does_not_let_themselves_in_for_longer(story: Story) -> None:
+    """Whoever is in engineering may look around in it without approval: so could one who is let in for an hour, again and again."""
+    start = story.clock.now()
+    claim = Claim("r-1", GroupRole.READER, ends_at=start + timedelta(hours=1))
+    add_claim(email="mallory@example.com", group_id=PAYMENTS, claim=claim, guards=(), actor=SETUP, now=start)
+
+    with pytest.raises(NotAllowed, match="admits you only until 2026-03-02 10:00 UTC") as refused:
+        story.ask_to_join(actor=story.mallory, seconds=3601)
+    assert refused.value.code == "outlasts_membership"
+    assert "Ask for at most 1 h" in str(refused.value)
+    story.clock.advance(1800)
+    look = story.ask_to_join(actor=story.mallory, seconds=1800, submission_id="look")
+    assert look.expires_at == claim.ends_at
+    story.carry_out(look)
+    with pytest.raises(NotAllowed, match="at most 30 min"):
+        story.ask_to_join(actor=story.mallory, group=PAYMENTS, seconds=3600)
+    assert story.ask_to_join(seconds=8 * 3600).status is Status.ACTIVE, "Alice is there for good"
+
+
 def test_the_end_of_a_role_by_request_takes_what_was_given_with_it(story: Story) -> None:
     """Alice is made admin by a request, gives Mallory a role, and the request is ended early."""
     asked = story.ask_to_join(group=PAYMENTS, role="admin", seconds=7200)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.access_requests.kinds.base import Resolved, text_of
@@ -11,12 +11,13 @@ from accessportal.access_requests.kinds.persons import group_made_anew, made_ane
 from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
-from accessportal.directory.states import PERMANENT, Group, GroupRole
+from accessportal.directory.states import PERMANENT, Group, GroupRole, lasts
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.durations import format_duration
+from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.rules.states import Question, Rule
+from accessportal.rules.states import EVERYBODY, Question, Rule
 from accessportal.store.transactions import Guard
 
 
@@ -54,7 +55,17 @@ class GroupMembership:
         )
 
     def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
-        """Whoever a rule admits may be in as many groups as there are."""
+        """Whoever a rule admits may be in as many groups as there are; without anybody's approval no longer than what admits them.
+
+        Else an hour in a group whose members let themselves in would never end.
+        """
+        seconds, until = resolved.question.duration_seconds, None if rule.approval.required else _admitted_until(subject, rule, now)
+        if until is not None and seconds is not None and now + timedelta(seconds=seconds) > until:
+            text = (
+                f"The rule {rule.name} admits you only until {until:%Y-%m-%d %H:%M} UTC, when your own membership ends. "
+                f"Ask for at most {format_duration(int((until - now).total_seconds()))}, or have the membership made longer first."
+            )
+            raise NotAllowed(text, code="outlasts_membership")
 
     def asked(self, request: AccessRequest) -> dict[str, str]:
         return {"group": request.target["group_id"], "role": request.target["role"]}
@@ -101,6 +112,19 @@ class GroupMembership:
 
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return all(one[name] == other[name] for name in ("group_id", "role"))
+
+
+def _admitted_until(subject: Subject, rule: Rule, now: datetime) -> datetime | None:
+    """When the last membership ends by which ``rule`` admits the subject; ``None`` for never."""
+    who = rule.subjects
+    if EVERYBODY in who.groups or subject.subject_id in who.users:
+        return None
+    _, ends = directory.find_person_with_ends(email=subject.subject_id, now=now)
+    found = [ends[group_id] for group_id in who.groups if group_id in ends]
+    for group_id in subject.direct & frozenset(who.groups_only):
+        membership = directory.find_membership(email=subject.subject_id, group_id=group_id)
+        found += [claim.ends_at for claim in membership.claims if claim.counts_at(now)] if membership is not None else []
+    return max(found, key=lasts, default=None)
 
 
 def _group(text: str) -> Group:
