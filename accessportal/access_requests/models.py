@@ -32,6 +32,39 @@ class SubjectIndex(GlobalSecondaryIndex["RequestItem"]):
     requested_at = NumberAttribute(range_key=True)
 
 
+class RequesterIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By who asked, for themselves or for a group."""
+
+    class Meta:
+        index_name = "RequesterIndex"
+        projection = AllProjection()
+
+    requested_by = UnicodeAttribute(hash_key=True)
+    requested_at = NumberAttribute(range_key=True)
+
+
+class EndedIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By who asked, what is over. Sparse: ``purge_at`` is there from the end on, so many days after it."""
+
+    class Meta:
+        index_name = "EndedIndex"
+        projection = AllProjection()
+
+    requested_by = UnicodeAttribute(hash_key=True)
+    purge_at = NumberAttribute(range_key=True)
+
+
+class RuleIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By rule and status: what waits for those who approve by a rule."""
+
+    class Meta:
+        index_name = "RuleIndex"
+        projection = AllProjection()
+
+    rule_name = UnicodeAttribute(hash_key=True)
+    status = UnicodeAttribute(range_key=True)
+
+
 class AccountIndex(GlobalSecondaryIndex["RequestItem"]):
     """By AWS account."""
 
@@ -130,6 +163,9 @@ class RequestItem(PortalModel):
 
     expiration_index = ExpirationIndex()
     subject_index = SubjectIndex()
+    requester_index = RequesterIndex()
+    ended_index = EndedIndex()
+    rule_index = RuleIndex()
     account_index = AccountIndex()
     ticket_index = TicketIndex()
     open_index = OpenIndex()

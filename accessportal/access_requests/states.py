@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.assignments.states import AssignmentKey, Finding, Unread
-from accessportal.rules.states import People
+from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, People
 
 
 class Status(enum.StrEnum):
@@ -33,6 +33,14 @@ ALLOWED_MOVES: dict[Status, frozenset[Status]] = {
     Status.CANCELLED: frozenset(),
     Status.LAPSED: frozenset(),
 }
+
+
+TARGET_PARTS: Mapping[str, tuple[str, ...]] = {
+    AWS_ACCOUNT: ("account_id", "permission_set", "permission_set_arn", "principal_type", "principal_id"),
+    GROUP: ("group_id", "role"),
+    SANDBOX: ("name_prefix", "continues"),
+}
+"""What the target of a request has by its kind, in every version."""
 
 
 class Work(enum.StrEnum):

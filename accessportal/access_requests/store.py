@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,21 +11,17 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from accessportal.access_requests.models import RequestItem
-from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, ApprovalDemand, Receipt, Status, Work
+from accessportal.access_requests.states import ALLOWED_MOVES, TARGET_PARTS, AccessRequest, ApprovalDemand, Receipt, Status, Work
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.pages import Page
-from accessportal.store.reading import RawItem, get_item, query_page
+from accessportal.store.reading import query_page, read_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, transact, update_one
 
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Stands for an item that is no request as this code knows them: somebody else wrote it."""
-
-    request_id: str
+# More seconds than this, from any moment that is one, would be past the last year that a clock knows.
+_MOST = 10**9
 
 
 class Overtaken(Exception):
@@ -35,8 +30,7 @@ class Overtaken(Exception):
 
 def get(request_id: str) -> AccessRequest | None:
     """Strongly read."""
-    item = get_item(RequestItem, request_id)
-    return None if item is None else _record(item)
+    return read_item(RequestItem, _record, request_id)
 
 
 def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:
@@ -248,15 +242,14 @@ def page_by_status(
     )
 
 
-def page_due(status: Status, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
-    """Those whose end or deadline is not after ``until``. For the sweep, which one broken item must not stop."""
+def page_due(status: Status, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """Those whose end or deadline is not after ``until``, for the sweep."""
     return query_page(
         RequestItem,
         status.value,
         index=RequestItem.expiration_index,
         pattern=f"requests.due:{status}",
         convert=_record,
-        unreadable=_unreadable,
         cursor=cursor,
         limit=limit,
         range_condition=RequestItem.expires_at <= to_epoch(until),
@@ -294,6 +287,48 @@ def _ticket_key(ticket_id: str) -> str:
     return ticket_id.strip().casefold()
 
 
+def page_by_requester(requested_by: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """Newest first."""
+    return query_page(
+        RequestItem,
+        requested_by,
+        index=RequestItem.requester_index,
+        pattern=f"requests.by_requester:{requested_by}",
+        convert=_record,
+        cursor=cursor,
+        limit=limit,
+        newest_first=True,
+    )
+
+
+def page_ended(requested_by: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """What is over, last ended first."""
+    return query_page(
+        RequestItem,
+        requested_by,
+        index=RequestItem.ended_index,
+        pattern=f"requests.ended:{requested_by}",
+        convert=_record,
+        cursor=cursor,
+        limit=limit,
+        newest_first=True,
+    )
+
+
+def page_by_rule(rule_name: str, status: Status, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """In no order."""
+    return query_page(
+        RequestItem,
+        rule_name,
+        index=RequestItem.rule_index,
+        pattern=f"requests.by_rule:{rule_name}:{status}",
+        convert=_record,
+        cursor=cursor,
+        limit=limit,
+        range_condition=RequestItem.status == status.value,
+    )
+
+
 def page_by_account(account_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
     return query_page(
         RequestItem,
@@ -319,20 +354,6 @@ def page_open(subject_id: str, *, cursor: str | None, limit: int) -> Page[Access
     )
 
 
-def page_held(subject_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
-    """As :func:`page_open`, for the sweep, which one broken item must not stop."""
-    return query_page(
-        RequestItem,
-        subject_id,
-        index=RequestItem.open_index,
-        pattern=f"requests.held:{subject_id}",
-        convert=_record,
-        unreadable=_unreadable,
-        cursor=cursor,
-        limit=limit,
-    )
-
-
 def page_work(work: Work, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Work by due time, earliest first."""
     return query_page(
@@ -346,24 +367,23 @@ def page_work(work: Work, *, cursor: str | None, limit: int) -> Page[AccessReque
     )
 
 
-def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
+def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Work that is due by ``until``, for the sweep."""
     return _page_of_work(f"requests.due_work:{work}", work, RequestItem.work_due_at <= _precise(until), cursor, limit)
 
 
-def page_work_ahead(work: Work, *, beyond: datetime, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
+def page_work_ahead(work: Work, *, beyond: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Work whose due time lies after ``beyond``, for the sweep."""
     return _page_of_work(f"requests.work_ahead:{work}", work, RequestItem.work_due_at > _precise(beyond), cursor, limit)
 
 
-def _page_of_work(pattern: str, work: Work, when: Condition, cursor: str | None, limit: int) -> Page[AccessRequest | Unreadable]:
+def _page_of_work(pattern: str, work: Work, when: Condition, cursor: str | None, limit: int) -> Page[AccessRequest]:
     return query_page(
         RequestItem,
         work.value,
         index=RequestItem.work_index,
         pattern=pattern,
         convert=_record,
-        unreadable=_unreadable,
         cursor=cursor,
         limit=limit,
         range_condition=when,
@@ -414,18 +434,38 @@ def _receipt(found: Mapping[str, Any]) -> Receipt:
     )
 
 
-def _unreadable(raw: RawItem) -> Unreadable:
-    return Unreadable(raw["request_id"]["S"])
+def _require_whole(item: RequestItem, approval: Mapping[str, Any], target: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    """What the classes of attributes don't tell, and everybody who has a request relies on.
+
+    :raises ValueError: naming what is wrong.
+    """
+    parts = TARGET_PARTS.get(item.kind)
+    if parts is None:
+        raise ValueError(f"kind {item.kind!r} is unknown")
+    wrong = [name for name in parts if not isinstance(target.get(name), str)]
+    wrong += [name for name, value in target.items() if not isinstance(value, str)]
+    wrong += [name for name in ("groups", "users", "groups_only") if not _is_texts(approval.get(name, []))]
+    wrong += [] if isinstance(approval["required"], bool) else ["approval.required"]
+    wrong += [] if isinstance(evidence.get("tags") or {}, dict) else ["tags"]
+    seconds = [evidence.get("session_seconds") or 0, evidence.get("most_per_person") or 0, item.work_attempts or 0, approval["quorum"]]
+    numbers = [*seconds, item.duration_seconds, item.version]
+    if wrong or not all(isinstance(number, int) and 0 <= number <= _MOST for number in numbers):
+        raise ValueError(f"{', '.join(wrong) or 'a number'} makes no sense")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _record(item: RequestItem) -> AccessRequest:
-    approval = item.approval.as_dict()
+    approval, target, evidence = item.approval.as_dict(), item.target.as_dict(), item.evidence.as_dict()
+    _require_whole(item, approval, target, evidence)
     return AccessRequest(
         request_id=item.request_id,
         kind=item.kind,
         subject_id=item.subject_id,
         requested_by=item.requested_by,
-        target=item.target.as_dict(),
+        target=target,
         account_id=item.account_id or "",
         permission_set=item.permission_set or "",
         reason=item.reason,
@@ -442,7 +482,7 @@ def _record(item: RequestItem) -> AccessRequest:
             admins_of=approval.get("admins_of", ""),
             groups_only=tuple(approval.get("groups_only", ())),
         ),
-        evidence=item.evidence.as_dict(),
+        evidence=evidence,
         scope=item.scope,
         status=Status(item.status),
         requested_at=from_epoch(item.requested_at),

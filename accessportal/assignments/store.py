@@ -19,7 +19,7 @@ from accessportal.kernel.errors import Conflict
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page
 from accessportal.store.coordination import leave_seat, take_seat
-from accessportal.store.reading import get_item, query_page
+from accessportal.store.reading import query_page, read_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, transact, update_one
 
 SEATS = "identity-center.open-creations"
@@ -35,14 +35,12 @@ class NoSeat(Exception):
 
 def find(key: AssignmentKey) -> Assignment | None:
     """Strongly read."""
-    item = get_item(AssignmentItem, id_for(key))
-    return None if item is None else _record(item)
+    return get(id_for(key))
 
 
 def get(assignment_id: str) -> Assignment | None:
     """Strongly read."""
-    item = get_item(AssignmentItem, assignment_id)
-    return None if item is None else _record(item)
+    return read_item(AssignmentItem, _record, assignment_id)
 
 
 def id_for(key: AssignmentKey) -> str:

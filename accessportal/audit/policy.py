@@ -85,7 +85,12 @@ def flaw_of(event: AuditEvent) -> str:
     """What is wrong with the event by itself; empty when it is as it was written."""
     if event.flaw:
         return event.flaw
-    return "" if _recompute(event) == event.hash else "was changed after it was written"
+    try:
+        is_whole = _recompute(event) == event.hash
+    except TypeError:
+        # What JSON can't hold was never written by the portal.
+        is_whole = False
+    return "" if is_whole else "was changed after it was written"
 
 
 def _recompute(event: AuditEvent) -> str:

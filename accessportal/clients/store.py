@@ -13,10 +13,9 @@ from accessportal.clients.models import LISTED, TokenItem, rate_key
 from accessportal.clients.states import ApiToken, Scope
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
-from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.moments import SKEW
 from accessportal.kernel.pages import Page, every
-from accessportal.store.reading import get_item, query_page
+from accessportal.store.reading import get_item, query_page, read_item
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Upsert, transact, update_one
 
 
@@ -33,14 +32,7 @@ def get(token_id: str) -> tuple[ApiToken, str] | None:
 
     :raises Unavailable: also for a row that can't be read; it is named.
     """
-    item = get_item(TokenItem, token_id)
-    if item is None or item.secret_hash is None:
-        return None
-    try:
-        return _record(item), item.secret_hash
-    except (TypeError, ValueError) as error:
-        message = f"The API token {token_id} can't be read ({error}). Somebody else has changed it; mend it by hand."
-        raise Unavailable(message, code="item_unreadable") from error
+    return read_item(TokenItem, lambda item: None if item.secret_hash is None else (_record(item), item.secret_hash), token_id)
 
 
 def page(*, with_revoked: bool, cursor: str | None, limit: int) -> Page[ApiToken]:

@@ -17,6 +17,7 @@ from accessportal.clients import queries as clients
 from accessportal.clients.states import ApiToken
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Group, Person
+from accessportal.kernel import pages
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound, Unavailable
@@ -43,20 +44,21 @@ class Head:
     again: Callable[[], Head | None]
 
 
-def every_head() -> Iterator[Head]:
-    """The head of every request, assignment, rule, person, group, sandbox and API token, each list paged to its end."""
+def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
+    """The head of every request, assignment, rule, person, group, sandbox and API token, each list paged to its end.
+    ``past`` is told of what can't be read."""
     for status in Status:
-        yield from (_of_request(one) for one in every(partial(_requests, status)))
+        yield from (_of_request(one) for one in every(partial(_requests, status), past=past))
     for state in AssignmentState:
-        yield from (_of_assignment(one) for one in every(partial(_assignments, state)))
-    yield from (_of_person(one) for one in every(lambda cursor: directory.list_people(cursor=cursor, limit=_PAGE)))
-    yield from (_of_group(one) for one in every(lambda cursor: directory.list_groups(cursor=cursor, limit=_PAGE)))
+        yield from (_of_assignment(one) for one in every(partial(_assignments, state), past=past))
+    yield from (_of_person(one) for one in every(lambda cursor: directory.list_people(cursor=cursor, limit=_PAGE), past=past))
+    yield from (_of_group(one) for one in every(lambda cursor: directory.list_groups(cursor=cursor, limit=_PAGE), past=past))
     yield from _of_rule_set()
     yield from map(_of_rule, rules.list_rule_heads())
     for pool_status in SandboxStatus:
         yield from (_of_sandbox(one) for one in every(partial(_sandboxes, pool_status)) if isinstance(one, Sandbox) and one.version)
     yield from _of_pool()
-    yield from (_of_token(one) for one in every(lambda cursor: clients.list_tokens(cursor=cursor, limit=_PAGE)))
+    yield from (_of_token(one) for one in every(lambda cursor: clients.list_tokens(cursor=cursor, limit=_PAGE), past=past))
 
 
 def breaks_of(head: Head) -> list[ChainBreak]:

@@ -27,7 +27,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, PortalError
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Page, Unreadable, every
 
 T = TypeVar("T")
 Document = Mapping[str, Any]
@@ -191,11 +191,16 @@ def limit_of(options: Mapping[str, Any]) -> int:
 
 
 def first(limit: int, fetch: Callable[[str | None], Page[T]]) -> tuple[list[T], bool]:
-    """At most ``limit`` records of a paged list (0: all of them), and whether there are more."""
+    """At most ``limit`` records of a paged list (0: all of them), and whether there are more. What can't be read is named on
+    stderr."""
     if limit == 0:
-        return list(every(fetch)), False
-    found = list(islice(every(fetch), limit + 1))
+        return list(every(fetch, past=_name)), False
+    found = list(islice(every(fetch, past=_name), limit + 1))
     return found[:limit], len(found) > limit
+
+
+def _name(one: Unreadable) -> None:
+    sys.stderr.write(f"{one}\n")
 
 
 def read_whole_number(text: str, *, flag: str) -> int:

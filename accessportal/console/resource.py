@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.counts import Count
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 from accessportal.kernel.pages import Page
@@ -70,8 +71,8 @@ class Parameter:
 class Pattern:
     """A named list that a table or index can answer. ``fetch`` raises; it never turns an error into an empty page.
 
-    ``columns`` replaces the resource's. ``bulk`` and ``row_operations`` name operations. ``tally`` counts up to
-    ``tally_up_to``. A pattern that is not ``is_tab`` is reached by the box or a link. ``is_live``: its first page looks again.
+    ``columns`` replaces the resource's. ``bulk`` and ``row_operations`` name operations. ``tally`` counts. A pattern that is not
+    ``is_tab`` is reached by the box or a link. ``is_live``: its first page looks again.
     """
 
     name: str
@@ -84,14 +85,9 @@ class Pattern:
     columns: tuple[Column, ...] = ()
     bulk: tuple[str, ...] = ()
     row_operations: tuple[str, ...] = ()
-    tally: Callable[[Ask], int] | None = None
-    tally_up_to: int = PAGE_SIZE
+    tally: Callable[[Ask], Count] | None = None
     is_tab: bool = True
     is_live: bool = False
-
-    def tally_words(self, count: int) -> str:
-        """``3``, ``25+``, or nothing for none."""
-        return f"{count}{'+' if count >= self.tally_up_to else ''}" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class PortalAdminSite(admin.AdminSite):
         """The start page, with how many requests wait and are stuck."""
         ask = Ask(actor=actor_of(request), now=SystemClock().now())
         patterns = RESOURCES["requests"].patterns_for(ask.actor)
-        tallies = [(pattern.label, pattern.tally_words(pattern.tally(ask))) for pattern in patterns if pattern.tally]
+        tallies = [(pattern.label, pattern.tally(ask).words) for pattern in patterns if pattern.tally]
         return super().index(request, {**(extra_context or {}), "tallies": [(label, words) for label, words in tallies if words]})
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:

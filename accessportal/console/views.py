@@ -25,7 +25,9 @@ from accessportal.console.resource import Ask, Operation, Pattern, ReasonRule, R
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.pages import Unreadable
 
 MAX_BULK = 100
 _HISTORY_PAGE = 50
@@ -64,7 +66,8 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
         return HttpResponse(status=204)
     context |= {"ticked": take(request).getlist("key"), "is_refresh": is_part and "mark" in request.GET}
     if not is_part or context["is_refresh"]:
-        context["tabs"] = _tabs(resource, pattern, ask, len(context["rows"]))
+        shown = Count(len(context["rows"]), is_more=bool(context["next_url"] or context["unreadable"]))
+        context["tabs"] = _tabs(resource, pattern, ask, shown)
     if is_part:
         return render_page(request, "console/_results.html", context)
     context["notice"] = resource.notice(pattern, ask)
@@ -80,9 +83,10 @@ def list_url(resource: Resource, pattern: str, parameter: str = "", cursor: str 
 def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, Any]:
     needs_parameter = pattern.parameter is not None and pattern.parameter.required and not ask.parameter
     rows, next_url = [], ""
+    unreadable: tuple[Unreadable, ...] = ()
     if not needs_parameter:
         page = pattern.fetch(ask)
-        rows = resource.rows(page.items, ask)
+        rows, unreadable = resource.rows(page.items, ask), page.unreadable
         next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor) if page.next_cursor else ""
     found = f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label
     is_one_of_many = pattern.is_tab and len(resource.patterns_for(ask.actor)) > 1
@@ -98,6 +102,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "needs_parameter": needs_parameter,
         "columns": pattern.columns or resource.columns,
         "rows": rows,
+        "unreadable": unreadable,
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter),
         "next_url": next_url,
@@ -113,7 +118,7 @@ def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:
     return hashlib.sha256(f"{told}|{bool(next_url)}".encode()).hexdigest()[:16]
 
 
-def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: int) -> list[dict[str, Any]]:
+def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: Count) -> list[dict[str, Any]]:
     """The lists to choose from; none when there is only one. ``shown`` rows of the first page are not counted again."""
     tabs = [pattern for pattern in resource.patterns_for(ask.actor) if pattern.is_tab]
     unbound = Ask(actor=ask.actor, now=ask.now)
@@ -130,10 +135,10 @@ def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: int) -> list[di
     ]
 
 
-def _tally(pattern: Pattern, ask: Ask, known: int | None) -> str:
+def _tally(pattern: Pattern, ask: Ask, known: Count | None) -> str:
     if pattern.tally is None:
         return ""
-    return pattern.tally_words(pattern.tally(ask) if known is None else known)
+    return (known or pattern.tally(ask)).words
 
 
 @require_safe

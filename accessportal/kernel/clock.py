@@ -30,6 +30,9 @@ class SystemClock:
             time.sleep(seconds)
 
 
+_LAST_EPOCH = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
+
+
 def whole_second(moment: datetime) -> datetime:
     """Rounded down to what :func:`to_epoch` keeps of it."""
     return moment.replace(microsecond=0)
@@ -41,5 +44,10 @@ def to_epoch(moment: datetime) -> int:
 
 
 def from_epoch(seconds: float) -> datetime:
-    """The aware UTC moment of epoch ``seconds``."""
+    """The aware UTC moment of epoch ``seconds``.
+
+    :raises ValueError: for what is no moment that anybody could show or reckon with: before 1970 or after the year 9000.
+    """
+    if not 0 <= seconds <= _LAST_EPOCH:
+        raise ValueError(f"{seconds} is no moment in epoch seconds")
     return datetime.fromtimestamp(seconds, UTC)

@@ -6,26 +6,57 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from accessportal.kernel.errors import Unavailable
+
 T = TypeVar("T")
 U = TypeVar("U")
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An item of ``table`` that is not as its class says, so that somebody else must have written it; ``why`` in words."""
+
+    table: str
+    key: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"The item {self.key} of the table {self.table} can't be read ({self.why}). Somebody else has changed it; mend it by hand."
+
+    def error(self) -> Unavailable:
+        """For those who need this very item, or must know that none is missing."""
+        return Unavailable(str(self), code="item_unreadable")
+
+
+@dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """``items`` in order, and the opaque ``next_cursor`` that continues after them (``None``: this was the last page)."""
+    """``items`` in order, and the opaque ``next_cursor`` that continues after them (``None``: this was the last page).
+
+    ``unreadable`` are items of this page that can't be read: whoever shows the others names these.
+    """
 
     items: tuple[T, ...]
     next_cursor: str | None = None
+    unreadable: tuple[Unreadable, ...] = ()
 
     def map(self, convert: Callable[[T], U]) -> Page[U]:
-        return Page(items=tuple(convert(item) for item in self.items), next_cursor=self.next_cursor)
+        return Page(tuple(convert(item) for item in self.items), self.next_cursor, self.unreadable)
 
 
-def every(fetch: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """All items of a paged list, to its end. ``fetch`` takes the cursor, ``None`` first."""
+def every(fetch: Callable[[str | None], Page[T]], *, past: Callable[[Unreadable], object] | None = None) -> Iterator[T]:
+    """All items of a paged list, to its end. ``fetch`` takes the cursor, ``None`` first.
+
+    ``past`` is told of each item that can't be read, and the others come all the same: for whoever shows, or does one by one.
+
+    :raises Unavailable: without ``past``, at an item that can't be read: nobody decides as if it were not there.
+    """
     cursor: str | None = None
     while True:
         page = fetch(cursor)
+        for one in page.unreadable:
+            if past is None:
+                raise one.error()
+            past(one)
         yield from page.items
         cursor = page.next_cursor
         if cursor is None:

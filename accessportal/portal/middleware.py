@@ -102,7 +102,8 @@ def error_page(request: HttpRequest, error: PortalError) -> HttpResponse:
             return render(request, "400.html", {"reason": error.message}, status=400)
         case Unavailable():
             log.error("portal.unavailable", code=error.code, path=request.path, exc_info=error)
-            response = render(request, "503.html", status=503)
+            reason = error.message if error.code == "item_unreadable" else ""
+            response = render(request, "503.html", {"reason": reason}, status=503)
             response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
             return response
         case _:

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.conf import settings
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import AccessRequest, Approvers, Status
+from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import FORMS
 from accessportal.portal.lent import offered
@@ -35,6 +35,7 @@ class Row:
     again_url: str
     held_by: int
     sandbox: Sandbox | None = None
+    tally: Tally | None = None
 
     @property
     def is_gone(self) -> bool:
@@ -67,6 +68,7 @@ def open_row(
         again_url="",
         held_by=siblings,
         sandbox=sandbox,
+        tally=queries.tally_of(request=request, now=now, book=book) if is_pending else None,
     )
 
 

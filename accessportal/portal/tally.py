@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from accessportal.access_requests import queries
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import PortalError
 
 log = structlog.get_logger(__name__)
@@ -22,8 +23,8 @@ def tell(request: HttpRequest, actor: Actor) -> dict[str, Any]:
     """Counted now, and remembered for the next page."""
     now = SystemClock().now()
     decides = actor.is_operator or queries.is_approver_anywhere(actor=actor, now=now)
-    count = queries.count_waiting_for(actor=actor, now=now, up_to=_UP_TO) if decides else 0
-    told = {"decides": decides, "count": count, "is_more": count >= _UP_TO}
+    count = queries.count_waiting_for(actor=actor, now=now, up_to=_UP_TO) if decides else Count(0)
+    told = {"decides": decides, "count": count.words, "is_unseen": count.is_more and not count.seen}
     if request.session.get(_TOLD) != told:
         request.session[_TOLD] = told
     return told

@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from accessportal.access_requests import operations
+from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
 
 
 class Reason(enum.Enum):
@@ -48,7 +49,8 @@ SHOWS_ITSELF = "This page shows when the access is there."
 
 def _told_approval(after: AccessRequest) -> str:
     if after.status is Status.PENDING:
-        return f"Your approval counts: {len(after.approvals)} of {after.approval.quorum}."
+        tally = queries.tally_of(request=after, now=SystemClock().now())
+        return f"Your approval counts: {tally.given} of {tally.quorum}."
     return f"Approved. {SHOWS_ITSELF}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from pynamodb.exceptions import PynamoDBException
+from pynamodb.exceptions import AttributeDeserializationError, PynamoDBException
 from pynamodb.expressions.update import Action
 
 from accessportal.audit.operations import Prepared, prepare_event
@@ -37,7 +37,7 @@ from accessportal.rules.states import (
     Ticket,
 )
 from accessportal.store.base import unavailable
-from accessportal.store.reading import get_item, query_page
+from accessportal.store.reading import BROKEN, get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
 
 # Three items a changed rule and three for the set; DynamoDB takes 100 in a transaction.
@@ -151,9 +151,8 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     rules = []
     for position, entry in enumerate(entries):
         item = found.get((entry["name"], int(entry["version"])))
-        rule = None if item is None else _record(item)
-        # Recomputed: the hash beside a rule says nothing of it to somebody who can write the item.
-        if rule is None or not rule.hash == entry["hash"] == hash_of(rule):
+        rule = None if item is None else _unchanged(item, entry["hash"])
+        if rule is None:
             raise _incomplete(f"version {entry['version']} of rule {entry['name']} is missing or was changed")
         rules.append(dataclasses.replace(rule, position=position))
     return RuleSet(
@@ -163,6 +162,16 @@ def _read_set(pointer: RuleItem) -> RuleSet:
         applied_at=from_epoch(manifest.applied_at),
         applied_by=manifest.applied_by,
     )
+
+
+def _unchanged(item: RuleItem, hash_in_set: str) -> Rule | None:
+    """The rule, if it is the one that was put in force. Its hash is recomputed: the one beside it says nothing of it to somebody
+    who can write the item."""
+    try:
+        rule = _record(item)
+        return rule if rule.hash == hash_in_set == hash_of(rule) else None
+    except BROKEN:
+        return None
 
 
 def _incomplete(what: str) -> Unavailable:
@@ -175,6 +184,8 @@ def _batch_get(keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], RuleIte
     """The items that exist, strongly read."""
     try:
         return {(item.rule_name, int(item.version)): item for item in RuleItem.batch_get(list(keys), consistent_read=True)}
+    except AttributeDeserializationError as error:
+        raise _incomplete(f"one of its rules was changed ({error})") from error
     except PynamoDBException as error:
         raise unavailable(error) from error
 

@@ -9,8 +9,7 @@ from pynamodb.exceptions import AttributeDeserializationError, DoesNotExist, Pyn
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import Index
 
-from accessportal.kernel.errors import Unavailable
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.base import PortalModel, unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 
@@ -20,6 +19,22 @@ RawItem = Mapping[str, Any]
 """An item as DynamoDB sends it: ``{"status": {"S": "ACTIVE"}, …}``."""
 
 _LONGEST_KEY_BYTES = 2048
+BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
+"""What reading raises when an item is not what its class says (a time of the year five billion is an OSError)."""
+
+
+def read_item(model: type[M], convert: Callable[[M], R], hash_key: str, range_key: str | int | None = None) -> R | None:
+    """:func:`get_item`, converted.
+
+    :raises Unavailable: also when the item can't be read; it is named.
+    """
+    item = get_item(model, hash_key, range_key)
+    if item is None:
+        return None
+    try:
+        return convert(_complete(item))
+    except BROKEN as error:
+        raise _unreadable(model, hash_key if range_key is None else f"{hash_key}, {range_key}", error).error() from error
 
 
 def get_item(model: type[M], hash_key: str, range_key: str | int | None = None) -> M | None:
@@ -34,7 +49,7 @@ def get_item(model: type[M], hash_key: str, range_key: str | int | None = None) 
     except DoesNotExist:
         return None
     except AttributeDeserializationError as error:
-        raise _unreadable(model, str(hash_key), error) from error
+        raise _unreadable(model, str(hash_key), error).error() from error
     except PynamoDBException as error:
         raise unavailable(error) from error
 
@@ -58,11 +73,11 @@ def query_page(
     ``pattern`` names the query and everything it is bound to (for example ``requests.by_subject:alice@…``); the cursor
     that comes back works with the same pattern alone. A next cursor means that there really is a next item.
 
-    ``unreadable`` stands in for ``convert`` where an item is not what its class says: somebody else wrote it. It is for
-    those who must go on past such an item, and must report it.
+    An item that is not what its class says (somebody else wrote it) is named in the page's ``unreadable`` and stops no other;
+    ``unreadable`` stands in for ``convert`` where a list has such items in their place.
 
     :raises InvalidRequest: for a cursor that is not ours.
-    :raises Unavailable: when the store did not answer, or (without ``unreadable``) an item can't be read; it is named.
+    :raises Unavailable: when the store did not answer.
     """
     start = read_cursor(pattern, cursor)
     if not _is_key(hash_key):
@@ -84,25 +99,38 @@ def query_page(
             last_key = {name: raw_items[-1][name] for name in results.page_iter.key_names}
     except PynamoDBException as error:
         raise unavailable(error) from error
-    items = tuple(_read(model, raw, convert, unreadable) for raw in raw_items)
-    return Page(items=items, next_cursor=sign_cursor(pattern, last_key))
+    items: list[R] = []
+    broken: list[Unreadable] = []
+    for raw in raw_items:
+        try:
+            items.append(convert(_complete(model.from_raw_data(dict(raw)))))
+        except BROKEN as error:
+            if unreadable is not None:
+                items.append(unreadable(raw))
+            else:
+                broken.append(_unreadable(model, _key_in(model, raw), error))
+    return Page(tuple(items), sign_cursor(pattern, last_key), tuple(broken))
 
 
-def _read(model: type[M], raw: RawItem, convert: Callable[[M], R], unreadable: Callable[[RawItem], R] | None) -> R:
-    try:
-        return convert(model.from_raw_data(dict(raw)))
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if unreadable is not None:
-            return unreadable(raw)
-        key = next(iter(raw[model._hash_keyname or ""].values()))
-        raise _unreadable(model, str(key), error) from error
+def _complete(item: M) -> M:
+    """PynamoDB reads a missing attribute as ``None``, whatever its class says.
+
+    :raises ValueError: naming what is missing.
+    """
+    missing = [name for name, attribute in item.get_attributes().items() if not attribute.null and getattr(item, name) is None]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} missing")
+    return item
 
 
-def _unreadable(model: type[PortalModel], key: str, error: Exception) -> Unavailable:
-    return Unavailable(
-        f"The item {key} of the table {model.base_table_name} can't be read ({error}). Somebody else has changed it; mend it by hand.",
-        code="item_unreadable",
-    )
+def _key_in(model: type[PortalModel], raw: RawItem) -> str:
+    """The item's own key; of a person, a group and whatever else has the same key twice, once."""
+    names = [name for name in (model._hash_keyname, model._range_keyname) if name]
+    return ", ".join(dict.fromkeys(str(next(iter(raw[name].values()))) for name in names))
+
+
+def _unreadable(model: type[PortalModel], key: str, error: Exception) -> Unreadable:
+    return Unreadable(table=model.base_table_name, key=key, why=str(error) or type(error).__name__)
 
 
 def _is_key(value: str | int) -> bool:

@@ -35,11 +35,16 @@ def test_an_item_that_is_no_request_is_told_and_stops_no_other(story: Story, sta
     assert [failure.request_id for failure in report.failures] == [STRANGE]
 
 
-def test_a_list_with_such_an_item_is_an_error_that_names_it(story: Story) -> None:
+def test_a_list_with_such_an_item_names_it_and_has_the_others(story: Story) -> None:
+    held = story.ask()
     put_strange_item("ACTIVE")
 
+    page = queries.list_active(actor=story.olga, now=story.clock.now())
+
+    assert [one.request_id for one in page.items] == [held.request_id]
+    assert [one.key for one in page.unreadable] == [STRANGE]
     with pytest.raises(Unavailable, match=STRANGE):
-        queries.list_active(actor=story.olga, now=story.clock.now())
+        queries.get(request_id=STRANGE, actor=story.olga, now=story.clock.now())
 
 
 @pytest.mark.parametrize("request_id", ["", "x" * 2049, "\udcff"])

@@ -15,6 +15,7 @@ from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import PERMANENT, GroupRole, State
 from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from tests.access_requests.test_crashes import fill_pool
 from tests.fixtures_story import Story
@@ -263,8 +264,8 @@ def test_only_the_groups_admins_decide(story: Story) -> None:
         story.approve(asked, actor=story.alice)
     with pytest.raises(NotAllowed, match="Only an approver"):
         story.approve(asked, actor=story.ana)
-    assert queries.count_waiting_for(actor=story.gina, now=story.clock.now()) == 1
-    assert queries.count_waiting_for(actor=story.bob, now=story.clock.now()) == 0
+    assert queries.count_waiting_for(actor=story.gina, now=story.clock.now()) == Count(1)
+    assert queries.count_waiting_for(actor=story.bob, now=story.clock.now()) == Count(0)
     assert queries.is_approver_anywhere(actor=story.gina, now=story.clock.now())
     assert not queries.is_approver_anywhere(actor=story.alice, now=story.clock.now())
 

@@ -15,6 +15,7 @@ from accessportal.directory import queries as directory_queries
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.counts import Count
 from accessportal.kernel.durations import LONGEST_SECONDS
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError
 from accessportal.rules import operations as rules
@@ -173,8 +174,8 @@ def test_lists_of_others_are_for_readers(story: Story) -> None:
     for actor in (story.alice, story.mallory):
         with pytest.raises(NotAllowed):
             queries.list_pending(actor=actor, now=story.clock.now())
-    assert queries.count_waiting_for(actor=story.bob, now=story.clock.now()) == 1
-    assert queries.count_waiting_for(actor=story.alice, now=story.clock.now()) == 0
+    assert queries.count_waiting_for(actor=story.bob, now=story.clock.now()) == Count(1)
+    assert queries.count_waiting_for(actor=story.alice, now=story.clock.now()) == Count(0)
 
 
 def test_a_request_is_visible_to_whom_it_concerns(story: Story) -> None:

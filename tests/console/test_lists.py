@@ -54,7 +54,7 @@ def test_every_list_answers_to_an_operator(story: Story, as_person: SignIn) -> N
     story.ask()
     olga = as_person("olga")
 
-    for pattern in ("waiting", "pending", "active", "ending", "stuck", "undecidable", "person&q=alice@example.com"):
+    for pattern in ("waiting", "pending", "active", "ending", "stuck", "undecidable", "unreadable", "person&q=alice@example.com"):
         assert "<h1>" in page(olga, f"/admin/requests/?pattern={pattern}")
 
 

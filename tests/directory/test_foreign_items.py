@@ -10,7 +10,7 @@ import pytest
 from accessportal.directory import queries, store
 from accessportal.directory.store.whole import read_table
 from accessportal.kernel.errors import Unavailable
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Page, every
 from tests.directory.conftest import NOW, OLGA, table
 
 ALICE, BOB, PAYMENTS, SECURITY = "alice@example.com", "bob@example.com", "/engineering/payments", "/security"
@@ -34,21 +34,23 @@ READS: dict[str, list[Callable[[], object]]] = {
         lambda: queries.find_person(email=ALICE),
         lambda: queries.find_person_with_groups(email=ALICE, now=NOW),
         lambda: store.get_people([ALICE, BOB]),
-        queries.list_people,
     ],
     GROUP["sk"]: [
         lambda: queries.find_group(group_id=PAYMENTS),
         lambda: queries.find_groups(group_ids=[PAYMENTS, SECURITY]),
         lambda: queries.groups_of(email=ALICE, now=NOW),
-        queries.list_groups,
     ],
 }
 MEMBERSHIP_READS: list[Callable[[], object]] = [
     lambda: queries.find_membership(email=ALICE, group_id=PAYMENTS),
     lambda: queries.groups_of(email=ALICE, now=NOW),
     lambda: store.get_memberships([(ALICE, PAYMENTS), (BOB, SECURITY)]),
-    lambda: queries.list_members(group_id=PAYMENTS, actor=OLGA, now=NOW),
 ]
+LISTS: dict[str, Callable[[], Page[Any]]] = {
+    PERSON["sk"] + PERSON["pk"]: queries.list_people,
+    GROUP["sk"] + GROUP["pk"]: queries.list_groups,
+    MEMBERSHIP["sk"] + MEMBERSHIP["pk"]: lambda: queries.list_members(group_id=PAYMENTS, actor=OLGA, now=NOW),
+}
 
 
 def spoil(key: dict[str, str], name: str, value: Any) -> None:
@@ -71,6 +73,9 @@ def test_what_can_not_be_read_is_named_and_the_rest_is_there(key: dict[str, str]
         with pytest.raises(Unavailable, match=key["pk"]) as told:
             read()
         assert told.value.code == "item_unreadable"
+    page = LISTS[key["sk"] + key["pk"]]()
+    assert [one.key for one in page.unreadable] == [", ".join(dict.fromkeys(key.values()))]
+    assert len(page.items) > 0 or key is MEMBERSHIP
 
     assert queries.groups_of(email=BOB, now=NOW) == {"/", SECURITY}
     assert queries.find_group(group_id=SECURITY) is not None

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.models import RequestItem
+from accessportal.kernel.actors import person
 from accessportal.kernel.clock import SystemClock
-from accessportal.store.base import registered_models
+from accessportal.store.base import connection, registered_models
 from accessportal.store.schema import ensure_table, silent_tables
+from tests.access_requests.old_items import OLD_ITEMS, OLD_TABLE
 
 
 def test_all_tables_answer_and_making_them_again_changes_nothing(engine: str) -> None:
@@ -13,3 +23,27 @@ def test_all_tables_answer_and_making_them_again_changes_nothing(engine: str) ->
         report = ensure_table(model, clock=SystemClock())
         assert not report.created
         assert report.added_indexes == ()
+
+
+@pytest.fixture
+def old_requests(engine: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The table of version 0.3 under a name of its own, with what it held."""
+    name = f"{secrets.token_hex(4)}-ActiveRequests"
+    client: Any = connection().client
+    client.create_table(TableName=name, **OLD_TABLE)
+    for item in OLD_ITEMS:
+        client.put_item(TableName=name, Item=item)
+    monkeypatch.setattr(RequestItem.Meta, "table_name", name)
+    monkeypatch.setattr(RequestItem, "_connection", None)
+    yield name
+    client.update_table(TableName=name, DeletionProtectionEnabled=False)
+    client.delete_table(TableName=name)
+
+
+def test_indexes_come_to_the_table_of_the_version_before_and_find_what_it_holds(old_requests: str) -> None:
+    report = ensure_table(RequestItem, clock=SystemClock())
+
+    assert set(report.added_indexes) >= {"RequesterIndex", "EndedIndex", "RuleIndex"}
+    alice = person("alice@example.com")
+    assert [one.request_id for one in queries.list_mine(actor=alice).items] == ["open", "denied"]
+    assert [one.request_id for one in queries.list_ended(actor=alice).items] == ["denied"]

@@ -100,7 +100,7 @@ class AwsAccount:
             account_name=account_name,
             ou_path=ou_path,
             tags=tags,
-            session_seconds=int(evidence.get("session_seconds", 0)),
+            session_seconds=int(evidence.get("session_seconds") or 0),
             subject_name=text_of(evidence, "subject_name", request.subject_id),
             requested_by_name=text_of(evidence, "requested_by_name", request.requested_by),
             facts=tuple((label, value) for label, value in facts if value),

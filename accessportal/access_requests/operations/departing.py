@@ -4,7 +4,7 @@ a comparison of everything, because other programs write the directory, too."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from accessportal.kernel.brakes import MOST_SHARE, most_at_once
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.rules.states import GROUP
 
 # By then the index shows every request that was written while its subject was still there, and no form of before is under way.
@@ -97,7 +97,7 @@ class Run:
         """All that is held or waited for, by subject. From the index: it may lag, and each is read again before it is changed."""
         found: dict[str, list[AccessRequest]] = defaultdict(list)
         for status in _OPEN:
-            for request in self._readable(every(partial(_by_status, status))):
+            for request in every(partial(_by_status, status), past=self._pass_over):
                 found[request.subject_id].append(request)
         return found
 
@@ -123,7 +123,7 @@ class Run:
             doomed = self.doomed_among([unit for unit in held if any(_hangs_on(departure, one) for one in unit)])
             self.end_all((one, decision) for one, decision in doomed if _is_explained(departure, one, decision))
             return
-        held_by_person = list(self._readable(every(partial(_held_by, departure.name))))
+        held_by_person = list(every(partial(_held_by, departure.name), past=self._pass_over))
         self.end_all(self.doomed_among([held_by_person] if held_by_person else []))
 
     def _doomed_of(self, unit: Sequence[AccessRequest]) -> list[Doomed]:
@@ -149,12 +149,8 @@ class Run:
         except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the others; it is reported and fails the job
             self.failures.append(Failure(name, f"{type(error).__name__}: {error}"))
 
-    def _readable(self, found: Iterable[AccessRequest | store.Unreadable]) -> Iterator[AccessRequest]:
-        for one in found:
-            if isinstance(one, AccessRequest):
-                yield one
-            else:
-                self.failures.append(Failure(one.request_id, "It is not a request that can be read. Somebody else has changed it."))
+    def _pass_over(self, one: Unreadable) -> None:
+        self.failures.append(Failure(one.key, str(one)))
 
 
 def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed]:
@@ -188,12 +184,12 @@ def _is_explained(departure: Departure, request: AccessRequest, decision: Decisi
     return is_own or (decision.code == "subject_not_served" and _hangs_on(departure, request))
 
 
-def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest]:
     return store.page_due(status, until=_EVER, cursor=cursor, limit=_PAGE)
 
 
-def _held_by(subject_id: str, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
-    return store.page_held(subject_id, cursor=cursor, limit=_PAGE)
+def _held_by(subject_id: str, cursor: str | None) -> Page[AccessRequest]:
+    return store.page_open(subject_id, cursor=cursor, limit=_PAGE)
 
 
 def _brake(doomed: int, checked: int, most_share: float) -> str:

@@ -39,8 +39,8 @@ def require_room(*, subject_id: str, request_id: str) -> None:
     most = current().most_open
     if not most:
         return
-    found = store.page_held(subject_id, cursor=None, limit=most).items
-    if len(found) >= most and store.get(request_id) is None:
+    page = store.page_open(subject_id, cursor=None, limit=most)
+    if len(page.items) + len(page.unreadable) >= most and store.get(request_id) is None:
         who = "The group has" if subject_id.startswith("/") else "You have"
         open_now = counted(most, "request that is", "requests that are")
         text = f"{who} {open_now} active or waiting, as many as there may be. End or cancel one first."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.moments import furthest
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.store.coordination import claim_watch, leave_watch
 
 TICK = system("tick")
@@ -134,14 +134,11 @@ class _Run:
         finally:
             self.in_hand.discard(request_id)
 
-    def readable(self, found: Iterable[AccessRequest | store.Unreadable]) -> Iterator[AccessRequest]:
-        """The requests among what was found; each of the others is a failure, told once."""
-        for one in found:
-            if isinstance(one, AccessRequest):
-                yield one
-            elif one.request_id not in self.broken:
-                self.broken.add(one.request_id)
-                self.failures.append(Failure(one.request_id, "It is not a request that can be read. Somebody else has changed it."))
+    def pass_over(self, one: Unreadable) -> None:
+        """An item that can't be read is a failure, told once, and stops no other."""
+        if one.key not in self.broken:
+            self.broken.add(one.key)
+            self.failures.append(Failure(one.key, str(one)))
 
     def look_after(self, departure: Departure | UnreadableDeparture, _mark: str) -> None:
         """What hung on it is ended, or its failure told; once in a run as it stands."""
@@ -221,35 +218,35 @@ def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) ->
             run.looked_after.add(mark)
             start(run, mark, partial(run.look_after, departure))
     coming: list[datetime] = []
-    for request in run.readable(every(partial(_by_status, Status.PENDING, now))):
+    for request in every(partial(_by_status, Status.PENDING, now), past=run.pass_over):
         start(run, request.request_id, run.lapse)
-    for request in run.readable(every(partial(_by_status, Status.ACTIVE, horizon))):
+    for request in every(partial(_by_status, Status.ACTIVE, horizon), past=run.pass_over):
         if request.is_over(now):
             if request.work is not Work.REVOKE:
                 start(run, request.request_id, run.expire)
         else:
             coming.append(request.expires_at)
     for work in (Work.REVOKE, Work.GRANT):
-        for request in run.readable(every(partial(_by_work, work, horizon))):
+        for request in every(partial(_by_work, work, horizon), past=run.pass_over):
             assert request.work_due_at is not None
             if request.work_due_at <= now:
                 start(run, request.request_id, run.carry_out)
             else:
                 coming.append(request.work_due_at)
         # Put off by a clock that was wrong, so due.
-        for request in run.readable(every(partial(_by_work_ahead, work, now))):
+        for request in every(partial(_by_work_ahead, work, now), past=run.pass_over):
             start(run, request.request_id, run.carry_out)
     return min(coming, default=None)
 
 
-def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest]:
     return store.page_due(status, until=until, cursor=cursor, limit=_PAGE)
 
 
-def _by_work(work: Work, until: datetime, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+def _by_work(work: Work, until: datetime, cursor: str | None) -> Page[AccessRequest]:
     return store.page_due_work(work, until=until, cursor=cursor, limit=_PAGE)
 
 
-def _by_work_ahead(work: Work, now: datetime, cursor: str | None) -> Page[AccessRequest | store.Unreadable]:
+def _by_work_ahead(work: Work, now: datetime, cursor: str | None) -> Page[AccessRequest]:
     beyond = furthest(now, longest=policy.LONGEST_WAIT)
     return store.page_work_ahead(work, beyond=beyond, cursor=cursor, limit=_PAGE)

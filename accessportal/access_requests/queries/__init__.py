@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accessportal.access_requests.queries.leaving import ACCESS_ENDS, ACCESS_OF_GROUP_ENDS, access_that_ends
 from accessportal.access_requests.queries.lists import (
+    count_stuck,
     count_waiting_for,
     history,
     list_active,
@@ -11,12 +12,14 @@ from accessportal.access_requests.queries.lists import (
     list_by_status,
     list_by_subject,
     list_by_ticket,
+    list_ended,
     list_ending_soon,
     list_mine,
     list_open,
     list_pending,
     list_stuck,
     list_undecidable,
+    list_unreadable,
     list_waiting_for,
     recent_of,
 )
@@ -28,6 +31,7 @@ from accessportal.access_requests.queries.one import (
     ended_together,
     get,
     others_holding,
+    tally_of,
     title_of,
     verbs_for,
 )
@@ -42,6 +46,7 @@ __all__ = [
     "approvers_of",
     "asked",
     "can",
+    "count_stuck",
     "count_waiting_for",
     "describe",
     "ended_together",
@@ -54,16 +59,19 @@ __all__ = [
     "list_by_status",
     "list_by_subject",
     "list_by_ticket",
+    "list_ended",
     "list_ending_soon",
     "list_mine",
     "list_open",
     "list_pending",
     "list_stuck",
     "list_undecidable",
+    "list_unreadable",
     "list_waiting_for",
     "others_holding",
     "preview",
     "recent_of",
+    "tally_of",
     "title_of",
     "verbs_for",
 ]

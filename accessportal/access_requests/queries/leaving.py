@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.states import Status
+from accessportal.kernel.pages import Unreadable
 
 ACCESS_ENDS = "What they hold by requests ends within a minute, and what they still wait for is cancelled."
 ACCESS_OF_GROUP_ENDS = (
@@ -13,5 +14,6 @@ ACCESS_OF_GROUP_ENDS = (
 
 def access_that_ends(*, subject_id: str) -> str:
     """:data:`ACCESS_ENDS`, and how many requests are active now."""
-    active = sum(one.status is Status.ACTIVE for one in list_open(subject_id=subject_id))
-    return f"{ACCESS_ENDS} Active now: {active}."
+    unreadable: list[Unreadable] = []
+    active = sum(one.status is Status.ACTIVE for one in list_open(subject_id=subject_id, past=unreadable.append))
+    return " ".join([f"{ACCESS_ENDS} Active now: {active}.", *map(str, unreadable)])

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere, standing_of
+from accessportal.access_requests.queries.rights import ApproverBook, approved_rules, is_approver_anywhere, standing_of
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Page, Unreadable, every
 
 # A filtered page reads at most this many pages of the index before it hands out a cursor: a page stays fast however few match.
 _MOST_INDEX_PAGES = 8
+_COUNTED_AT_ONCE = 100
+_Fetch = Callable[[str | None], Page[AccessRequest]]
 STUCK_AFTER_SECONDS = 60
 STUCK_ATTEMPTS = 2
 
 
-def list_open(*, subject_id: str) -> tuple[AccessRequest, ...]:
-    """Everything that a subject holds or waits for, nearest end first."""
-    return tuple(every(lambda cursor: store.page_open(subject_id, cursor=cursor, limit=100)))
+def list_open(*, subject_id: str, past: Callable[[Unreadable], object] | None = None) -> tuple[AccessRequest, ...]:
+    """Everything that a subject holds or waits for, nearest end first; ``past`` as in :func:`every`."""
+    return tuple(every(lambda cursor: store.page_open(subject_id, cursor=cursor, limit=100), past=past))
 
 
 def list_mine(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
-    """The actor's own requests, newest first."""
-    return store.page_by_subject(actor.name, cursor=cursor, limit=limit)
+    """What the actor asked for, for themselves or for a group, newest first."""
+    return store.page_by_requester(actor.name, cursor=cursor, limit=limit)
+
+
+def list_ended(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
+    """Of what the actor asked for, what is over, last ended first."""
+    return store.page_ended(actor.name, cursor=cursor, limit=limit)
 
 
 def list_by_subject(*, subject_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
@@ -87,13 +97,13 @@ def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit:
     work, inner = (Work.REVOKE, cursor) if cursor is None or not cursor.startswith("g.") else (Work.GRANT, cursor[2:] or None)
     page = _filtered(lambda at: store.page_work(work, cursor=at, limit=limit), lambda request: is_stuck(request, now), inner, limit)
     if work is Work.GRANT:
-        return Page(page.items, None if page.next_cursor is None else f"g.{page.next_cursor}")
+        return replace(page, next_cursor=None if page.next_cursor is None else f"g.{page.next_cursor}")
     if page.next_cursor is not None:
         return page
     if len(page.items) >= limit:
-        return Page(page.items, "g.")
+        return replace(page, next_cursor="g.")
     rest = list_stuck(actor=actor, now=now, cursor="g.", limit=limit)
-    return Page(page.items + rest.items, rest.next_cursor)
+    return Page(page.items + rest.items, rest.next_cursor, page.unreadable + rest.unreadable)
 
 
 def is_stuck(request: AccessRequest, now: datetime) -> bool:
@@ -106,19 +116,51 @@ def is_stuck(request: AccessRequest, now: datetime) -> bool:
     return request.work_attempts >= STUCK_ATTEMPTS or now - overdue_since > timedelta(seconds=STUCK_AFTER_SECONDS)
 
 
+def count_stuck(*, actor: Actor, now: datetime, up_to: int = 100) -> Count:
+    """How many :func:`list_stuck` has, counted to about ``up_to``."""
+    page = list_stuck(actor=actor, now=now, limit=up_to)
+    return Count(len(page.items), is_more=page.next_cursor is not None)
+
+
 def list_waiting_for(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
     """Pending requests that the actor may decide, nearest deadline first. A page may be short and still have a next one."""
-    book = ApproverBook(now=now)
+    fetch = partial(_pending_page, limit=limit)
+    return _waiting_for(actor, fetch, book=ApproverBook(now=now), now=now, cursor=cursor, limit=limit)
 
+
+def _pending_page(cursor: str | None, *, limit: int) -> Page[AccessRequest]:
+    return store.page_by_status(Status.PENDING, cursor=cursor, limit=limit)
+
+
+def _waiting_for(
+    actor: Actor, fetch: _Fetch, *, book: ApproverBook, now: datetime, cursor: str | None = None, limit: int
+) -> Page[AccessRequest]:
     def is_mine(request: AccessRequest) -> bool:
         return policy.may_approve(request, actor, standing_of(request, actor, now=now, book=book), now).allowed
 
-    return _filtered(lambda at: store.page_by_status(Status.PENDING, cursor=at, limit=limit), is_mine, cursor, limit)
+    return _filtered(fetch, is_mine, cursor, limit)
 
 
-def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25) -> int:
-    """How many requests wait for the actor, counted up to ``up_to``."""
-    return len(list_waiting_for(actor=actor, now=now, limit=up_to).items)
+def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25) -> Count:
+    """How many requests wait for the actor, counted to about ``up_to``: those of each rule by which they approve, however many
+    others wait. Where an operator stands in, only a look at those with the nearest deadlines tells."""
+    book = ApproverBook(now=now)
+    looks = [partial(_waiting_by_rule, name) for name in approved_rules(actor=actor, now=now)]
+    if actor.is_operator:
+        looks.append(partial(_pending_page, limit=_COUNTED_AT_ONCE))
+    found: set[str] = set()
+    is_more = False
+    for look in looks:
+        page = _waiting_for(actor, look, book=book, now=now, limit=up_to)
+        found.update(request.request_id for request in page.items)
+        is_more |= page.next_cursor is not None or bool(page.unreadable)
+        if len(found) >= up_to:
+            return Count(len(found), is_more=is_more or look is not looks[-1])
+    return Count(len(found), is_more=is_more)
+
+
+def _waiting_by_rule(rule_name: str, cursor: str | None) -> Page[AccessRequest]:
+    return store.page_by_rule(rule_name, Status.PENDING, cursor=cursor, limit=_COUNTED_AT_ONCE)
 
 
 def list_undecidable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
@@ -133,23 +175,34 @@ def list_undecidable(*, actor: Actor, now: datetime, cursor: str | None = None, 
     return _filtered(lambda at: store.page_by_status(Status.PENDING, cursor=at, limit=limit), is_orphan, cursor, limit)
 
 
+def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+    """A page without items, whose ``unreadable`` are of what waits or is active; a page may have none and still have a next one."""
+    _may_list(actor, now)
+    is_second, inner = cursor is not None and cursor.startswith("p."), None if cursor is None else cursor[2:] or None
+    status = Status.PENDING if is_second else Status.ACTIVE
+    page = _filtered(lambda at: store.page_by_status(status, cursor=at, limit=limit), lambda _request: False, inner, limit)
+    if page.next_cursor is not None:
+        return replace(page, next_cursor=f"{'p' if is_second else 'a'}.{page.next_cursor}")
+    return page if is_second else replace(page, next_cursor="p.")
+
+
 def history(*, request: AccessRequest) -> tuple[AuditEvent, ...]:
     """Every event of the request, oldest first. Whoever got the request may read its history."""
     return tuple(every(lambda cursor: audit.history(request.entity, cursor=cursor, newest_first=False)))
 
 
-def _filtered(
-    fetch: Callable[[str | None], Page[AccessRequest]], keep: Callable[[AccessRequest], bool], cursor: str | None, limit: int
-) -> Page[AccessRequest]:
+def _filtered(fetch: _Fetch, keep: Callable[[AccessRequest], bool], cursor: str | None, limit: int) -> Page[AccessRequest]:
     found: list[AccessRequest] = []
+    unreadable: list[Unreadable] = []
     for _ in range(_MOST_INDEX_PAGES):
         page = fetch(cursor)
         found.extend(request for request in page.items if keep(request))
+        unreadable.extend(page.unreadable)
         cursor = page.next_cursor
         # Whole index pages only: the cursor stands between pages, so a page may hold a few more than the limit.
         if cursor is None or len(found) >= limit:
             break
-    return Page(tuple(found), cursor)
+    return Page(tuple(found), cursor, tuple(unreadable))
 
 
 def _may_list(actor: Actor, now: datetime) -> None:

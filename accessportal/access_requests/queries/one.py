@@ -10,10 +10,11 @@ from accessportal.access_requests.kinds import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.rights import ApproverBook, standing_of
-from accessportal.access_requests.states import AccessRequest, Approvers, Described, Work
+from accessportal.access_requests.states import AccessRequest, Approvers, Described, Tally, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound, Unavailable
+from accessportal.kernel.pages import Unreadable
 from accessportal.rules.states import SANDBOX
 from accessportal.sandboxes import queries as sandboxes
 
@@ -49,6 +50,11 @@ def approvers_of(*, request: AccessRequest, now: datetime, book: ApproverBook | 
     return (book or ApproverBook(now=now)).of_request(request)
 
 
+def tally_of(*, request: AccessRequest, now: datetime, book: ApproverBook | None = None) -> Tally:
+    """How many approvals the request has and needs, as ``approve`` counts. One ``book`` serves a whole page."""
+    return (book or ApproverBook(now=now)).tally(request, request.approvals)
+
+
 def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
     """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``cancel``, ``end``, ``extend``, ``retry``), and why not."""
     return _CHECKS[verb](request, actor, standing_of(request, actor, now=now), now)
@@ -61,9 +67,10 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
 
 
 def ended_together(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
-    """The other open requests that end when somebody ends this one, as its kind says."""
+    """The other open requests that end when somebody ends this one, as its kind says; not what can't be read, which the sweep
+    reports."""
     together = kind_named(request.kind).ends_together
-    others = list_open(subject_id=request.subject_id)
+    others = list_open(subject_id=request.subject_id, past=_named_elsewhere)
     return tuple(one for one in others if one.request_id != request.request_id and together(request, one))
 
 
@@ -72,12 +79,16 @@ def asked(*, request: AccessRequest) -> dict[str, str]:
     return kind_named(request.kind).asked(request)
 
 
+def _named_elsewhere(_one: Unreadable) -> None:
+    """The lists and the tick name it; one request is not hindered by another that can't be read."""
+
+
 def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
     """The subject's other active requests that keep the same thing when this one ends, the one that ends last first."""
     kind = kind_named(request.kind)
     keeping = [
         one
-        for one in list_open(subject_id=request.subject_id)
+        for one in list_open(subject_id=request.subject_id, past=_named_elsewhere)
         if one.request_id != request.request_id
         and one.kind == request.kind
         and kind.same_target(one.target, request.target)

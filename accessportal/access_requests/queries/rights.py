@@ -213,13 +213,18 @@ def with_identities(request: AccessRequest) -> AccessRequest:
 def is_approver_anywhere(*, actor: Actor, now: datetime) -> bool:
     """Whether some current rule names the actor or one of their groups as an approver, or leaves a group's requests to its
     admins and the actor is one of some group."""
+    return bool(approved_rules(actor=actor, now=now))
+
+
+def approved_rules(*, actor: Actor, now: datetime) -> tuple[str, ...]:
+    """The names of the rules by which :func:`is_approver_anywhere` says so."""
     asking = [rule for rule in rules.current_rules() if rule.effect is Effect.ALLOW and rule.approval.required]
     _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now)
-    if any(includes(rule.approval.approvers, subject=actor.name, groups=groups, direct=direct) for rule in asking):
-        return True
-    if not any(rule.asks_admins for rule in asking):
-        return False
-    return any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=actor.name, now=now))
+    named = [rule for rule in asking if includes(rule.approval.approvers, subject=actor.name, groups=groups, direct=direct)]
+    by_admins = [rule for rule in asking if rule.asks_admins]
+    if by_admins and any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=actor.name, now=now)):
+        named += by_admins
+    return tuple(rule.name for rule in named)
 
 
 def _without(crowd: Crowd, excluded: set[str]) -> tuple[Approver, ...]:

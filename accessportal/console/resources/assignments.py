@@ -16,9 +16,13 @@ from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import PrincipalType
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page
 from accessportal.observe import heartbeats
+
+# As many as the job keeps (jobs.tasks).
+_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,12 @@ def _drift_by_id() -> dict[str, str]:
 
 def _differing(ask: Ask) -> Page[Drifted]:
     return Page(_last_drift())
+
+
+def _count_drift(ask: Ask) -> Count:
+    """The job keeps the first hundred."""
+    found = len(_last_drift())
+    return Count(found, is_more=found >= _KEPT)
 
 
 def _in_state(state: AssignmentState, ask: Ask) -> Page[Assignment]:
@@ -136,8 +146,7 @@ class Assignments(Resource):
                 Column("Held by", "console/cells/assignment_claims.html", "col-context"),
                 Column("What differs", "console/cells/assignment_drift.html", "col-state"),
             ),
-            tally=lambda ask: len(_last_drift()),
-            tally_up_to=100,
+            tally=_count_drift,
             empty_title="Nothing differs",
             empty_hint="When IAM Identity Center holds something else than the claims say, the next comparison puts it here.",
         ),

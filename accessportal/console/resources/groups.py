@@ -16,7 +16,7 @@ from accessportal.directory.states import Group, GroupVerb, State
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.errors import NotFound
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 
 _EVENTS = 20
 _MEMBERS_SHOWN = 100
@@ -156,11 +156,13 @@ class Groups(Resource):
         return [Row(group.group_id, group) for group in items]
 
     def details(self, record: Group, ask: Ask) -> dict[str, Any]:
+        unreadable: list[Unreadable] = []
         members = queries.list_members(group_id=record.group_id, limit=_MEMBERS_SHOWN, actor=ask.actor, now=ask.now)
         return {
             "members": [(one, one.role_at(ask.now), one.ends_at(ask.now)) for one in members.items],
             "has_more_members": members.next_cursor is not None,
-            "children": queries.list_child_groups(group_id=record.group_id),
+            "children": queries.list_child_groups(group_id=record.group_id, past=unreadable.append),
+            "unreadable": [*members.unreadable, *unreadable],
             "admins": queries.admins_of(group_id=record.group_id, now=ask.now).people,
             "work": queries.mirror_state_of(entity=record.entity),
             "events": audit.history(record.entity, limit=_EVENTS).items,

@@ -15,6 +15,7 @@ from accessportal.console.resource import Ask, Column, Operation, Parameter, Pat
 from accessportal.directory import operations, queries
 from accessportal.directory.states import MirrorWork, Person, PersonVerb, State
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.counts import Count
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.pages import Page
 
@@ -39,8 +40,9 @@ def _behind(ask: Ask) -> Page[MirrorWork]:
     return queries.mirror_pending(cursor=ask.cursor, limit=ask.limit)
 
 
-def _count_behind(ask: Ask) -> int:
-    return len(queries.mirror_pending(cursor=None, limit=_TALLY_UP_TO).items)
+def _count_behind(ask: Ask) -> Count:
+    page = queries.mirror_pending(cursor=None, limit=_TALLY_UP_TO)
+    return Count(len(page.items), is_more=page.next_cursor is not None)
 
 
 def _offered(verb: PersonVerb, person: Person, actor: Actor, now: datetime) -> Decision:
@@ -105,7 +107,6 @@ class People(Resource):
             fetch=_behind,
             columns=BEHIND,
             tally=_count_behind,
-            tally_up_to=_TALLY_UP_TO,
             empty_title="Cognito has followed every change",
             empty_hint="A person or group appears here from a change until Cognito is proved to have followed it.",
         ),

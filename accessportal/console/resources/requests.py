@@ -10,20 +10,21 @@ from functools import partial
 from typing import Any
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import AccessRequest, Described, Status
+from accessportal.access_requests.states import AccessRequest, Described, Status, Tally
 from accessportal.audit import queries as audit
 from accessportal.catalog import queries as catalog
 from accessportal.console.context import Context, context_of
 from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.counts import Count
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 
 _TALLY_UP_TO = 25
-_STUCK_TALLY_UP_TO = 10
 _CONTEXT_DEPTH = 50
 _SUGGESTIONS = 5
 _MOST_PAGES_OF_PEOPLE = 5
@@ -37,6 +38,7 @@ class Seen:
 
     described: Described
     context: Context | None = None
+    tally: Tally | None = None
 
 
 # Refusals of access_requests.policy that tell of the request's state and not of the actor.
@@ -58,7 +60,7 @@ def _waiting_for_me(ask: Ask) -> Page[AccessRequest]:
     return queries.list_waiting_for(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
-def _count_waiting_for_me(ask: Ask) -> int:
+def _count_waiting_for_me(ask: Ask) -> Count:
     return queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO)
 
 
@@ -78,12 +80,16 @@ def _stuck(ask: Ask) -> Page[AccessRequest]:
     return queries.list_stuck(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
-def _count_stuck(ask: Ask) -> int:
-    return len(queries.list_stuck(actor=ask.actor, now=ask.now, cursor=None, limit=_STUCK_TALLY_UP_TO).items)
+def _count_stuck(ask: Ask) -> Count:
+    return queries.count_stuck(actor=ask.actor, now=ask.now)
 
 
 def _undecidable(ask: Ask) -> Page[AccessRequest]:
     return queries.list_undecidable(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
+
+
+def _unreadable(ask: Ask) -> Page[AccessRequest]:
+    return queries.list_unreadable(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
 
 
 def _by_person(ask: Ask) -> Page[AccessRequest]:
@@ -115,7 +121,7 @@ def _approve(request: AccessRequest, reason: str, actor: Actor, now: datetime) -
     after = operations.approve(request_id=request.request_id, reason=reason, actor=actor, now=now)
     title = queries.describe(request=after).title
     if after.status is request.status:
-        missing = after.approval.quorum - len(after.approvals)
+        missing = queries.tally_of(request=after, now=now).missing
         return f"Your approval of {title} is recorded; {missing} more {'is' if missing == 1 else 'are'} needed."
     return f"Approved: {title} for {after.subject_id}."
 
@@ -140,9 +146,9 @@ def _named(request: AccessRequest) -> str:
 
 
 def _will_approve(request: AccessRequest) -> str:
-    given = len(request.approvals)
-    if given + 1 < request.approval.quorum:
-        return f"Records approval {given + 1} of {request.approval.quorum}; nothing is granted yet."
+    tally = queries.tally_of(request=request, now=SystemClock().now())
+    if tally.given + 1 < tally.quorum:
+        return f"Records approval {tally.given + 1} of {tally.quorum}; nothing is granted yet."
     length = format_duration(request.duration_seconds)
     return f"Grants {_named(request)} to {request.subject_id} for {length}, starting now."
 
@@ -219,7 +225,6 @@ class Requests(Resource):
             columns=(WHO, HOLDS, TROUBLE),
             row_operations=("retry",),
             tally=_count_stuck,
-            tally_up_to=_STUCK_TALLY_UP_TO,
             empty_title="Nothing is stuck",
             empty_hint="A grant or revocation that fails or is more than a minute late appears here with its last error.",
         ),
@@ -232,6 +237,13 @@ class Requests(Resource):
             bulk=("approve", "deny"),
             empty_title="Every pending request has somebody who can decide it",
             empty_hint="A request lands here when its approvers' group is gone or too few of them are enabled; then the operators decide.",
+        ),
+        Pattern(
+            name="unreadable",
+            label="Unreadable",
+            fetch=_unreadable,
+            empty_title="Every request that waits or is active can be read",
+            empty_hint="An item into which another program wrote what makes no sense is named here, and on every list that meets it.",
         ),
         Pattern(
             name="person",
@@ -345,13 +357,16 @@ class Requests(Resource):
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         deciding = {request.subject_id for request in items if request.status is Status.PENDING}
         recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, now=ask.now, limit=_CONTEXT_DEPTH) if deciding else {}
-        return [_row(request, recent.get(request.subject_id), ask) for request in items]
+        book = queries.ApproverBook(now=ask.now)
+        return [_row(request, recent.get(request.subject_id), ask, book) for request in items]
 
     def details(self, record: AccessRequest, ask: Ask) -> dict[str, Any]:
+        book = queries.ApproverBook(now=ask.now)
         others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, now=ask.now, cursor=None, limit=_CONTEXT_DEPTH)
         return {
             "described": queries.describe(request=record),
-            "approvers": queries.approvers_of(request=record, now=ask.now),
+            "approvers": queries.approvers_of(request=record, now=ask.now, book=book),
+            "tally": queries.tally_of(request=record, now=ask.now, book=book),
             "events": queries.history(request=record),
             "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
             "context": context_of(record, others.items, now=ask.now, is_all=others.next_cursor is None),
@@ -374,10 +389,11 @@ class Requests(Resource):
         raise InvalidRequest(_suggest(text), code="nothing_found", field="find")
 
 
-def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask) -> Row:
+def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask, book: queries.ApproverBook) -> Row:
     context = context_of(request, recent.items, now=ask.now, is_all=recent.next_cursor is None) if recent else None
     described = replace(queries.describe(request=request), title=queries.title_of(request=request))
-    return Row(request.request_id, request, Seen(described, context))
+    tally = queries.tally_of(request=request, now=ask.now, book=book) if request.status is Status.PENDING else None
+    return Row(request.request_id, request, Seen(described, context, tally))
 
 
 def _named_subjects(text: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from accessportal.directory import policy, store
 from accessportal.directory.queries.roles import held_by
 from accessportal.directory.states import ROOT, Membership, Person
+from accessportal.kernel.pages import Unreadable
 
 MOST_GROUPS = store.MOST_GROUPS
 MOST_GROUPS_ABOVE = policy.MAX_ANCESTORS
@@ -27,13 +28,14 @@ def clean_group_id(*, group_id: str) -> str:
     return group_id if group_id == ROOT else policy.clean_group_id(group_id)
 
 
-def find_people(*, emails: Collection[str]) -> dict[str, Person]:
-    """Those of ``emails`` whom the directory knows, by folded address; strongly read, a hundred a request.
+def find_people(*, emails: Collection[str], past: Callable[[Unreadable], object] | None = None) -> dict[str, Person]:
+    """Those of ``emails`` whom the directory knows, by folded address; strongly read, a hundred a request. ``past`` as in
+    :func:`every`.
 
     :raises Unavailable: when the store did not answer.
     """
     keys = {key for key in map(policy.key_of, emails) if key}
-    return {person.key: person for person in store.get_people(keys)}
+    return {person.key: person for person in store.get_people(keys, past=past)}
 
 
 def memberships_of(*, email: str) -> tuple[Membership, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from accessportal.directory import policy, store
@@ -11,7 +11,7 @@ from accessportal.directory.queries.rights import may
 from accessportal.directory.states import PERMANENT, ROOT, Claim, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, NotFound
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 
 
 def find_person(*, email: str) -> Person | None:
@@ -88,9 +88,10 @@ def list_groups(*, under: str = ROOT, cursor: str | None = None, limit: int = 50
     return store.page_of_groups_below(under, cursor=cursor, limit=limit)
 
 
-def list_child_groups(*, group_id: str) -> tuple[Group, ...]:
-    """The groups right below, in order of path, by the seed's two steps. It may lag a moment behind a change."""
-    return store.list_children(group_id) if policy.is_group_id(group_id) else ()
+def list_child_groups(*, group_id: str, past: Callable[[Unreadable], object] | None = None) -> tuple[Group, ...]:
+    """The groups right below, in order of path, by the seed's two steps. It may lag a moment behind a change. ``past`` as in
+    :func:`every`."""
+    return store.list_children(group_id, past=past) if policy.is_group_id(group_id) else ()
 
 
 def list_members(*, group_id: str, cursor: str | None = None, limit: int = 50, actor: Actor, now: datetime) -> Page[Membership]:
@@ -106,9 +107,10 @@ def list_members(*, group_id: str, cursor: str | None = None, limit: int = 50, a
     return store.page_of_members(group_id, cursor=cursor, limit=limit)
 
 
-def tree() -> Tree:
-    """Every group with the ids right below it, for pages. One read of all groups from the index: it may lag a moment."""
-    groups = {group.group_id: group for group in store.every_group()}
+def tree(*, past: Callable[[Unreadable], object] = lambda _one: None) -> Tree:
+    """Every group with the ids right below it, for pages. One read of all groups from the index: it may lag a moment. Those that
+    can't be read are left out; ``past`` is told of them."""
+    groups = {group.group_id: group for group in store.every_group(past=past)}
     children: dict[str, list[str]] = defaultdict(list)
     for group_id, group in sorted(groups.items()):
         if group.parent_id is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 from pynamodb.exceptions import AttributeDeserializationError, PynamoDBException
@@ -12,15 +13,14 @@ from accessportal.directory.models import DirectoryItem, Key
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
 from accessportal.kernel.errors import Unavailable
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
-from accessportal.store.reading import get_item, query_page
+from accessportal.store.reading import BROKEN, get_item, query_page
 
 R = TypeVar("R")
+Past = Callable[[Unreadable], object]
 _BIG_PAGE = 500
-BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading raises when an item is not what its class says."""
 
 
 def get_person(key: str) -> Person | None:
@@ -61,14 +61,14 @@ def list_branches(group_id: str) -> tuple[str, ...]:
     return tuple(models.group_in(item) for item in items if item.sk != item.pk)
 
 
-def get_people(keys: Iterable[str]) -> tuple[Person, ...]:
-    """Those of ``keys`` that exist, strongly read, in the order of their keys."""
-    return tuple(get_many((models.person_key(key) for key in keys), to_person))
+def get_people(keys: Iterable[str], *, past: Past | None = None) -> tuple[Person, ...]:
+    """Those of ``keys`` that exist, strongly read, in the order of their keys; ``past`` as in :func:`every`."""
+    return tuple(get_many((models.person_key(key) for key in keys), to_person, past=past))
 
 
-def get_groups(group_ids: Iterable[str]) -> dict[str, Group]:
-    """Those of ``group_ids`` that exist, strongly read, by path."""
-    return {group.group_id: group for group in get_many((models.group_key(group_id) for group_id in group_ids), to_group)}
+def get_groups(group_ids: Iterable[str], *, past: Past | None = None) -> dict[str, Group]:
+    """Those of ``group_ids`` that exist, strongly read, by path; ``past`` as in :func:`every`."""
+    return {group.group_id: group for group in get_many((models.group_key(group_id) for group_id in group_ids), to_group, past=past)}
 
 
 def get_memberships(pairs: Iterable[tuple[str, str]]) -> tuple[Membership, ...]:
@@ -103,9 +103,9 @@ def page_of_groups(*, cursor: str | None, limit: int) -> Page[Group]:
     )
 
 
-def every_group() -> Iterable[Group]:
+def every_group(*, past: Past | None = None) -> Iterable[Group]:
     """All pages of :func:`page_of_groups`."""
-    return every(lambda cursor: page_of_groups(cursor=cursor, limit=_BIG_PAGE))
+    return every(lambda cursor: page_of_groups(cursor=cursor, limit=_BIG_PAGE), past=past)
 
 
 def list_placeless() -> list[Group]:
@@ -131,12 +131,15 @@ def page_of_groups_below(group_id: str, *, cursor: str | None, limit: int) -> Pa
     pattern = f"directory.groups_below:{group_id}"
     start = read_cursor(pattern, cursor)
     after = start["after"] if start else ""
-    below = [group for group in every_group() if group_id in group.ancestors and group.group_id > after]
-    has_more = len(below) > limit
-    return Page(tuple(below[:limit]), sign_cursor(pattern, {"after": below[limit - 1].group_id} if has_more else None))
+    unreadable: list[Unreadable] = []
+    everything = every_group(past=unreadable.append)
+    below = [group for group in everything if group_id in group.ancestors and group.group_id > after]
+    next_cursor = sign_cursor(pattern, {"after": below[limit - 1].group_id} if len(below) > limit else None)
+    # Whether they are below is what can't be read.
+    return Page(tuple(below[:limit]), next_cursor, tuple(unreadable))
 
 
-def list_children(group_id: str) -> tuple[Group, ...]:
+def list_children(group_id: str, *, past: Past | None = None) -> tuple[Group, ...]:
     """The groups right below, by the seed's two steps: the index of the tree (it may lag), then the groups, strongly."""
     branches = every(
         lambda cursor: query_page(
@@ -150,7 +153,7 @@ def list_children(group_id: str) -> tuple[Group, ...]:
             range_condition=DirectoryItem.pk == models.group_pk(group_id),
         )
     )
-    return tuple(get_groups(branches).values())
+    return tuple(get_groups(branches, past=past).values())
 
 
 def page_of_members(group_id: str, *, cursor: str | None, limit: int) -> Page[Membership]:
@@ -188,20 +191,31 @@ def find(key: Key, convert: Callable[[DirectoryItem], R]) -> R | None:
     return read_as(convert, item) if item else None
 
 
-def get_many(keys: Iterable[Key], convert: Callable[[DirectoryItem], R]) -> list[R]:
-    """Those that exist as records, strongly read, in key order; 100 to a request (a DynamoDB limit).
+def get_many(keys: Iterable[Key], convert: Callable[[DirectoryItem], R], *, past: Past | None = None) -> list[R]:
+    """Those that exist as records, strongly read, in key order; 100 to a request (a DynamoDB limit). ``past`` as in :func:`every`.
 
-    :raises Unavailable: when the store did not answer, or an item can't be read; it is named.
+    :raises Unavailable: when the store did not answer, or (without ``past``) an item can't be read; it is named.
     """
     wanted = set(keys)
     try:
-        found = list(DirectoryItem.batch_get(wanted, consistent_read=True)) if wanted else []
+        found = {(item.pk, item.sk): item for item in DirectoryItem.batch_get(wanted, consistent_read=True)} if wanted else {}
     except AttributeDeserializationError:
         # It does not say of which item; one by one, it is named.
-        found = [item for key in wanted if (item := get_item(DirectoryItem, *key))]
+        return [record for key in sorted(wanted) if (record := _passing(partial(find, key, convert), key, past)) is not None]
     except PynamoDBException as error:
         raise unavailable(error) from error
-    return [read_as(convert, item) for item in sorted(found, key=lambda item: (item.pk, item.sk))]
+    read = (_passing(partial(read_as, convert, found[key]), key, past) for key in sorted(found))
+    return [record for record in read if record is not None]
+
+
+def _passing(read: Callable[[], R | None], key: Key, past: Past | None) -> R | None:
+    try:
+        return read()
+    except Unavailable as error:
+        if past is None or error.code != "item_unreadable":
+            raise
+        past(Unreadable(DirectoryItem.base_table_name, name_of(*key), str(error.__cause__)))
+        return None
 
 
 def read_as(convert: Callable[[DirectoryItem], R], item: DirectoryItem) -> R:
@@ -217,6 +231,9 @@ def read_as(convert: Callable[[DirectoryItem], R], item: DirectoryItem) -> R:
 
 def unreadable(pk: str, sk: str, error: Exception) -> Unavailable:
     """The error that names an item which can't be read."""
-    name = pk if pk == sk else f"{pk}, {sk}"
-    text = f"The item {name} of the directory can't be read ({error}). Somebody else has changed it; mend it by hand."
-    return Unavailable(text, code="item_unreadable")
+    return Unreadable(DirectoryItem.base_table_name, name_of(pk, sk), str(error)).error()
+
+
+def name_of(pk: str, sk: str) -> str:
+    """The key as people read it: that of a person or a group once."""
+    return pk if pk == sk else f"{pk}, {sk}"

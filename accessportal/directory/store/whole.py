@@ -11,9 +11,9 @@ from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
-from accessportal.directory.store.reading import BROKEN, unreadable
+from accessportal.directory.store.reading import unreadable
 from accessportal.store.base import unavailable
-from accessportal.store.reading import RawItem
+from accessportal.store.reading import BROKEN, RawItem
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
+from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live as live_part
 from accessportal.portal.forms import MAX_NAME
 from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS
@@ -65,7 +66,10 @@ def branch(request: HttpRequest, group_id: str) -> HttpResponse:
     """The groups right below one, for a branch that was just opened."""
     actor, now = actor_of(request), SystemClock().now()
     roles = directory.roles_of(email=actor.name, now=now)
-    return render(request, "portal/groups_branch.html", {"nodes": _below(group_id, roles)})
+    known(group_id)
+    unreadable: list[Unreadable] = []
+    nodes = _nodes(directory.list_child_groups(group_id=group_id, past=unreadable.append), roles)
+    return render(request, "portal/groups_branch.html", {"nodes": nodes, "branch_unreadable": unreadable})
 
 
 @require_safe
@@ -99,31 +103,36 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
     if mine is not None and mine.group_id == group_id:
         rights[GroupVerb.LEAVE] = directory.may(verb=GroupVerb.LEAVE, group=group, actor=actor, now=now)
     waiting = waits(request)
+    unreadable: list[Unreadable] = []
     context = {
         "group": group,
         "crumbs": crumbs(group, directory.find_groups(group_ids=group.ancestors)),
         "mine": mine,
         "reach": rules.reach_of(group_id=group_id, groups_above=group.ancestors) if rights[GroupVerb.SEE_MEMBERS].allowed else (),
         "admins": directory.admins_of(group_id=group_id, now=now).people,
-        "below": _nodes(directory.list_child_groups(group_id=group_id), roles),
+        "below": _nodes(directory.list_child_groups(group_id=group_id, past=unreadable.append), roles),
+        "unreadable": unreadable,
         "waits": waiting,
         "now": now,
         **_offered(group, rights),
-        **_members(request, group, actor, rights, now),
+        **_members(request, group, actor, rights, unreadable, now),
     }
     is_pending = any(not one.is_done for one in waiting) or context["behind"]
     query = urlencode({"cursor": request.GET.get("cursor", "")})
     return live_part.rendered(request, "portal/group_body.html", context | {"is_pending": is_pending, "live_query": query})
 
 
-def _members(request: HttpRequest, group: Group, actor: Actor, rights: Mapping[GroupVerb, Decision], now: datetime) -> dict[str, Any]:
+def _members(
+    request: HttpRequest, group: Group, actor: Actor, rights: Mapping[GroupVerb, Decision], unreadable: list[Unreadable], now: datetime
+) -> dict[str, Any]:
     """One page of members with those of them whom Cognito has not followed yet, or why they are not shown."""
     sees = rights[GroupVerb.SEE_MEMBERS]
     if not sees.allowed:
         return {"sees_members": False, "why_hidden": sees.reason, "members": (), "behind": _behind(group)}
     cursor = request.GET.get("cursor") or None
     page = directory.list_members(group_id=group.group_id, cursor=cursor, limit=_MEMBERS, actor=actor, now=now)
-    people = directory.find_people(emails=[membership.person for membership in page.items])
+    unreadable.extend(page.unreadable)
+    people = directory.find_people(emails=[membership.person for membership in page.items], past=unreadable.append)
     sees_all = actor.reads_everything or rights[GroupVerb.GRANT].allowed
     # What is done to the group itself is for admins without an end alone.
     stays = rights[GroupVerb.RENAME].allowed
@@ -196,18 +205,16 @@ def _opened(group_id: str, roles: tuple[EffectiveRole, ...]) -> dict[str, Any]:
     wanted = directory.find_group(group_id=group_id)
     way = (*wanted.ancestors, wanted.group_id) if wanted is not None else (ROOT,)
     root = directory.find_group(group_id=ROOT)
-    return {"text": "", "root": _open(root, way, roles) if root is not None else None}
+    unreadable: list[Unreadable] = []
+    return {"text": "", "root": _open(root, way, roles, unreadable) if root is not None else None, "unreadable": unreadable}
 
 
-def _open(group: Group, way: tuple[str, ...], roles: tuple[EffectiveRole, ...]) -> Node:
-    children = directory.list_child_groups(group_id=group.group_id)
-    below = tuple(_open(child, way, roles) if child.group_id in way else Node(child, role_from(roles, child)) for child in children)
+def _open(group: Group, way: tuple[str, ...], roles: tuple[EffectiveRole, ...], unreadable: list[Unreadable]) -> Node:
+    children = directory.list_child_groups(group_id=group.group_id, past=unreadable.append)
+    below = tuple(
+        _open(child, way, roles, unreadable) if child.group_id in way else Node(child, role_from(roles, child)) for child in children
+    )
     return Node(group, role_from(roles, group), below)
-
-
-def _below(group_id: str, roles: tuple[EffectiveRole, ...]) -> tuple[Node, ...]:
-    known(group_id)
-    return _nodes(directory.list_child_groups(group_id=group_id), roles)
 
 
 def _nodes(groups: Iterable[Group], roles: tuple[EffectiveRole, ...]) -> tuple[Node, ...]:

@@ -19,6 +19,7 @@ from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.pages import Unreadable
 from accessportal.portal.lent import held_by, mark_of_all
 from accessportal.portal.people import Names
 from accessportal.portal.presenting import seconds_to_next_look
@@ -39,12 +40,13 @@ def show(request: HttpRequest) -> HttpResponse:
     asked = request.GET.get("part", "") if cast(PortalRequest, request).htmx else ""
     if asked == "ended":
         return render(request, "portal/home_ended.html", _ended(request, actor, now))
-    current = _current(actor, now)
+    unreadable: list[Unreadable] = []
+    current = _current(actor, unreadable, now)
     held = held_by(current)
     mark = mark_of_all(current, held, now)
     if asked == "open" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    context = _open(current, held, mark, actor, now)
+    context = _open(current, held, mark, actor, now) | {"unreadable": unreadable}
     if asked == "open":
         return render(request, "portal/home_open.html", context)
     return render(request, "portal/home.html", context | _ended(request, actor, now) | {"put_into": _put_into(actor, now)})
@@ -57,10 +59,10 @@ def _put_into(actor: Actor, now: datetime) -> list[tuple[Membership, Claim, str]
     return [(one, claim, names(claim.given_by)) for one, claim in newest]
 
 
-def _current(actor: Actor, now: datetime) -> tuple[AccessRequest, ...]:
+def _current(actor: Actor, unreadable: list[Unreadable], now: datetime) -> tuple[AccessRequest, ...]:
     """What the actor holds or waits for, by themselves and through their groups, nearest end first."""
     subjects = [actor.name, *sorted(directory.groups_of(email=actor.name, now=now))]
-    found = [one for subject in subjects for one in queries.list_open(subject_id=subject)]
+    found = [one for subject in subjects for one in queries.list_open(subject_id=subject, past=unreadable.append)]
     return tuple(sorted(found, key=lambda one: one.expires_at))
 
 
@@ -87,10 +89,11 @@ def _target(request: AccessRequest) -> tuple[str, str, str]:
 
 
 def _ended(request: HttpRequest, actor: Actor, now: datetime) -> dict[str, Any]:
-    page = queries.list_mine(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
+    page = queries.list_ended(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
     names = Names()
     return {
-        "ended": [ended_row(one, actor=actor, names=names, now=now) for one in page.items if one.status.is_terminal],
+        "ended": [ended_row(one, actor=actor, names=names, now=now) for one in page.items],
+        "ended_unreadable": page.unreadable,
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),
         "now": now,

@@ -18,6 +18,7 @@ from accessportal.directory.states import Claim, Explanation, Holding, Inherited
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Deed
 from accessportal.portal.mirroring import waits
@@ -88,6 +89,7 @@ def confirm(request: HttpRequest, email: str, deed: str) -> HttpResponse:
 
 def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     actor, now = actor_of(request), SystemClock().now()
+    unreadable: list[Unreadable] = []
     explained = directory.explain_person(email=email, actor=actor, now=now)
     person = explained.person
     work = directory.mirror_state_of(entity=person.entity)
@@ -101,7 +103,8 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
         "is_whole": explained.is_whole,
         "held": [_held(holding, explained, names, now) for holding in explained.direct],
         "counts_in": sorted(explained.groups),
-        "access": _access(explained) if sees_requests else [],
+        "access": _access(explained, unreadable) if sees_requests else [],
+        "unreadable": unreadable,
         "sees_requests": sees_requests,
         "deeds": _offered(person, actor, now),
         "behind": work,
@@ -127,10 +130,10 @@ def _held(holding: Holding, explained: Explanation, names: Names, now: datetime)
     return Held(holding, reasons, reaches[:_INHERITED], more=max(len(reaches) - _INHERITED, 0))
 
 
-def _access(explained: Explanation) -> list[Access]:
+def _access(explained: Explanation, unreadable: list[Unreadable]) -> list[Access]:
     """What requests give the person now, by themselves and through their groups, nearest end first."""
     subjects = [explained.person.key, *sorted(explained.groups)]
-    found = [(subject, one) for subject in subjects for one in queries.list_open(subject_id=subject)]
+    found = [(subject, one) for subject in subjects for one in queries.list_open(subject_id=subject, past=unreadable.append)]
     return [_line(subject, one, explained.person) for subject, one in _by_end(found) if one.status is Status.ACTIVE]
 
 

@@ -59,6 +59,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
         "verbs": verbs,
         "buttons": allowed(verbs, request=found),
         "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
+        "tally": queries.tally_of(request=found, now=now, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
         "story": tell(queries.history(request=found), names, request=found),

@@ -18,6 +18,7 @@ from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock, from_epoch, to_epoch
 from accessportal.kernel.moments import is_recent
+from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live
 from accessportal.portal.lent import held_by, mark_of_all
 from accessportal.portal.people import Names
@@ -59,7 +60,8 @@ def index(request: HttpRequest) -> HttpResponse:
     part = request.GET.get("part", "") if cast(PortalRequest, request).htmx else ""
     if part == "pool":
         return live.answer(request, "portal/sandboxes_pool_live.html", _pool(request, now))
-    current = [one for one in queries.list_open(subject_id=actor.name) if one.kind == "sandbox"]
+    unreadable: list[Unreadable] = []
+    current = [one for one in queries.list_open(subject_id=actor.name, past=unreadable.append) if one.kind == "sandbox"]
     held = held_by(current)
     mark = mark_of_all(current, held, now)
     if part == "mine" and request.GET.get("mark") == mark:
@@ -67,7 +69,7 @@ def index(request: HttpRequest) -> HttpResponse:
     mine = {"mine_mark": mark, **_mine(current, held, actor, now)}
     if part == "mine":
         return render(request, "portal/sandboxes_mine.html", mine)
-    return render(request, "portal/sandboxes.html", mine | _pool(request, now))
+    return render(request, "portal/sandboxes.html", mine | _pool(request, now) | {"unreadable": unreadable})
 
 
 def _mine(current: list[AccessRequest], held: Mapping[str, Sandbox | None], actor: Actor, now: datetime) -> dict[str, Any]:

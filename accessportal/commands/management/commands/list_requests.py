@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -62,7 +63,7 @@ def _lists(options: Mapping[str, Any]) -> list[Callable[[str | None], Page[Acces
 
 def _of_kind(kind: str, fetch: Callable[[str | None], Page[AccessRequest]], cursor: str | None) -> Page[AccessRequest]:
     page = fetch(cursor)
-    return Page(tuple(request for request in page.items if request.kind == kind), page.next_cursor)
+    return replace(page, items=tuple(request for request in page.items if request.kind == kind))
 
 
 def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest]:

@@ -10,6 +10,7 @@ from accessportal.audit.states import ChainBreak
 from accessportal.commands.audit_heads import breaks_of, breaks_of_gone, breaks_of_rules, every_head, gone_entities
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.pages import Unreadable
 
 
 class Command(PortalCommand):
@@ -22,9 +23,13 @@ class Command(PortalCommand):
     def run(self, options: Mapping[str, Any]) -> Outcome:
         breaks: list[ChainBreak] = []
         began, known, gone = SystemClock().now(), set[str](), 0
+
+        def pass_over(one: Unreadable) -> None:
+            breaks.append(ChainBreak(one.key, 0, str(one)))
+
         with Progress(console=self.progress_console(), disable=not self.is_watched) as progress:
             bar = progress.add_task("Chains", total=None)
-            for head in every_head():
+            for head in every_head(pass_over):
                 known.add(head.entity)
                 breaks += breaks_of(head)
                 progress.advance(bar)
