@@ -38,6 +38,7 @@ class Worker:
             PORTAL_WORKERS="1",
             PORTAL_LOG_JSON="false",
             AWS_ENDPOINT_URL="http://127.0.0.1:9",
+            PORTAL_ALLOWED_HOSTS="localhost",
             DJANGO_SETTINGS_MODULE="accessportal.settings",
         )
         with self._log.open("wb") as log:
@@ -50,6 +51,10 @@ class Worker:
         found = re.findall(r"worker\.started.*", self._log.read_text())
         plain = [re.sub(r"\x1b\[\d*m", "", line) for line in found]
         return [int(match[1]) for line in plain if f"place={place}" in line and (match := re.search(r"pid=(\d+)", line))]
+
+    def is_running(self) -> bool:
+        assert self.process.poll() is None, self._log.read_text()
+        return bool(self.pids("slow-1"))
 
     def kill(self, *places: str) -> None:
         """The processes at these places die, and others are there."""
@@ -80,7 +85,7 @@ def wait_until(is_so: Callable[[], bool], *, seconds: float = 60) -> None:
 def worker(tmp_path: Path) -> Iterator[Worker]:
     started = Worker(tmp_path)
     try:
-        wait_until(lambda: len(started.pids("slow-1")) == 1)
+        wait_until(started.is_running)
         yield started
     finally:
         with contextlib.suppress(ProcessLookupError):
