@@ -19,10 +19,13 @@ from accessportal.clients.models import TokenItem
 from accessportal.clients.states import Scope
 from accessportal.console.resource import Ask
 from accessportal.console.resources import RESOURCES
+from accessportal.console.telling import lines_of_data
 from accessportal.directory import queries as directory
 from accessportal.directory.models import DirectoryItem
 from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page
+from accessportal.portal.people import Names
+from accessportal.portal.story import tell
 from accessportal.rules import queries as rules
 from accessportal.rules import store as rules_store
 from accessportal.rules.models import RuleItem
@@ -168,3 +171,6 @@ def test_events(story: Story) -> None:
         [event] = audit.history(asked.entity).items
         assert (event.entity, event.sequence) == (asked.entity, 1)
         audit.find_breaks(asked.entity)
+        # And the pages that tell it stand.
+        list(lines_of_data(event.data))
+        tell([event], Names(), request=asked)

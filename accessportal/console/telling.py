@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -126,7 +127,8 @@ def _line(key: str, label: str, value: Any) -> Line:
     label = label[:1].upper() + label[1:]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and (key.endswith("_at") or key == "deadline"):
-        return Line(label, "", from_epoch(float(value)))
+        with suppress(ValueError):
+            return Line(label, "", from_epoch(float(value)))
     if is_number and key.endswith("_seconds"):
         label = label.removesuffix(" seconds")
         return Line(label, format_duration(int(value)) if float(value).is_integer() else f"{float(value):.3f} s")

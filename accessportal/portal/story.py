@@ -47,18 +47,28 @@ def tell(events: Iterable[AuditEvent], names: Names, *, request: AccessRequest) 
 
 def _line(event: AuditEvent, names: Names, place: str, gone_seconds: float | None) -> Line:
     spec = ACTIONS.get(event.action)
-    describe = _NOTES.get(event.action)
     receipt = event.data.get("receipt")
     return Line(
         title=spec.title if spec else event.action,
         by="" if event.actor.startswith("system:") else names(event.actor),
         at=event.at,
         tone=_TONES.get(event.action),
-        notes=tuple(describe({**event.data, "gone_seconds": gone_seconds}, place)) if describe else (),
+        notes=_notes(event, place, gone_seconds),
         # The reason for asking is among the facts; here are the words that others added.
         quote="" if event.sequence == 1 else str(event.data.get("reason") or ""),
         code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
     )
+
+
+def _notes(event: AuditEvent, place: str, gone_seconds: float | None) -> tuple[str, ...]:
+    describe = _NOTES.get(event.action)
+    if describe is None:
+        return ()
+    try:
+        return tuple(describe({**event.data, "gone_seconds": gone_seconds}, place))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        # One event that was changed after it was written does not take the page of the request away.
+        return ("what it told can't be read any more: somebody has changed it",)
 
 
 def _asked(data: dict[str, Any], place: str) -> Iterable[str]:
