@@ -8,10 +8,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
 from accessportal.apps import check_demo
+from accessportal.portal.headers import judged
 from accessportal.store.base import open_connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "accessportal.settings")
-application = get_wsgi_application()
+application = judged(get_wsgi_application())
 if faults := check_demo(None):
     # Commands run Django's checks; a web server does not.
     raise ImproperlyConfigured(" ".join(str(fault) for fault in faults))

@@ -29,6 +29,8 @@ from accessportal.kernel.errors import NotAllowed, Unavailable
 log = structlog.get_logger(__name__)
 
 _OVER = "Portal-Signed-Out"
+# What a server takes of an address. To take apart a longer one can take the square of its length.
+_LONGEST_ADDRESS = 4_094
 # Why somebody is signed out whom the directory has. A deleted person's history ends with that.
 _TOLD = frozenset({"person_disabled", "identity_differs"})
 
@@ -119,7 +121,13 @@ def _kept_alone(request: HttpRequest) -> HttpResponse | None:
 
 
 def _shown_path(request: HttpRequest) -> str:
-    return cast(PortalRequest, request).htmx.current_url_abs_path or "/"
+    """Of the page that asks, by the browser's word; the start page where that is no address of ours."""
+    if len(request.headers.get("HX-Current-URL", "")) > _LONGEST_ADDRESS:
+        return "/"
+    try:
+        return cast(PortalRequest, request).htmx.current_url_abs_path or "/"
+    except ValueError:
+        return "/"
 
 
 def _signed_out(request: HttpRequest, error: NotAllowed) -> HttpResponse:
