@@ -8,13 +8,13 @@ token out that comes from the same one.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import threading
 from collections import OrderedDict
 from datetime import datetime, timedelta
 
 from accessportal.clients import policy, store
 from accessportal.clients.states import TokenRefused
+from accessportal.kernel.addresses import network_of
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.moments import is_recent
 
@@ -36,12 +36,12 @@ class GuessLimit:
         """Seconds until a wrong text may come from there again; 0.0: one may now."""
         with self._lock:
             window_at = self._turned(now)
-            is_over = self._wrong.get(_network(address), 0) >= MOST_WRONG
+            is_over = self._wrong.get(network_of(address), 0) >= MOST_WRONG
         return window_at + policy.WINDOW_SECONDS - now.timestamp() if is_over else 0.0
 
     def note(self, address: str, *, now: datetime) -> None:
         """A wrong text came from there."""
-        network = _network(address)
+        network = network_of(address)
         with self._lock:
             self._turned(now)
             self._wrong[network] = self._wrong.get(network, 0) + 1
@@ -85,12 +85,3 @@ class KnownTokens:
         if len(self._hashes) >= _MOST_TOKENS:
             return True
         return hmac.compare_digest(self._hashes.get(token_id, ""), policy.hash_of(secret))
-
-
-def _network(address: str) -> str:
-    """Whoever has one address of IPv6 has the 64 bits below it."""
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    return address if known.version == 4 else str(ipaddress.ip_network(f"{known}/64", strict=False))

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.http import HttpRequest
 
 from accessportal.kernel.actors import fold_email
-from accessportal.kernel.addresses import client_address
+from accessportal.kernel.addresses import client_address, network_of
 
 WINDOW_SECONDS = 300
 # From one address: for one person, and for all of them together.
@@ -30,7 +30,7 @@ def forgive(request: HttpRequest, *, email: str) -> None:
 
 def _key(request: HttpRequest, email: str = "") -> str:
     """A digest: what was typed may be no key."""
-    sender = client_address(request.META, trusted_proxies=settings.TRUSTED_PROXIES)
+    sender = network_of(client_address(request.META, trusted_proxies=settings.TRUSTED_PROXIES))
     return "sign_in:" + hashlib.sha256(f"{sender} {fold_email(email)}".encode()).hexdigest()
 
 

@@ -66,7 +66,7 @@ class SignIn(views.LoginView):
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if throttle.is_too_often(request, email=request.POST.get("username", "")[:_MOST_TYPED]):
+        if throttle.is_too_often(request, email=request.POST.get("username", "").strip()[:_MOST_TYPED]):
             return _tried_too_often(request)
         return super().post(request, *args, **kwargs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -37,3 +38,18 @@ def client_address(headers: Mapping[str, str], *, trusted_proxies: int) -> str:
     heard = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", maxsplit=trusted_proxies) if trusted_proxies else []
     told = heard[-trusted_proxies].strip() if len(heard) >= trusted_proxies > 0 else ""
     return told[:_LONGEST_ADDRESS] or headers.get("REMOTE_ADDR", "")
+
+
+def network_of(address: str) -> str:
+    """What ``address`` is counted by where tries are: whoever has one address of IPv6 has the 64 bits below it. Empty for no address.
+
+    Some proxies write the port behind it, some servers the zone, and one that takes both kinds writes those of IPv4 as parts of IPv6.
+    """
+    host = address[1:].partition("]")[0] if address.startswith("[") else address.partition(":")[0] if address.count(":") == 1 else address
+    try:
+        known = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(known, ipaddress.IPv4Address):
+        return str(known)
+    return str(known.ipv4_mapped or ipaddress.ip_network(f"{known}/64", strict=False))

@@ -203,10 +203,23 @@ def test_a_stranger_can_not_fill_the_audit_log(traveller: Traveller, story: Stor
         traveller.client.get("/sign-in/callback/", {"state": traveller.asked["state"], "code": "made up"})
     assert refusals("unknown") == ["code_refused"]
 
-    story.clock.advance(60)
+    story.clock.advance(61)
     traveller.start()
     traveller.client.get("/sign-in/callback/", {"state": traveller.asked["state"], "code": "made up"})
     assert refusals("unknown") == ["code_refused"] * 2
+    assert audit.find_breaks("sign_in#unknown") == []
+
+
+def test_nor_by_changing_the_reason_each_time(traveller: Traveller, story: Story) -> None:
+    for told in ({"code": "made up"}, {"error": "access_denied"}, {"error": "server_error"}) * 4:
+        traveller.start()
+        traveller.client.get("/sign-in/callback/", {"state": traveller.asked["state"], **told})
+    assert refusals("unknown") == ["code_refused", "cancelled", "issuer_refused"]
+
+    story.clock.advance(61)
+    traveller.start()
+    traveller.client.get("/sign-in/callback/", {"state": traveller.asked["state"], "error": "access_denied"})
+    assert refusals("unknown")[3:] == ["cancelled"]
     assert audit.find_breaks("sign_in#unknown") == []
 
 

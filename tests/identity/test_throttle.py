@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from accessportal.identity import throttle
 from accessportal.identity.operations import ensure_demo_user
@@ -53,3 +54,24 @@ def test_an_address_that_a_client_makes_up_is_not_another_place() -> None:
     found = [Client().post("/sign-in/", form, HTTP_X_FORWARDED_FOR=f"10.0.0.{number}") for number in range(11)]
 
     assert [answer.status_code for answer in found] == [200] * 10 + [429]
+
+
+@pytest.mark.parametrize(
+    "written", ["2001:db8:1:2::{:x}", "::ffff:192.0.2.7 ", "[2001:db8:1:2::{:x}]:1{}", "192.0.2.7:1{}", "fe80::{:x}%eth{}"]
+)
+def test_the_addresses_of_one_sender_are_one_place(settings: Settings, written: str) -> None:
+    """Whoever has one address of IPv6 has 64 bits of them; ports, zones and the two ways to write IPv4 are no other senders."""
+    settings.TRUSTED_PROXIES = 1
+    form = {"username": "alice@example.com", "password": "x"}
+    senders = [written.format(number, number) for number in range(11)]
+    found = [Client().post("/sign-in/", form, headers={"X-Forwarded-For": sender}).status_code for sender in senders]
+
+    assert found == [200] * 10 + [429]
+    for other in ("2001:db8:1:3::1", "::ffff:192.0.2.8", "192.0.2.8", "fe80:0:0:1::1"):
+        assert Client().post("/sign-in/", form, headers={"X-Forwarded-For": other}).status_code == 200
+
+
+def test_blanks_before_an_address_are_not_another_person() -> None:
+    found = [tries("wrong", email=" " * (150 - number) + "alice@example.com") for number in range(11)]
+
+    assert found == [200] * 10 + [429]
