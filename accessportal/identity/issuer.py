@@ -143,7 +143,7 @@ def _endpoint(told: dict[str, Any], name: str) -> str:
     return address
 
 
-def _call(method: str, address: str, **options: Any) -> tuple[int, dict[str, Any]]:
+def _call(method: str, address: str, *, auth: tuple[str, str] | None = None, **options: Any) -> tuple[int, dict[str, Any]]:
     """Status and JSON object. Redirects are not followed: they would carry our secret to somebody else."""
     try:
         with (
@@ -155,6 +155,8 @@ def _call(method: str, address: str, **options: Any) -> tuple[int, dict[str, Any
                 allow_redirects=False,
                 stream=True,
                 headers={"Accept": "application/json"},
+                # Without any, a ~/.netrc that names the host, or a default, would give its own password away.
+                auth=auth or (lambda asked: asked),
                 **options,
             ) as response,
         ):

@@ -75,6 +75,8 @@ class HttpProvider:
         self._breaker = Breaker(clock=clock)
         self._session = session or requests.Session()
         self._session.headers.update({"Accept": "application/json", "User-Agent": "accessportal"})
+        # Otherwise a ~/.netrc that names the host, or a default, puts its own password in the token's place.
+        self._session.auth = lambda request: request
         if token:
             self._session.headers["Authorization"] = f"Bearer {token}"
 

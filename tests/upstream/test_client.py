@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,3 +159,17 @@ def test_where_no_provider_is_set_there_is_none(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(Unavailable, match="PORTAL_SANDBOX_PROVIDER_URL"):
         client_module.provider()
+
+
+@pytest.mark.parametrize("names", ["machine provider.example", "default"])
+def test_a_file_of_passwords_does_not_take_the_token_s_place(
+    clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str
+) -> None:
+    """As one left by curl or git on the machine, which the HTTP client reads by itself."""
+    (tmp_path / "netrc").write_text(f"{names} login mallory password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    provider, scripted = provider_that(clock, (200, ROW))
+
+    provider.get_sandbox("ext-1")
+
+    assert scripted.requests[0].headers["Authorization"] == "Bearer secret-token"
