@@ -28,6 +28,8 @@ _SECRET_IN_TEXT = re.compile(
     r"['\"]?+\s*+[=:]\s*+(?:(?:bearer|basic)\s++)?+['\"]?+)[^\s&'\",;)}\]]++",
     re.IGNORECASE,
 )
+# An API token that has strayed, behind whatever name: into a box for searching, for one.
+_API_TOKEN = re.compile(r"(apt_[a-z0-9]{12}_)[A-Za-z0-9_-]{20,}")
 # What the issuer sends people back with: good for one sign-in, by whoever has the rest of it.
 _ISSUERS_ANSWER = re.compile(r"(/sign-in/callback/\?)[^\s'\"]+")
 
@@ -45,7 +47,8 @@ def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         text = value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}… ({len(value):,} characters)"
-        return _ISSUERS_ANSWER.sub(rf"\1{_HIDDEN}", _SECRET_IN_TEXT.sub(rf"\1{_HIDDEN}", text))
+        named = _SECRET_IN_TEXT.sub(rf"\1{_HIDDEN}", _API_TOKEN.sub(rf"\1{_HIDDEN}", text))
+        return _ISSUERS_ANSWER.sub(rf"\1{_HIDDEN}", named)
     if isinstance(value, dict):
         return {name: _HIDDEN if _SECRET_NAME.search(str(name)) else _cleaned(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

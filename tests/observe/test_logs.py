@@ -53,6 +53,8 @@ def test_no_secret_is_written_whatever_carries_it(written: io.StringIO) -> None:
     log.info("signed in", password="hunter2", headers={"Cookie": "sessionid=hunter2", "Accept": "text/html"})
     log.info("called", request="GET /metrics?token=hunter2&page=2", detail=["aws_secret_access_key = 'hunter2'"])
     log.info("back", request="GET /sign-in/callback/?state=hunter2&code=hunter2")
+    token = f"apt_abcdefghijkl_{'hunter2' * 6}x"
+    log.info("looked for", request=f"GET /admin/tokens/?find={token}", agent=f"lab ({token})")
     logging.getLogger("accessportal.test").warning("Authorization: Bearer hunter2 was refused")
     try:
         raise ValueError("can't connect with password=hunter2")
