@@ -9,7 +9,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 
-from accessportal.conf import Conf, conf, demo_faults
+from accessportal.conf import Conf, conf, debug_faults, demo_faults
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
 
@@ -56,11 +56,14 @@ class AccessPortalConfig(AppConfig):
 
 
 def check_demo(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    """A demo is on this machine alone. Every command looks at this before it does anything, and so does the web server."""
+    """A demo is on this machine alone, and debug pages are. Every command looks at this before it does anything, and so does the web
+    server."""
     hint = "Unset PORTAL_DEMO for a real installation, or start the demo by: make run"
-    return [
+    found: list[checks.CheckMessage] = [
         checks.Error(f"PORTAL_DEMO is on, but {fault}.", hint=hint, id="accessportal.E001") for fault in demo_faults(conf(), os.environ)
     ]
+    hint = "Unset PORTAL_DEBUG: its pages show settings to whoever causes an error"
+    return found + [checks.Error(f"PORTAL_DEBUG is on, but {fault}.", hint=hint, id="accessportal.E002") for fault in debug_faults(conf())]
 
 
 def export_aws_settings(values: Conf) -> None:

@@ -138,7 +138,15 @@ def demo_faults(values: Conf, environ: Mapping[str, str]) -> list[str]:
         "PORTAL_OIDC_ISSUER": values.oidc_issuer,
     }
     faults += [f"{name} is set" for name, value in barred.items() if value]
+    return faults + _others_reach_it(values)
+
+
+def debug_faults(values: Conf) -> list[str]:
+    """Why Django's debug pages, which show settings and whatever was being worked on, would be shown to others than a developer."""
+    return _others_reach_it(values) if values.debug else []
+
+
+def _others_reach_it(values: Conf) -> list[str]:
     hosts = [host.strip() for host in values.allowed_hosts.split(",")]
-    if foreign := [host for host in hosts if host and not is_on_this_machine(f"http://{host}")]:
-        faults.append(f"PORTAL_ALLOWED_HOSTS names more than this machine ({', '.join(foreign)})")
-    return faults
+    foreign = [host for host in hosts if host and not is_on_this_machine(f"http://{host}")]
+    return [f"PORTAL_ALLOWED_HOSTS names more than this machine ({', '.join(foreign)})"] if foreign else []

@@ -6,12 +6,13 @@ Kept in the browser's own session, in the database: nothing of it is in an addre
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.sessions.backends.base import SessionBase
-from django.core.signing import BadSignature, Signer
+from django.core.signing import BadSignature, TimestampSigner
 from django.http import HttpRequest, QueryDict
 
 from accessportal.kernel.actors import fold_email
@@ -24,7 +25,9 @@ KEEP = "keep"
 
 _DRAFTS = "drafts"
 _SHOWN = "_portal_draft_shown"
-_SIGNER = Signer(salt="accessportal.identity.drafts")
+_SIGNER = TimestampSigner(salt="accessportal.identity.drafts")
+# A page may lie open over holidays. Who left the company can't go on putting drafts into sessions for ever.
+_GOOD_FOR = timedelta(days=7)
 # A browser has a few tabs with half a form in each; a form holds some thousand characters.
 _MOST_DRAFTS = 5
 _MOST_CHARACTERS = 64_000
@@ -46,7 +49,7 @@ def sign(person: str) -> str:
 def keep(request: HttpRequest) -> bool:
     """Keep what was posted, for whoever typed it; ``False`` when nobody provably did, or somebody else is signed in by now."""
     try:
-        person = _SIGNER.unsign(request.POST.get(TYPED_BY, ""))
+        person = _SIGNER.unsign(request.POST.get(TYPED_BY, ""), max_age=_GOOD_FOR)
     except BadSignature:
         return False
     fields = request.POST.copy()

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from dotenv import dotenv_values
 
+from accessportal.apps import check_demo
 from accessportal.commands.demo_env import free_port, is_port_free, kept_secret, published, published_file, take_environment
-from accessportal.conf import Conf, demo_faults
+from accessportal.conf import Conf, debug_faults, demo_faults
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MINE = {
@@ -145,6 +146,20 @@ def test_a_demo_that_others_can_reach_or_that_reaches_others_is_told(
     assert demo_faults(Conf(), os.environ) == [fault]
     monkeypatch.setenv("PORTAL_DEMO", "false")
     assert demo_faults(Conf(), os.environ) == []
+
+
+def test_debug_pages_are_not_shown_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As left over from looking for a fault: each error would show settings and local variables to whoever causes it."""
+    monkeypatch.setenv("PORTAL_ALLOWED_HOSTS", "localhost,access.example.com")
+    for on, faults in (("true", ["PORTAL_ALLOWED_HOSTS names more than this machine (access.example.com)"]), ("false", [])):
+        monkeypatch.setenv("PORTAL_DEBUG", on)
+        assert debug_faults(Conf()) == faults
+    monkeypatch.setenv("PORTAL_DEBUG", "true")
+    monkeypatch.setattr("accessportal.apps.conf", Conf)
+    assert [one.id for one in check_demo(None) if "PORTAL_DEBUG" in one.msg] == ["accessportal.E002"]
+
+    monkeypatch.setenv("PORTAL_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+    assert debug_faults(Conf()) == []
 
 
 def test_the_demo_that_runportal_makes_has_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

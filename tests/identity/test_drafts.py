@@ -266,3 +266,15 @@ def test_some_forms_of_a_browser_are_kept_and_no_more_than_that(story: Story, si
     bob.post(NEW, {"reason": "x" * 100_000, TYPED_BY: mark})
 
     assert sorted(bob.session["drafts"]) == sorted(paths[1:])
+
+
+@pytest.mark.parametrize(("days", "is_kept"), [(6, True), (8, False)])
+def test_a_page_s_signature_is_good_for_a_week(story: Story, signed_in: SignedIn, days: int, is_kept: bool) -> None:
+    """Who has left the company can't fill the database from anywhere by a page of then."""
+    mark = typed_by(signed_in("alice"), NEW)
+    story.clock.advance(days * 24 * HOUR)
+    stranger = Client()
+
+    stranger.post(NEW, {**ASKED, TYPED_BY: mark})
+
+    assert ("drafts" in stranger.session) is is_kept
