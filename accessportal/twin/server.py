@@ -64,8 +64,9 @@ class TwinApplication:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         call = Call.from_environ(environ)
-        if "HTTP_ORIGIN" in environ:
-            # A page of some site in somebody's browser. It could not read the answer, but what it sends would be done.
+        if "HTTP_ORIGIN" in environ or environ.get("HTTP_SEC_FETCH_SITE", "none") != "none":
+            # A page of some site in somebody's browser. It could not read the answer, but what it sends would be done; moto changes
+            # something by GET, too (/moto-api/seed), and an image's address needs no Origin. "none": somebody typed the address.
             answer = json_answer({"error": "The twin answers programs, and no pages of browsers."}, status=403)
         elif call.path.startswith(PROVIDER_PREFIX):
             answer = self._provider_answer(call)

@@ -256,6 +256,21 @@ def test_what_a_page_in_a_browser_sends_is_not_done(tmp_path: Path, path: str, o
             assert server.front.settings.throttle == 0
 
 
+@pytest.mark.parametrize(("site", "status"), [("cross-site", 403), ("same-site", 403), ("none", 200), ("", 200)])
+def test_what_a_page_has_a_browser_fetch_is_not_done(tmp_path: Path, site: str, status: int) -> None:
+    """An image's address comes without an Origin."""
+    given = {"Sec-Fetch-Site": site} if site else {}
+    with running(tmp_path / "twin.journal") as server:
+        for path in ("/twin/health", "/moto-api/seed?a=1"):
+            try:
+                with urllib.request.urlopen(urllib.request.Request(f"{server.url}{path}", headers=given)) as answer:
+                    found = answer.status
+            except urllib.error.HTTPError as refused:
+                found = refused.code
+                refused.close()
+            assert found == status
+
+
 def test_settings_change_over_http_and_bad_ones_are_refused_whole(tmp_path: Path) -> None:
     with running(tmp_path / "twin.journal") as server:
         assert post(f"{server.url}/twin/settings", {"job_seconds": 5, "throttle": 0.25})["job_seconds"] == 5.0
