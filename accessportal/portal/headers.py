@@ -40,8 +40,6 @@ def _cookies(given: str) -> str:
 
 
 def _content_type(given: str) -> str:
-    try:
-        kind, parameters = parse_header_parameters(given)
-    except (LookupError, ValueError):
-        kind, parameters = given.partition(";")[0], {"charset": ""}
+    # With a star a value names a character set of its own. Python keeps every name that it was ever asked for, so none is looked up.
+    kind, parameters = (given.partition(";")[0], {"charset": ""}) if "*" in given else parse_header_parameters(given)
     return given if str(parameters.get("charset", "utf-8")).lower() in _CHARSETS else f"{kind}; {_NOT_FOR_FORMS}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import encodings
 import io
 import time
 from typing import Any
@@ -83,6 +84,15 @@ def test_an_odd_character_set_is_no_fault_of_the_server(kind: str) -> None:
 
     assert request.GET["because"] == "idle"
     assert request.encoding == "iso-8859-1"
+
+
+@pytest.mark.parametrize("kind", ["text/plain; charset={}", "a/b; c*={}''d", "a/b; c*0*={}''d"])
+def test_made_up_character_sets_fill_no_memory(kind: str) -> None:
+    """Python never forgets the name of one that there is not: of 8,000 letters each, a million would be all that a machine has."""
+    for number in range(3):
+        _ = read(CONTENT_TYPE=kind.format(f"made-up-{number}"), QUERY_STRING="a=b").GET
+
+    assert [name for name in encodings._cache if "made" in name] == []
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "UTF-8", "utf8", "us-ascii"])
