@@ -443,7 +443,6 @@ def _require_whole(item: RequestItem, approval: Mapping[str, Any], target: Mappi
     if parts is None:
         raise ValueError(f"kind {item.kind!r} is unknown")
     wrong = [name for name in parts if not isinstance(target.get(name), str)]
-    wrong += [name for name, value in target.items() if not isinstance(value, str)]
     wrong += [name for name in ("groups", "users", "groups_only") if not _is_texts(approval.get(name, []))]
     wrong += [] if isinstance(approval["required"], bool) else ["approval.required"]
     wrong += [] if isinstance(evidence.get("tags") or {}, dict) else ["tags"]

@@ -125,7 +125,8 @@ def _complete(item: M) -> M:
 
 def _key_in(model: type[PortalModel], raw: RawItem) -> str:
     """The item's own key; of a person, a group and whatever else has the same key twice, once."""
-    names = [name for name in (model._hash_keyname, model._range_keyname) if name]
+    keys = [attribute for attribute in model.get_attributes().values() if attribute.is_hash_key or attribute.is_range_key]
+    names = [key.attr_name for key in sorted(keys, key=lambda key: not key.is_hash_key)]
     return ", ".join(dict.fromkeys(str(next(iter(raw[name].values()))) for name in names))
 
 

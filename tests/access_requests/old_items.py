@@ -31,7 +31,16 @@ _COMMON: dict[str, Any] = {
     "kind": {"S": "aws_account"},
     "subject_id": {"S": "/engineering/payments"},
     "requested_by": {"S": "alice@example.com"},
-    "target": {"M": {"account_id": {"S": "123456789012"}, "permission_set": {"S": "ReadOnlyAccess"}}},
+    "target": {
+        "M": {
+            "account_id": {"S": "123456789012"},
+            "account_name": {"S": "payments-prod"},
+            "permission_set": {"S": "ReadOnlyAccess"},
+            "permission_set_arn": {"S": "arn:aws:sso:::permissionSet/ssoins-1/ps-1"},
+            "principal_type": {"S": "GROUP"},
+            "principal_id": {"S": "g-1"},
+        }
+    },
     "account_id": {"S": "123456789012"},
     "permission_set": {"S": "ReadOnlyAccess"},
     "reason": {"S": "Incident 4711"},

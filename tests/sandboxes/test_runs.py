@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import boto3
 import pytest
 
 from accessportal.audit import queries as audit
-from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, PortalError
-from accessportal.sandboxes import operations, queries, store
+from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, PortalError, Unavailable
+from accessportal.sandboxes import models, operations, queries, store
+from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.operations import runs
 from accessportal.sandboxes.states import POOL_ENTITY, Run, RunKind, RunState, Status
 from accessportal.upstream.provider import Provider
@@ -354,3 +356,17 @@ def test_the_seeds_programs_never_meet_runs_and_counts(pool: Pool) -> None:
 
     assert [one.external_id for one in pool.everything()] == ["ext-000"]
     assert queries.next_return_at(now=pool.clock.now()) is None
+
+
+def test_a_run_that_can_not_be_read_is_named_when_the_others_are_performed(upstream: Upstream) -> None:
+    run = order(upstream.pool)
+    client = boto3.client("dynamodb", region_name="eu-central-1")
+    pk, sk = models.run_key(run.run_id)
+    table = SandboxItem.Meta.table_name
+    item = client.get_item(TableName=table, Key={"PK": {"S": pk}, "SK": {"S": sk}})["Item"]
+    client.put_item(TableName=table, Item={**item, "PK": {"S": models.run_key("odd")[0]}, "state": {"S": "odd"}})
+
+    with pytest.raises(Unavailable, match="odd"):
+        sweep(upstream.pool, upstream.provider)
+
+    assert queries.get_run(run_id=run.run_id).state is RunState.DONE

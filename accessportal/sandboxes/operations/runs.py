@@ -14,7 +14,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.moments import furthest, is_due
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Unreadable, every
 from accessportal.kernel.ports import after_commit
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.operations.cleaning import clean
@@ -148,18 +148,22 @@ def _cleaned_up(provider: Provider | None, clock: Clock) -> tuple[Report, str]:
 def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, ...]:
     """Every run that waits, or whose performer died, has ended; those that others perform are left to them.
 
-    :raises Unavailable: when the store did not answer; the next sweep goes on.
+    :raises Unavailable: when the store did not answer; the next sweep goes on. Also, after all others were performed, for one
+        that can't be read; it is named.
     """
     now = clock.now()
     performed = []
-    due = every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE))
+    unreadable: list[Unreadable] = []
+    due = every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE), past=unreadable.append)
     beyond = furthest(now, longest=HOLD)
-    left_ahead = every(lambda cursor: store.page_runs(RunDue.PERFORM, beyond=beyond, cursor=cursor, limit=_PAGE))
+    left_ahead = every(lambda cursor: store.page_runs(RunDue.PERFORM, beyond=beyond, cursor=cursor, limit=_PAGE), past=unreadable.append)
     for run in chain(due, left_ahead):
         try:
             performed.append(perform_run(run_id=run.run_id, provider=provider, clock=clock))
         except (Conflict, NoSuchRun):
             continue
+    if unreadable:
+        raise unreadable[0].error()
     return tuple(performed)
 
 
