@@ -16,6 +16,7 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.keys import fold_key
 from accessportal.kernel.pages import Page
 from accessportal.store.reading import query_page, read_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, transact, update_one
@@ -270,8 +271,9 @@ def page_by_subject(subject_id: str, *, cursor: str | None, limit: int) -> Page[
 
 
 def page_by_ticket(ticket_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    key = _ticket_key(ticket_id)
-    return query_page(
+    """Of each ticket alone: the index's key makes one of some that differ (the Kelvin sign is a ``k`` to it)."""
+    key, wanted = _ticket_key(ticket_id), fold_key(ticket_id.strip())
+    page = query_page(
         RequestItem,
         key,
         index=RequestItem.ticket_index,
@@ -281,6 +283,7 @@ def page_by_ticket(ticket_id: str, *, cursor: str | None, limit: int) -> Page[Ac
         limit=limit,
         newest_first=True,
     )
+    return Page(tuple(one for one in page.items if fold_key(one.ticket_id.strip()) == wanted), page.next_cursor)
 
 
 def _ticket_key(ticket_id: str) -> str:

@@ -302,7 +302,10 @@ class _Driver:
             self._forget_job()
             return
         self._is_job_over = job.status is not JobStatus.IN_PROGRESS
-        if not self._is_job_over:
+        if not self._is_job_over and not self._assignment.is_wanted and self._is_long_ago(self._assignment.called_at):
+            # It may be said to run for ever. If it does run, the deletion is answered with a conflict.
+            self._start_deleting()
+        elif not self._is_job_over:
             self._wait_for_job("creation")
         elif self._center.is_present(self._target):
             self._job_status = job.status.value
@@ -321,6 +324,8 @@ class _Driver:
             self._forget_job()
             return
         if job.status is JobStatus.IN_PROGRESS:
+            if self._is_long_ago(self._assignment.called_at):
+                self._forget_job()
             self._wait_for_job("deletion")
         elif job.status is JobStatus.SUCCEEDED:
             if self._center.is_present(self._target):

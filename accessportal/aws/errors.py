@@ -72,6 +72,9 @@ def sort_error(error: ClientError) -> OutsideError:
     if str(error.response.get("Reason", "")).startswith("KMS_"):
         # What was not found is the key that the data is encrypted with, not what the call names.
         return Refused(code, message)
+    if error.response.get("ResourceType") == "IDENTITY_STORE":
+        # The whole store is not found: from the wrong region or account that says nothing of who is in it.
+        return Refused(code, message)
     if code in _GONE:
         return Gone(code, message)
     if code in _TRANSIENT or status >= 500:

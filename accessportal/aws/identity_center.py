@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from accessportal.aws.clients import assignment_client
-from accessportal.aws.errors import Gone, Refused, Throttled, sorted_call
+from accessportal.aws.errors import Gone, Refused, Throttled, Transient, sorted_call
 from accessportal.aws.identity_store import has_principal
 from accessportal.aws.permission_sets import Instance, read_instances
 
@@ -67,7 +67,7 @@ class IdentityCenter:
             PrincipalType=target.principal_type,  # type: ignore[arg-type]
             PrincipalId=target.principal_id,
         )
-        return _job(answer["AccountAssignmentCreationStatus"])
+        return _job(answer.get("AccountAssignmentCreationStatus"))
 
     def delete_assignment(self, target: AssignmentTarget) -> Job:
         """Start deleting. :class:`~accessportal.aws.errors.Gone` when there is nothing to delete."""
@@ -81,7 +81,7 @@ class IdentityCenter:
             PrincipalType=target.principal_type,  # type: ignore[arg-type]
             PrincipalId=target.principal_id,
         )
-        return _job(answer["AccountAssignmentDeletionStatus"])
+        return _job(answer.get("AccountAssignmentDeletionStatus"))
 
     def creation_job(self, *, permission_set_arn: str, job_id: str) -> Job:
         self._turn()
@@ -90,7 +90,7 @@ class IdentityCenter:
             InstanceArn=instance_arn_of(permission_set_arn),
             AccountAssignmentCreationRequestId=job_id,
         )
-        return _job(answer["AccountAssignmentCreationStatus"])
+        return _job(answer.get("AccountAssignmentCreationStatus"))
 
     def deletion_job(self, *, permission_set_arn: str, job_id: str) -> Job:
         self._turn()
@@ -99,7 +99,7 @@ class IdentityCenter:
             InstanceArn=instance_arn_of(permission_set_arn),
             AccountAssignmentDeletionRequestId=job_id,
         )
-        return _job(answer["AccountAssignmentDeletionStatus"])
+        return _job(answer.get("AccountAssignmentDeletionStatus"))
 
     def is_present(self, target: AssignmentTarget) -> bool:
         """Read back whether the principal itself (not through a group) is assigned. In an account or with a permission set that
@@ -158,6 +158,8 @@ class IdentityCenter:
                 # From the wrong region or account the whole instance is not found, and that is no answer about what is in it.
                 self._instance_of(permission_set_arn)
                 raise
+            if rows not in answer:
+                raise Transient("UnreadableAnswer", f"The list {rows} is missing in it")
             yield from answer[rows]
             token = answer.get("NextToken", "")
             if not token:
@@ -185,5 +187,7 @@ def instance_arn_of(permission_set_arn: str) -> str:
 
 
 def _job(row: object) -> Job:
-    assert isinstance(row, dict)
+    """:raises Transient: for an answer that says nothing, or something new: the call may have taken effect."""
+    if not isinstance(row, dict) or not row.get("RequestId") or row.get("Status") not in set(JobStatus):
+        raise Transient("UnreadableAnswer", f"What it says about the job can't be read: {row!r}")
     return Job(job_id=row["RequestId"], status=JobStatus(row["Status"]), reason=row.get("FailureReason", ""))

@@ -173,6 +173,30 @@ def test_what_is_made_anew_in_aws_is_not_given_for_what_was_decided_on(story: St
         else:
             # Another permission set has the name; what was held under the former is compared no more.
             assert story.carry_out(story.end(asked)).status is Status.REVOKED
+
+
+@pytest.mark.parametrize("make_anew", [make_user_anew, make_permission_set_anew])
+def test_what_is_made_anew_in_aws_is_no_extension_of_what_was_held(story: Story, make_anew: Callable[[Story], None]) -> None:
+    held = story.carry_out(story.ask(permission_set="ReadOnlyAccess"))
+    make_anew(story)
+    catalog.sync_catalog(now=story.clock.now(), clock=story.clock)
+
+    with pytest.raises(Conflict, match="something else has its name now") as refused:
+        story.extend(held, 7200)
+
+    assert refused.value.code == "made_anew"
+    assert [one.request_id for one in queries.list_open(subject_id=ALICE)] == [held.request_id]
+
+
+def test_a_ticket_is_not_another_whose_letters_look_alike(story: Story) -> None:
+    one = story.ask(ticket="inc-KEY")
+    other = story.ask(ticket="INC-\N{KELVIN SIGN}ey")
+
+    def found(ticket: str) -> list[str]:
+        return [request.request_id for request in queries.list_by_ticket(ticket_id=ticket, actor=story.ana, now=story.clock.now()).items]
+
+    assert found("INC-key") == [one.request_id]
+    assert found("inc-\N{KELVIN SIGN}EY") == [other.request_id]
     assert not story.twin.assignments()
 
     again = story.approve(story.ask_for_prod())

@@ -15,6 +15,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Unavailable
 from tests.fixtures_story import Story
+from tests.fixtures_twin import when
 
 
 def reconcile(story: Story, *remedies: Remedy, most_share: float = 1.0) -> ReconcileReport:
@@ -129,6 +130,44 @@ def test_a_claim_whose_request_is_over_is_found_and_released(story: Story) -> No
 
     assert (principal_id, account_id, arn) not in {row[1:] for row in story.twin.assignments()}
     assert counts(reconcile(story)) == (0, 0, 0, 0)
+
+
+def test_nothing_is_made_again_for_a_claim_whose_request_is_over(story: Story) -> None:
+    granted = story.carry_out(story.ask(seconds=60))
+    (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
+    draft = Draft("assignment.claimed", "alice@example.com", {"claim": "gone", "claims": []})
+    assignment_store.add_claim(assignment, "gone", draft=draft, guards=(), actor=system("test"), now=story.clock.now())
+    story.clock.advance(61)
+    story.tick()
+    assert story.now_of(granted).status is Status.REVOKED
+    story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
+    story.clock.advance(600)
+    created: list[object] = []
+
+    with when("CreateAccountAssignment", created.append):
+        assert counts(reconcile(story, Remedy.REPAIR)) == (1, 0, 0, 1)
+
+    assert created == []
+    assert story.twin.assignments() == set()
+    assert counts(reconcile(story)) == (0, 0, 0, 0)
+
+
+def test_what_is_held_from_outside_and_had_to_wait_is_gone_on_with(story: Story) -> None:
+    """No request's work comes back to it: left alone it would be “being created” for ever, and keep its place."""
+    make_outside(story, "alice@example.com")
+    reconcile(story, Remedy.ADOPT)
+    story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "ReadOnlyAccess"))
+    story.clock.advance(3)
+    running = {"AccountAssignmentCreationStatus": {"RequestId": "job", "Status": "IN_PROGRESS"}}
+    with when("DescribeAccountAssignmentCreationStatus", lambda _: running):
+        assert len(reconcile(story, Remedy.REPAIR).waiting) == 1
+    story.clock.advance(600)
+
+    reconcile(story, Remedy.REPAIR)
+
+    assert assignments.list_by_state(state=AssignmentState.CREATING).items == ()
+    assert len(assignments.list_by_state(state=AssignmentState.PRESENT).items) == 1
+    assert story.is_assigned(permission_set="ReadOnlyAccess")
 
 
 def test_a_list_that_can_not_be_read_is_no_empty_list(story: Story) -> None:

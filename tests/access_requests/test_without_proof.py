@@ -10,8 +10,9 @@ from botocore.exceptions import ClientError
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, ReconcileReport, Status, Work
+from accessportal.assignments import queries as assignments
 from accessportal.assignments.operations import Limits
-from accessportal.assignments.states import Remedy
+from accessportal.assignments.states import AssignmentState, Remedy
 from accessportal.aws.errors import Gone, Refused, sort_error
 from accessportal.kernel.actors import system
 from tests.fixtures_story import Story
@@ -122,6 +123,37 @@ def test_a_creation_that_never_gets_an_answer_does_not_hold_its_place(story: Sto
     assert story.now_of(other).is_granted
 
 
+@pytest.mark.parametrize("status", ["IN_PROGRESS", "PAUSED", ""])
+@pytest.mark.parametrize("read", READS[1:])
+def test_a_job_of_which_nothing_else_is_ever_said_keeps_nothing(story: Story, read: str, status: str) -> None:
+    """It runs for ever, or is in a state that nobody knows, or the answer says nothing of it."""
+    asked = story.ask(seconds=1200)
+    row = {"RequestId": "job", "Status": status} if status else {}
+    with when(read, lambda _: {read.removeprefix("Describe"): row}):
+        let_pass(story, 120)
+        assert story.is_assigned()
+
+        let_pass(story, 1800)
+
+        assert not story.is_assigned()
+        assert story.now_of(asked).status is Status.REVOKED
+        assert assignments.list_by_state(state=AssignmentState.CREATING).items == ()
+
+
+def test_a_creation_answered_with_nothing_may_have_been_made(story: Story) -> None:
+    asked = story.ask(seconds=600)
+    with when("CreateAccountAssignment", lambda _: {}):
+        let_pass(story, 60)
+        assert "UnreadableAnswer" in story.now_of(asked).work_error
+    create_by_hand(story, "alice@example.com", permission_set="PowerUserAccess")
+    story.clock.advance(600)
+
+    let_pass(story, 60)
+
+    assert not story.is_assigned()
+    assert story.now_of(asked).status is Status.REVOKED
+
+
 # What is gone
 
 GONE: dict[str, Callable[[Story], Any]] = {
@@ -219,6 +251,29 @@ def test_a_key_that_is_not_found_is_not_the_thing_that_is_asked_for() -> None:
 
     assert type(sort_error(ClientError(answer, "ListAccountAssignments"))) is Gone
     assert type(sort_error(ClientError(answer | {"Reason": "KMS_NotFoundException"}, "ListAccountAssignments"))) is Refused
+
+
+def no_store(parameters: dict[str, Any]) -> Any:
+    answer: Any = {"Error": {"Code": "ResourceNotFoundException", "Message": "no"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+    raise ClientError(answer | {"ResourceType": "IDENTITY_STORE"}, "DescribeUser")
+
+
+def test_a_store_that_is_not_found_does_not_prove_its_users_gone(story: Story) -> None:
+    granted, waiting = story.carry_out(story.ask(seconds=600)), story.ask(permission_set="ReadOnlyAccess")
+    story.clock.advance(600)
+    story.twin.settings.change({"fail_job": 1.0})
+    with when("DescribeUser", no_store):
+        let_pass(story, 120)
+        assert story.is_assigned()
+        assert [story.now_of(one).status for one in (granted, waiting)] == [Status.ACTIVE, Status.ACTIVE]
+        assert stuck(story).keys() == {granted.request_id, waiting.request_id}
+    story.twin.settings.change({"fail_job": 0.0})
+
+    let_pass(story, 600)
+
+    assert not story.is_assigned()
+    assert story.now_of(granted).status is Status.REVOKED
+    assert story.now_of(waiting).is_granted
 
 
 # Comparing

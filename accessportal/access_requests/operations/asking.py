@@ -83,7 +83,7 @@ def _submit(
     reason: str,
     ticket_id: str,
     submission_id: str,
-    extends: str = "",
+    extends: AccessRequest | None = None,
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
@@ -98,6 +98,8 @@ def _submit(
         ticket_id=ticket_id.strip(),
         now=now,
     )
+    if extends is not None:
+        _require_same(extends, resolved, now)
     # What was sent before must be decided as it was then: it does not count as held by itself.
     resolved = with_held(resolved, subject.subject_id, besides=request_id, now=now)
     decision = rules.decide(question=resolved.question)
@@ -118,7 +120,7 @@ def _submit(
         rule=rule,
         reason=reason.strip(),
         submission_id=submission_id,
-        extends=extends,
+        extends=extends.request_id if extends else "",
         actor=actor,
         now=now,
     )
@@ -164,7 +166,7 @@ def extend(
         reason=reason or first.reason,
         ticket_id=ticket_id or first.ticket_id,
         submission_id=submission_id,
-        extends=first.request_id,
+        extends=first,
         actor=actor,
         now=now,
     )
@@ -188,6 +190,14 @@ def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
         return store.change(request, actions, draft=draft, actor=actor, now=now)
 
     return until_written(attempt)
+
+
+def _require_same(held: AccessRequest, resolved: Resolved, now: datetime) -> None:
+    """An extension is of the very thing that is held, not of another that has its names now."""
+    kind = kind_named(held.kind)
+    if kind.made_anew(held, now=now) or not kind.gives(held, resolved.stored):
+        text = "What you hold was deleted, and something else has its name now, so it can't be extended. Ask for the new one."
+        raise Conflict(text, code="made_anew", present=held)
 
 
 def _allowing_rule(decision: RuleDecision) -> Rule:

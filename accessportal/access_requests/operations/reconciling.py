@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from functools import partial
 
 from accessportal.access_requests import store
 from accessportal.access_requests.kinds.aws_account import AwsAccount
@@ -11,7 +12,7 @@ from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, DeadClaim, ReconcileReport, Status, Work
 from accessportal.assignments import operations as assignments
 from accessportal.assignments import queries as assignment_queries
-from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Comparison, Drift, Finding, Remedy
+from accessportal.assignments.states import OUTSIDE_CLAIM, Assignment, AssignmentState, Comparison, Drift, Finding, Remedy
 from accessportal.audit.states import Draft
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
@@ -19,7 +20,7 @@ from accessportal.kernel.brakes import MOST_SHARE, most_at_once
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Page, every
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
@@ -57,6 +58,7 @@ def reconcile_assignments(
                 mended.append(finding)
     if Remedy.REPAIR in remedies and not stopped:
         waiting += _release_dead(dead, actor, clock)
+        waiting += [outcome.reason for outcome in assignments.go_on(actor=actor, clock=clock)]
     by_drift = {drift: tuple(finding for finding in findings if finding.drift is drift) for drift in Drift}
     return ReconcileReport(
         listed=comparison.listed,
@@ -83,6 +85,9 @@ def _holders(finding: Finding) -> list[AccessRequest]:
 
 def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof | Waiting | None:
     holders = _holders(finding)
+    if finding.drift is Drift.MISSING and not holders and OUTSIDE_CLAIM not in finding.claims:
+        # Held by dead claims alone: they are released, and nobody is given anything for them.
+        return None
     if finding.drift is not Drift.MISSING or remedy is not Remedy.REPAIR or not holders:
         return assignments.repair(finding=finding, remedy=remedy, actor=actor, clock=clock)
     # As work of a request it is tried again until it is proved; a bare repair that has to wait would be forgotten.
@@ -141,13 +146,18 @@ def _brake(doomed: int, comparison: Comparison, most_share: float) -> str:
 def _dead_claims(clock: Clock) -> list[DeadClaim]:
     """Claims whose request is not active any more: none should exist, so each is worth a look."""
     found = []
-    for assignment in every(lambda cursor: assignment_queries.list_by_state(state=AssignmentState.PRESENT, cursor=cursor, limit=100)):
-        for claim in sorted(assignment.claims - {OUTSIDE_CLAIM}):
-            request = store.get(claim)
-            is_settling = is_recent(assignment.changed_at, now=clock.now(), within=_SETTLING)
-            if not is_settling and (request is None or request.status is not Status.ACTIVE):
-                found.append(DeadClaim(key=assignment.key, request_id=claim))
+    for state in (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELETING):
+        for assignment in every(partial(_by_state, state)):
+            for claim in sorted(assignment.claims - {OUTSIDE_CLAIM}):
+                request = store.get(claim)
+                is_settling = is_recent(assignment.changed_at, now=clock.now(), within=_SETTLING)
+                if not is_settling and (request is None or request.status is not Status.ACTIVE):
+                    found.append(DeadClaim(key=assignment.key, request_id=claim))
     return found
+
+
+def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
+    return assignment_queries.list_by_state(state=state, cursor=cursor, limit=100)
 
 
 def _release_dead(dead: Collection[DeadClaim], actor: Actor, clock: Clock) -> list[str]:

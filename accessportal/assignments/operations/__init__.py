@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from accessportal.assignments.effects import Limits, configure
 from accessportal.assignments.operations.holding import hold, release
-from accessportal.assignments.operations.reconciling import compare, repair
+from accessportal.assignments.operations.reconciling import compare, go_on, repair
 
-__all__ = ["Limits", "compare", "configure", "hold", "release", "repair"]
+__all__ = ["Limits", "compare", "configure", "go_on", "hold", "release", "repair"]

@@ -132,6 +132,21 @@ def repair(*, finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> P
     return None
 
 
+def go_on(*, actor: Actor, clock: Clock) -> list[Waiting]:
+    """Go on with what was begun and left: a repair that had to wait has no request whose work would come back to it. Returns what
+    still waits.
+
+    :raises Unavailable: when our store does not answer.
+    """
+    outcomes = []
+    for state in (AssignmentState.CREATING, AssignmentState.DELETING):
+        for assignment in every(partial(_by_state, state)):
+            if not _is_settling(assignment, clock.now()):
+                subject = assignment.key.principal_id
+                outcomes.append(effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock))
+    return [outcome for outcome in outcomes if isinstance(outcome, Waiting)]
+
+
 def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock) -> Proof | Waiting:
     """Write down that it is there, then drive it to what its claims want: none means that it goes."""
     assignment = store.find(finding.key)
