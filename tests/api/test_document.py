@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+from django.core.wsgi import get_wsgi_application
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
@@ -14,7 +15,7 @@ from schemathesis import GenerationMode
 from accessportal.api.documenting import document
 from accessportal.api.service import api
 from accessportal.clients.states import Scope
-from accessportal.wsgi import application
+from accessportal.portal.headers import judged
 from tests.api.conftest import Lab
 
 EXAMPLES = 12
@@ -34,7 +35,7 @@ OPERATIONS = [(path, method.upper()) for path, methods in TOLD["paths"].items() 
 def cases(path: str, method: str, sandbox_ids: list[str]) -> st.SearchStrategy[Any]:
     """What the document allows, often about a sandbox that there is, and what it forbids."""
     schema = schemathesis.openapi.from_dict(TOLD)
-    schema.app = application
+    schema.app = judged(get_wsgi_application())
     operation = schema[path][method]
     good = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
     bad = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
