@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from accessportal.kernel.durations import format_duration
 from accessportal.kernel.keys import fold_key
 from accessportal.rules import words
 from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, LONGEST_TICKET, SANDBOX, Effect, People, Question, Rule, Targets
+
+_ACCOUNT_ID = re.compile(r"[0-9]{12}")
 
 
 class Part(enum.Enum):
@@ -72,11 +75,13 @@ def is_served_by_membership(rule: Rule, subject: str) -> bool:
 
 
 def is_in_place(where: Targets, *, account_id: str, account_name: str, ou_path: str) -> bool:
-    """Whether an account is in one of the OUs or accounts, whatever its tags."""
+    """Whether an account is in one of the OUs or accounts, whatever its tags. Twelve digits are an id, whoever's name they are too."""
     if not where.ous and not where.accounts:
         return True
-    names = {account_id, fold_key(account_name)}
-    return any(is_at_or_below(ou_path, top) for top in where.ous) or any(fold_key(account) in names for account in where.accounts)
+    name = "" if _ACCOUNT_ID.fullmatch(account_name) else fold_key(account_name)
+    return any(is_at_or_below(ou_path, top) for top in where.ous) or any(
+        fold_key(account) in (account_id, name) for account in where.accounts
+    )
 
 
 def has_tags(where: Targets, tags: Mapping[str, str]) -> bool:

@@ -74,6 +74,13 @@ def test_a_rule_for_an_account_is_not_for_one_that_looks_like_it(letter: str) ->
     assert not admits(f"kms-prod{letter}")
 
 
+def test_a_rule_for_an_account_s_id_is_not_for_one_that_is_named_so() -> None:
+    where = Targets(accounts=("111122223333",))
+
+    assert is_in_place(where, account_id="111122223333", account_name="444455556666", ou_path="/")
+    assert not is_in_place(where, account_id="444455556666", account_name="111122223333", ou_path="/")
+
+
 def test_a_pool_that_finds_somebody_else_under_a_name_is_refused() -> None:
     _require_name_kept("pool", "kim@example.com", given="Kim@example.com")
     with pytest.raises(Refused):
