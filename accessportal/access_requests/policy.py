@@ -156,18 +156,25 @@ def ends_no_later(held: AccessRequest, duration_seconds: int, now: datetime) -> 
 
 def may_stay(request: AccessRequest, present: Presence) -> Decision:
     """Whether the access, or the request for it, may stay until its time: its subject is there as it was asked for."""
-    who = request.subject_id
+    who, served_by = request.subject_id, request.served_by
+    still = is_still_there(who, request, present)
+    if not still.allowed:
+        return still
+    if served_by is None or includes(served_by, subject=who, groups=present.groups, direct=present.direct):
+        return allow("Its subject is there")
+    groups = ", ".join(served_by.names)
+    return refuse(f"{who} is no longer in a group that rule {request.rule_name} serves ({groups}).", code="subject_not_served")
+
+
+def is_still_there(who: str, request: AccessRequest, present: Presence) -> Decision:
+    """Whether ``who``, the subject or the requester, is there, enabled, and the one who it was when this was asked for."""
     if not present.exists:
         return refuse(f"{who} is gone from the directory.", code="subject_gone")
     if not present.is_enabled:
         return refuse(f"{who} is disabled in the directory.", code="subject_disabled")
     if present.created_at is not None and to_epoch(present.created_at) > to_epoch(request.requested_at):
         return refuse(f"{who} was deleted and made anew after this was asked for.", code="subject_made_anew")
-    served_by = request.served_by
-    if served_by is None or includes(served_by, subject=who, groups=present.groups, direct=present.direct):
-        return allow("Its subject is there")
-    groups = ", ".join(served_by.names)
-    return refuse(f"{who} is no longer in a group that rule {request.rule_name} serves ({groups}).", code="subject_not_served")
+    return allow("There as before")
 
 
 def may_retry(request: AccessRequest, actor: Actor) -> Decision:

@@ -57,7 +57,7 @@ class BearerToken(HttpAuthBase):
         seconds = clients.claim_request(token=token, now=now)
         if seconds > 0:
             raise RateLimited("This token has no requests left.", seconds)
-        clients.require_maker(token=token, is_operator=lambda email: is_operator(email=email, now=now))
+        clients.require_maker(token=token, is_operator=lambda email: is_operator(email=email, since=token.created_at, now=now))
         return _client(token, self._scope)
 
 

@@ -92,8 +92,8 @@ class Person:
 
     ``version`` and ``audit_head`` say where its chain in the audit log ends; memberships are told in the same chain.
     ``is_deleting``: deleting was begun, it is disabled, and the sweep will finish it.
-    ``identity``: who they are at their issuer, kept from the first sign-in on. ``outlasts_groups``: they came into no group,
-    and so stay when they leave their last one.
+    ``identity``: who they are at their issuer, kept from the first sign-in on. ``outlasts_groups``: they were in no group
+    for good when an admin added them, and so stay when they are removed from their last one.
     """
 
     key: str

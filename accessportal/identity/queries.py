@@ -9,6 +9,7 @@ from django.conf import settings
 
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, Role, fold_email, person
+from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import NotAllowed
 
 
@@ -24,12 +25,11 @@ def actor_for(user: _Named, now: datetime, *, identity: str = "") -> Actor:
     return actor_named(email=user.get_username(), now=now, identity=identity)
 
 
-def is_operator(*, email: str, now: datetime) -> bool:
-    """Whether the person with this address is an operator at ``now``; nobody is whom the directory does not know or has disabled."""
-    try:
-        return actor_named(email=email, now=now).is_operator
-    except NotAllowed:
-        return False
+def is_operator(*, email: str, since: datetime, now: datetime) -> bool:
+    """Whether whoever had this address at ``since`` is an operator at ``now``: nobody is whom the directory does not know, has
+    disabled, or knows only since they were made anew later."""
+    known, groups = directory.find_person_with_ends(email=email, now=now)
+    return known is not None and to_epoch(known.created_at) <= to_epoch(since) and settings.OPERATOR_GROUP in groups
 
 
 def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:

@@ -389,6 +389,9 @@ def test_an_emptied_table_takes_nobodys_access_by_itself(story: Story) -> None:
     assert stopped.stopped.startswith("7 of 7 open requests would end because the directory does not know, or serve,")
     assert all(story.now_of(one).work is Work.GRANT for one in held)
     assert operations.compare_subjects(most_share=1, actor=story.olga, clock=story.clock).ended == 7
+    # What is being taken back, however long that takes, holds nothing else up.
+    again = operations.compare_subjects(actor=SETUP, clock=story.clock)
+    assert (again.checked, again.ended, again.stopped) == (7, 0, "")
 
 
 def test_one_broken_request_hinders_no_other(story: Story) -> None:

@@ -125,6 +125,20 @@ def test_nobody_decides_for_a_group_that_would_serve_them(story: Story) -> None:
     assert {row[0] for row in story.twin.assignments()} == {"GROUP"}
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_group_is_given_nothing_in_the_name_of_somebody_gone(story: Story, *, is_deleted: bool) -> None:
+    asked = story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", subject_id="/engineering/payments")
+    if is_deleted:
+        directory.delete_person(email="alice@example.com", actor=SETUP, now=story.clock.now())
+    else:
+        directory.set_person_state(email="alice@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
+
+    with pytest.raises(Conflict, match="asked for it") as refused:
+        story.approve(asked)
+    assert refused.value.code == "requester_gone"
+    assert story.deny(asked).status is Status.DENIED
+
+
 def test_only_members_ask_for_a_group(story: Story) -> None:
     with pytest.raises(NotAllowed, match="not in /engineering/payments"):
         story.ask(actor=story.mallory, subject_id="/engineering/payments")

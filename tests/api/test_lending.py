@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from pytest_django import Settings
@@ -143,6 +144,22 @@ def test_a_token_dies_with_its_makers_right(story: Story, lab: Lab) -> None:
     directory.revoke_membership(email="olga@example.com", group_id="/portal/operators", actor=SETUP, now=now)
     assert lab.admin("GET", "stats").error == (401, "TOKEN_ORPHANED")
     assert {one.name for one in queries_of_clients.list_of_maker(email="Sam@example.com").items} == {"one", "two"}
+
+
+def test_a_token_does_not_pass_to_whoever_has_its_makers_address_next(story: Story, lab: Lab) -> None:
+    lab.pool.fill(2)
+    now = lab.pool.clock.now()
+    create = partial(directory.create_person, email="max@example.com", name="Max", group_id="/portal/operators", role=GroupRole.READER)
+    create(actor=SETUP, now=now)
+    max_ = actor_named(email="max@example.com", now=now)
+    lab.admin_token = clients.create_token(name="old", scope=Scope.ADMIN, actor=max_, now=now).text
+    assert lab.admin("GET", "stats").status == 200
+
+    directory.delete_person(email="max@example.com", actor=SETUP, now=now)
+    lab.pool.clock.advance(1)
+    create(actor=SETUP, now=lab.pool.clock.now())
+    assert actor_named(email="max@example.com", now=lab.pool.clock.now()).is_operator
+    assert lab.admin("GET", "stats").error == (401, "TOKEN_ORPHANED")
 
 
 def test_unknown_tokens_are_refused_sooner_and_shut_no_token_out(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

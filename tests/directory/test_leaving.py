@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
-from accessportal.directory.operations.claims import add_claim
+from accessportal.directory.operations.claims import add_claim, remove_claim
 from accessportal.directory.states import Claim, GroupRole, GroupVerb, State
 from accessportal.kernel.actors import person
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
@@ -57,6 +58,19 @@ class TestLeaving:
         found = queries.find_person(email="nina@example.com")
         assert found is not None
         assert found.is_enabled
+
+    @pytest.mark.parametrize("by_request", [False, True])
+    def test_no_groups_admin_deletes_by_adding_and_removing(self, *, by_request: bool) -> None:
+        operations.create_person(email="nina@example.com", name="Nina", group_id=PAYMENTS, role=GroupRole.READER, actor=ALICE, now=NOW)
+        leave(person("nina@example.com"))
+        claim = Claim("r-1", GroupRole.READER, ends_at=NOW + timedelta(hours=1))
+        if by_request:
+            add_claim(email="nina@example.com", group_id="/security", claim=claim, guards=(), actor=SETUP, now=NOW)
+        put("nina@example.com")
+        if by_request:
+            remove_claim(email="nina@example.com", group_id="/security", claim_id="r-1", actor=SETUP, now=NOW)
+        operations.revoke_membership(email="nina@example.com", group_id=PAYMENTS, actor=ALICE, now=NOW)
+        assert queries.find_person(email="nina@example.com") is not None
 
     @pytest.mark.parametrize("by", [OLGA, SETUP], ids=["an admin of the root", "the portal"])
     def test_what_the_company_gave_stays(self, by: Any) -> None:

@@ -11,7 +11,7 @@ from accessportal.access_requests.kinds.base import Resolved
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.rights import ApproverBook
-from accessportal.access_requests.queries.subjects import facts_of
+from accessportal.access_requests.queries.subjects import facts_of, presence_of
 from accessportal.access_requests.states import AccessRequest, Status, Tally, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
@@ -144,6 +144,7 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> int:
     except (NotAllowed, InvalidRequest) as error:
         text = f"{request.subject_id} is disabled or gone from the directory; deny the request."
         raise Conflict(text, code="subject_disabled", present=request) from error
+    _require_requester(request, now)
     try:
         resolved = kind.resolve(
             target=kind.asked(request),
@@ -164,6 +165,16 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> int:
         text = f"The rules changed: {name} decides now, not {request.rule_name}. Deny it, so that it can be asked anew."
         raise Conflict(text, code="rule_changed", present=request)
     return resolved.question.held_seconds
+
+
+def _require_requester(request: AccessRequest, now: datetime) -> None:
+    """A group is given nothing in the name of somebody who is disabled or gone by now; of a person's own the subject tells."""
+    if request.requested_by == request.subject_id:
+        return
+    still = policy.is_still_there(request.requested_by, request, presence_of(request.requested_by, now=now))
+    if not still.allowed:
+        text = f"{still.reason} They asked for it: deny the request, and let somebody else of {request.subject_id} ask."
+        raise Conflict(text, code="requester_gone", present=request)
 
 
 def _require_same(request: AccessRequest, resolved: Resolved, now: datetime) -> None:

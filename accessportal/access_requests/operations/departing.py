@@ -14,7 +14,7 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.operations.ending import end_without_subject
 from accessportal.access_requests.operations.shared import ask_for_work
 from accessportal.access_requests.queries.subjects import presence_of
-from accessportal.access_requests.states import AccessRequest, Failure, Status, SubjectsReport
+from accessportal.access_requests.states import AccessRequest, Failure, Status, SubjectsReport, Work
 from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Departure, UnreadableDeparture
@@ -166,7 +166,8 @@ def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed
         carried = {one.request_id for one in unit if one.request_id in open_question and policy.may_stay(one, present).allowed}
         if not carried:
             decided = [(one, policy.may_stay(one, present)) for one in unit]
-            return [(one, decision) for one, decision in decided if not decision.allowed]
+            # What is being taken back already does not fill the brake's share.
+            return [(one, decision) for one, decision in decided if not decision.allowed and one.work is not Work.REVOKE]
         open_question -= carried
 
 

@@ -33,7 +33,9 @@ def _of_maker(ask: Ask) -> Page[ApiToken]:
 
 def _words(token: ApiToken, now: datetime) -> str:
     words = queries.explain(token_id=token.token_id, now=now)
-    if token.is_by_portal or token.state(now) is not TokenState.LIVE or is_operator(email=token.created_by, now=now):
+    if token.is_by_portal or token.state(now) is not TokenState.LIVE:
+        return words
+    if is_operator(email=token.created_by, since=token.created_at, now=now):
         return words
     return f"It opens nothing now: {token.created_by}, who made it, is no operator. {words}"
 

@@ -69,7 +69,7 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
         after = with_claim(_without_given(before) if right is None else before, claim, person=person.key, group_id=group_id)
         draft = _granted(claim, former, after, now=now)
         standing = _standing_after(person, group, former, claim)
-        changed, events = told_person(person, [draft], actor=actor, now=now)
+        changed, events = told_person(_kept(person, memberships), [draft], actor=actor, now=now)
         change = store.PersonChange(person, changed, [store.MembershipChange(before, after, is_grant=True)], standing=standing)
         if right is None:
             store.write_person(change, events=events, by=actor.name, at=now)
@@ -88,7 +88,7 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
 
     Whoever is then in no group at all is deleted with it (seed 001, "Revoke a user access to a group", step 4): the record
     is ``None`` then. A disabled person stays: made anew they would be enabled, which is for admins of the root. And so does
-    somebody who came into no group: else any group's admin could delete them, by adding and removing them.
+    somebody who was in no group before: else any group's admin could delete them, by adding and removing them.
 
     :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and, where the role has
         no end, admin without an end.
@@ -220,6 +220,11 @@ def without_claims(before: Membership, claims: Sequence[Claim]) -> Membership | 
 
 def about_deletion(person: Person, *, reason: str) -> Draft:
     return Draft("user.deleted", person.key, {"email": person.email, "name": person.name, "reason": reason})
+
+
+def _kept(person: Person, memberships: Sequence[Membership]) -> Person:
+    """Whoever is in no group for good, and here all the same, is not to be deleted by the one who adds them now."""
+    return person if any(one.claim(PERMANENT) for one in memberships) else replace(person, outlasts_groups=True)
 
 
 def _granted(claim: Claim, former: Claim | None, after: Membership, *, now: datetime) -> Draft:

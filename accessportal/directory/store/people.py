@@ -173,6 +173,8 @@ def _person_step(change: PersonChange, *, by: str, at: datetime) -> Step:
             DirectoryItem.updated_at.set(iso(at)),
             DirectoryItem.updated_by.set(by),
         ]
+    if after.outlasts_groups and not before.outlasts_groups:
+        actions.append(DirectoryItem.outlasts_groups.set(True))
     if after.is_deleting:
         actions.append(DirectoryItem.deleting.set(True))
     if after.signed_in_at and after.signed_in_at != before.signed_in_at:
