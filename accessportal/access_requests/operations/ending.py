@@ -38,7 +38,7 @@ def _end_one(request_id: str, reason: str, actor: Actor, now: datetime) -> Acces
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)
         require(policy.may_end(request, actor, standing), request)
-        return _ended(request, reason.strip(), actor, now)
+        return end_loaded(request, reason=reason.strip(), actor=actor, now=now)
 
     ended = until_written(attempt)
     ask_for_work(ended, now)
@@ -57,12 +57,16 @@ def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: date
             return _cancelled(request, reason, actor, now)
         if request.status is not Status.ACTIVE or request.work is Work.REVOKE:
             raise Conflict("It is over, or being taken back already.", code="not_due", present=request)
-        return _ended(request, reason, actor, now)
+        return end_loaded(request, reason=reason, actor=actor, now=now)
 
     return until_written(attempt)
 
 
-def _ended(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+def end_loaded(request: AccessRequest, *, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+    """End active access as it was read.
+
+    :raises Overtaken: when it was changed since.
+    """
     ends_at = min(now, request.expires_at)
     actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]
     data = {"reason": reason, "expires_at": to_epoch(ends_at)}

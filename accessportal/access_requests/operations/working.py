@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kinds import kind_named
-from accessportal.access_requests.operations.ending import expire
+from accessportal.access_requests.operations.ending import end_loaded, expire
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.moments import is_due
 from accessportal.kernel.proofs import Proof, Waiting
@@ -138,11 +138,7 @@ def _receipt(request: AccessRequest, proof: Proof) -> Receipt:
 
 def _end_ungrantable(request: AccessRequest, waiting: Waiting, now: datetime) -> AccessRequest:
     """What can never be granted ends with the reason, instead of being tried until its time is up."""
-    ends_at = min(now, request.expires_at)
-    actions = [*store.set_end(ends_at), *store.set_ended_by(WORKER.name), *store.set_work(Work.REVOKE, now)]
-    data = {"reason": f"It can't be granted any more: {waiting.reason}", "expires_at": to_epoch(ends_at)}
-    draft = Draft("request.end_asked", request.subject_id, data, scope=request.scope)
-    ended = store.change(request, actions, draft=draft, actor=WORKER, now=now)
+    ended = end_loaded(request, reason=f"It can't be granted any more: {waiting.reason}", actor=WORKER, now=now)
     ask_for_work(ended, now)
     return ended
 
