@@ -302,11 +302,8 @@ class _Driver:
             self._forget_job()
             return
         self._is_job_over = job.status is not JobStatus.IN_PROGRESS
-        if not self._is_job_over and not self._assignment.is_wanted and self._is_long_ago(self._assignment.called_at):
-            # It may be said to run for ever. If it does run, the deletion is answered with a conflict.
-            self._start_deleting()
-        elif not self._is_job_over:
-            self._wait_for_job("creation")
+        if not self._is_job_over:
+            self._wait_for_creation()
         elif self._center.is_present(self._target):
             self._job_status = job.status.value
             self._move(AssignmentState.PRESENT, "assignment.present", job_status=job.status.value, proved=True)
@@ -337,6 +334,16 @@ class _Driver:
             raise _HandBack(_wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
         else:
             self._settle_absent("FAILED")
+
+    def _wait_for_creation(self) -> None:
+        """It may be said to run for ever: after a while that neither keeps a place nor hinders the taking back. If it does run, AWS
+        answers the deletion with a conflict, and a creation too many with a refusal."""
+        if self._is_long_ago(self._assignment.called_at):
+            if not self._assignment.is_wanted:
+                self._start_deleting()
+                return
+            store.give_seat_back(self._assignment)
+        self._wait_for_job("creation")
 
     def _check_present(self) -> Proof | None:
         if self._center.is_present(self._target):

@@ -140,6 +140,22 @@ def test_a_job_of_which_nothing_else_is_ever_said_keeps_nothing(story: Story, re
         assert assignments.list_by_state(state=AssignmentState.CREATING).items == ()
 
 
+def test_creations_that_are_said_to_run_for_ever_do_not_fill_every_place(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accessportal.assignments.effects._limits", Limits(open_creations=1))
+    running = {"AccountAssignmentCreationStatus": {"RequestId": "job", "Status": "IN_PROGRESS"}}
+    asked = story.ask()
+    with when("DescribeAccountAssignmentCreationStatus", lambda _: running):
+        let_pass(story, 120)
+        assert not story.now_of(asked).is_granted
+        other = story.approve(story.ask_for_prod())
+
+        let_pass(story, 60)
+
+        assert story.is_assigned(account="payments-prod", permission_set="ReadOnlyAccess")
+    let_pass(story, 120)
+    assert all(story.now_of(one).is_granted for one in (asked, other))
+
+
 def test_a_creation_answered_with_nothing_may_have_been_made(story: Story) -> None:
     asked = story.ask(seconds=600)
     with when("CreateAccountAssignment", lambda _: {}):
