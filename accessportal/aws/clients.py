@@ -38,7 +38,13 @@ def organizations_client() -> OrganizationsClient:
     return _client("organizations", _PATIENT)  # type: ignore[no-any-return]
 
 
+def principal_client() -> IdentityStoreClient:
+    """For looking up the principal of one assignment under way: no retries of its own."""
+    return _client("identitystore", _ONE_ATTEMPT)  # type: ignore[no-any-return]
+
+
 def identity_store_client() -> IdentityStoreClient:
+    """For reading all users and groups in the background."""
     return _client("identitystore", _PATIENT)  # type: ignore[no-any-return]
 
 

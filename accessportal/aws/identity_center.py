@@ -168,7 +168,8 @@ class IdentityCenter:
     def _instance_of(self, permission_set_arn: str) -> Instance:
         """:raises Refused: when these credentials do not see the instance here."""
         wanted = instance_arn_of(permission_set_arn)
-        for instance in read_instances(pace=self._turn):
+        # The patient client may take longer than the lease of the assignment.
+        for instance in read_instances(pace=self._turn, client=assignment_client):
             if instance.instance_arn == wanted:
                 return instance
         raise Refused("InstanceNotFound", f"The instance {wanted} is not visible with these credentials in this region")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accessportal.aws.clients import identity_store_client
+from accessportal.aws.clients import identity_store_client, principal_client
 from accessportal.aws.errors import Gone, sorted_call
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def has_principal(identity_store_id: str, *, principal_type: str, principal_id: 
 
     :raises OutsideError: when AWS did not say.
     """
-    client = identity_store_client()
+    client = principal_client()
     try:
         if principal_type == "USER":
             sorted_call(client.describe_user, IdentityStoreId=identity_store_id, UserId=principal_id)

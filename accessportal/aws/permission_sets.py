@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from accessportal.aws.clients import sso_admin_client
 from accessportal.aws.errors import Gone, Refused, sorted_call
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from mypy_boto3_sso_admin import SSOAdminClient
 
 P = TypeVar("P")
 # What IAM Identity Center uses when a permission set does not say.
@@ -33,12 +36,13 @@ class PermissionSetFacts:
     session_seconds: int
 
 
-def read_instances(*, pace: Pace) -> list[Instance]:
-    """Every instance that these credentials see. ``pace`` is called before each call and returns at its turn.
+def read_instances(*, pace: Pace, client: Callable[[], SSOAdminClient] = sso_admin_client) -> list[Instance]:
+    """Every instance that these credentials see. ``pace`` is called before each call and returns at its turn; ``client`` is the
+    patient one of background jobs, if not said otherwise.
 
     :raises OutsideError: when AWS did not answer or refused.
     """
-    pages = _at_pace(sso_admin_client().get_paginator("list_instances").paginate(), pace=pace)
+    pages = _at_pace(client().get_paginator("list_instances").paginate(), pace=pace)
     return [Instance(one["InstanceArn"], one["IdentityStoreId"]) for page in pages for one in page["Instances"]]
 
 
