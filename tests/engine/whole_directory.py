@@ -106,7 +106,7 @@ class Walk:
             case "C", "C", None if item["pk"] == "C:groups":
                 self.group_count = int(item["groupCount"])
             case (("D" | "I" | "A" | "R"), _, _):
-                # Ours alone, in no way of reading that the seed has: departures, accounts of the sign-in service, what was given for a time.
+                # Ours, in no list of the seed: departures, accounts of the sign-in service, what was given for a time.
                 pass
             case _:
                 raise AssertionError(f"an item of no known kind: {item}")
