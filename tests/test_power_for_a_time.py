@@ -177,6 +177,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "access_requests.watch_ends": (Leaves.OWN, None),
     "assignments.compare": (Leaves.OWN, None),
     "assignments.configure": (Leaves.OWN, None),
+    "assignments.go_on": (Leaves.OWN, None),
     "assignments.hold": (Leaves.OWN, None),
     "assignments.release": (Leaves.OWN, None),
     "assignments.repair": (Leaves.OWN, None),
