@@ -25,5 +25,5 @@ def test_words(text: str, words: tuple[str, ...]) -> None:
 
 def test_a_word_does_not_match_across_two_parts() -> None:
     text = policy.search_text("123456789012", "Payments Prod", "/Workloads/Prod", tags={"env": "Production"})
-    assert text.split("\n") == ["123456789012", "payments prod", "/workloads/prod", "production"]
+    assert text.split("\n") == ["123456789012", "payments prod", "/workloads/prod", "env=production"]
     assert policy.search_text("a", tags=None) == "a"
