@@ -64,5 +64,7 @@ bench: $(VENV)/.dev ## benchmarks on Amazon's DynamoDB Local (needs Java 17 and 
 requirements: $(VENV)/.dev ## pin the requirements anew from pyproject.toml
 	$(BIN)/uv pip compile --quiet --generate-hashes requirements-uv.in -o requirements-uv.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --extra postgres -c requirements.txt pyproject.toml -o requirements-postgres.txt
 	$(BIN)/uv pip compile --quiet --generate-hashes --extra twin -c requirements.txt pyproject.toml -o requirements-twin.txt
-	$(BIN)/uv pip compile --quiet --generate-hashes --extra twin --extra dev -c requirements-twin.txt pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --generate-hashes --extra twin --extra postgres --extra dev \
+	  -c requirements-twin.txt -c requirements-postgres.txt pyproject.toml -o requirements-dev.txt
