@@ -82,7 +82,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # The first: what any of the others answers under /v1/ passes here.
+    # Before hosts are judged and http is sent to https: a balancer's probes have neither.
+    "accessportal.observe.probes.Probes",
+    # The first of all that pages pass: what any of the others answers under /v1/ passes here.
     "accessportal.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # Before WhiteNoise, which answers for static files itself: they get the policy too.
@@ -205,7 +207,6 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = _conf.most_body_bytes
 FILE_UPLOAD_HANDLERS = ["accessportal.portal.middleware.NoFiles"]
 if _conf.secure:
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True

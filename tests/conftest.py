@@ -13,6 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from accessportal.clients import operations as clients
 from accessportal.clients.guessing import GuessLimit, KnownTokens
+from accessportal.observe import health
 
 pytest_plugins = [
     "tests.fixtures_twin",
@@ -34,8 +35,10 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> None:
-    """What a web process keeps in its memory (tries of passwords, what an issuer published) is of one test alone."""
+    """What a web process keeps in its memory (tries of passwords, what an issuer published, its health) is of one test alone."""
     cache.clear()
+    health.PAGES.forget()
+    health.WORK.forget()
 
 
 @pytest.fixture(autouse=True)

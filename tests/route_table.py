@@ -82,8 +82,6 @@ ABSENT = "00000000-0000-4000-8000-000000000000"
 
 ROUTES: dict[str, list[Route]] = {
     # health
-    "healthz": [everybody("/healthz")],
-    "readyz": [everybody("/readyz", 503)],
     "metrics": [get("/metrics", 403, 403, 403, 403, 200, 200)],
     # identity
     "sign_in": [get("/sign-in/", 200, 302, 302, 302, 302, 302)],

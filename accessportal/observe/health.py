@@ -1,52 +1,152 @@
-"""Whether the portal can do its work right now, part by part."""
+"""Whether pages can be served, and whether work is being done: two questions with two answers, part by part."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from typing import TypeVar
 
+import structlog
 from django.db import DatabaseError
 
+from accessportal.kernel.clock import SystemClock
 from accessportal.observe import heartbeats
 from accessportal.store.schema import silent_tables
 
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+# Below what load balancers wait for an answer (AWS: 5 s).
+STORE_SECONDS = 4.0
+# What was found is told to everybody who asks within a second; several balancers ask every few seconds.
+_SHARED_SECONDS = 1.0
+# One thread for all that health and metrics ask of DynamoDB: while it does not answer, no more than this one waits for it.
+_asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="health")
+
 
 @dataclass(frozen=True, slots=True)
-class Readiness:
-    """``missing`` names each part that is not ready and says why, in words; empty means ready."""
+class Health:
+    """``missing`` names each part that is not as it should be and says why, in words for operators; empty means well."""
 
     missing: Mapping[str, str]
 
     @property
-    def is_ready(self) -> bool:
+    def is_well(self) -> bool:
         return not self.missing
 
 
-def readiness(*, now: datetime) -> Readiness:
-    """Ready means: every DynamoDB table answers, Django's database answers, and each line of jobs was served of late."""
-    checks: dict[str, Callable[[], str]] = {"tables": _tables} | {line: partial(_line, line, now) for line in heartbeats.LINES}
-    found = {part: check() for part, check in checks.items()}
-    return Readiness(missing={part: problem for part, problem in found.items() if problem})
+def pages(*, now: datetime) -> Health:
+    """What a page needs: every DynamoDB table answers, and Django's database does. Jobs are no part of it."""
+    return Health({part: why for part, why in {**_tables(), "database": _database()}.items() if why})
 
 
-def _tables() -> str:
-    silent = silent_tables()
-    if not silent:
-        return ""
-    named = ", ".join(f"{table} ({code})" for table, code in sorted(silent.items()))
-    return f"These tables do not answer: {named}. Where they are missing, run create_tables."
+def work(*, now: datetime) -> Health:
+    """Each line of jobs was served of late, and the tick that ends access has come to its end."""
+    found = {line: _line(line, now) for line in heartbeats.LINES} | {heartbeats.TICK: _tick(now)}
+    return Health({part: why for part, why in found.items() if why})
+
+
+def answer_of_store(ask: Callable[[], T]) -> T:
+    """What ``ask`` finds out from DynamoDB, which has only so long to answer.
+
+    :raises TimeoutError: when it took longer; nobody waits for it any more.
+    """
+    asked = _asker.submit(ask)
+    try:
+        return asked.result(timeout=STORE_SECONDS)
+    finally:
+        asked.cancel()
+
+
+def _tables() -> dict[str, str]:
+    try:
+        silent = answer_of_store(silent_tables)
+    except TimeoutError:
+        return {"tables": f"DynamoDB did not answer within {STORE_SECONDS:.0f} s."}
+    return {f"table {table}": f"It does not answer ({code}). If it is missing, run create_tables." for table, code in silent.items()}
+
+
+def _database() -> str:
+    try:
+        heartbeats.all_beats()
+    except DatabaseError as error:
+        return _no_database(error)
+    return ""
+
+
+def _no_database(error: DatabaseError) -> str:
+    return f"Django's database does not answer ({type(error).__name__}). Check PORTAL_DATABASE_URL, and run migrate once."
 
 
 def _line(line: str, now: datetime) -> str:
     try:
         last = heartbeats.last_beat(line)
     except DatabaseError as error:
-        return f"Django's database does not answer ({type(error).__name__}). Check PORTAL_DATABASE_URL, and run migrate once."
+        return _no_database(error)
     if last is None:
         return "No job of this line was ever done. Start the worker with: python manage.py run_worker"
     if not last.is_fresh(now):
-        at = f"{last.beat_at:%Y-%m-%d %H:%M:%S} UTC"
-        return f"A job of this line was last done at {at}. Look at the worker's log; start it with: python manage.py run_worker"
+        return f"A job of this line was last done {_at(last)}. Look at the worker's log; start it with: python manage.py run_worker"
     return ""
+
+
+def _tick(now: datetime) -> str:
+    """One that was never done is told by its line."""
+    try:
+        last = heartbeats.last_beat(heartbeats.TICK)
+    except DatabaseError as error:
+        return _no_database(error)
+    if last is None or last.is_fresh(now, within=heartbeats.TICK_FRESH_FOR):
+        return ""
+    return f"No tick has come to its end since {_at(last)}: access ends late. Look at the worker's log for “tick”."
+
+
+def _at(beat: heartbeats.Beat) -> str:
+    return f"{beat.beat_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass(slots=True)
+class Shared:
+    """One check at a time, whoever asks; nobody waits for another's. What it finds, and that it has changed, is for all and the log."""
+
+    check: Callable[..., Health]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _found: Health | None = None
+    _found_at: float = 0.0
+    _began_at: float | None = None
+
+    def found(self) -> Health:
+        now = time.monotonic()
+        with self._lock:
+            if self._found is not None and now - self._found_at < _SHARED_SECONDS:
+                return self._found
+            if self._began_at is not None:
+                is_late = now - self._began_at > STORE_SECONDS
+                return Health({"check": "It has not come to its end yet."}) if is_late or self._found is None else self._found
+            self._began_at = now
+        found = Health({"check": "It has failed."})
+        try:
+            found = self.check(now=SystemClock().now())
+        finally:
+            self._keep(found)
+        return found
+
+    def forget(self) -> None:
+        """The next one who asks has it looked at anew."""
+        self._found = None
+
+    def _keep(self, found: Health) -> None:
+        with self._lock:
+            former, self._found = self._found, found
+            self._found_at, self._began_at = time.monotonic(), None
+        if found.missing != (former.missing if former else {}):
+            log.warning("health.changed", check=self.check.__name__, missing=dict(found.missing))
+
+
+PAGES = Shared(pages)
+WORK = Shared(work)

@@ -16,6 +16,9 @@ DRIFT = "drift"
 # The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.lines).
 LINES = ("sweep_line", "urgent_line", "slow_line")
 FRESH_FOR = timedelta(minutes=2)
+TICK = "tick"
+# It may stay for what ends within a minute and a half, and is ended after two and a half.
+TICK_FRESH_FOR = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,8 @@ class Beat:
     is_ok: bool
     detail: Mapping[str, Any]
 
-    def is_fresh(self, now: datetime) -> bool:
-        return moments.is_recent(self.beat_at, now=now, within=FRESH_FOR)
+    def is_fresh(self, now: datetime, *, within: timedelta = FRESH_FOR) -> bool:
+        return moments.is_recent(self.beat_at, now=now, within=within)
 
 
 def beat(part: str, *, now: datetime, is_ok: bool = True, detail: Mapping[str, Any] | None = None) -> None:

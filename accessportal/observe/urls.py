@@ -1,4 +1,4 @@
-"""Addresses for machines. No trailing slash: probes and scrapers expect none."""
+"""The address for scrapers; probes are answered before there are routes (``probes``). No trailing slash: scrapers expect none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,5 @@ from django.urls import path
 from accessportal.observe import views
 
 urlpatterns = [
-    path("healthz", views.healthz, name="healthz"),
-    path("readyz", views.readyz, name="readyz"),
     path("metrics", views.metrics, name="metrics"),
 ]

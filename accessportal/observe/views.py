@@ -1,4 +1,4 @@
-"""Pages for machines: is it alive, is it ready, how is it doing."""
+"""The page for scrapers: how is it doing."""
 
 from __future__ import annotations
 
@@ -6,33 +6,13 @@ import hmac
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from accessportal.kernel.clock import SystemClock
-from accessportal.observe.health import readiness
 from accessportal.observe.metrics import PortalCollector
-
-
-@login_not_required
-@never_cache
-@require_safe
-def healthz(_request: HttpRequest) -> HttpResponse:
-    """200 while the process answers at all. Looks at nothing else, so that a restart is never asked for in vain."""
-    return JsonResponse({"status": "alive"})
-
-
-@login_not_required
-@never_cache
-@require_safe
-def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 when everything that a request needs answers, else 503 and what is missing."""
-    found = readiness(now=SystemClock().now())
-    if found.is_ready:
-        return JsonResponse({"status": "ready"})
-    return JsonResponse({"status": "not ready", "missing": dict(found.missing)}, status=503)
 
 
 @login_not_required

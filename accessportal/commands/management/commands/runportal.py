@@ -95,11 +95,11 @@ class Command(PortalCommand):
         return report
 
     def _wait_until_ready(self, supervisor: Supervisor, web: Part, port: int) -> None:
-        is_ready = _answers(f"http://{_HOST}:{port}/readyz")
+        serves, works = (_answers(f"http://{_HOST}:{port}/{probe}") for probe in ("readyz", "workz"))
         try:
-            supervisor.wait_for(web, is_ready, seconds=60)
+            supervisor.wait_for(web, lambda: serves() and works(), seconds=60)
         except PartFailed as error:
-            hint = f"http://{_HOST}:{port}/readyz says what is missing; the worker's log is .portal/logs/worker.log."
+            hint = "The logs .portal/logs/web.log (health.changed) and .portal/logs/worker.log say what is missing."
             raise PartFailed(f"{error}\n{hint}") from error
 
     def _welcome(self, port: int, report: DemoReport) -> None:
