@@ -29,7 +29,15 @@ class AccessPortalConfig(AppConfig):
 
         checks.register(check_demo, "demo")
         export_aws_settings(conf())
-        configure(StoreSettings(table_prefix=conf().table_prefix, region=conf().aws_region))
+        configure(
+            StoreSettings(
+                table_prefix=conf().table_prefix,
+                region=conf().aws_region,
+                connect_timeout_seconds=conf().dynamodb_connect_seconds,
+                read_timeout_seconds=conf().dynamodb_read_seconds,
+                max_attempts=conf().dynamodb_attempts,
+            )
+        )
         configure_cursors(settings.SECRET_KEY)
         assignments.configure(
             assignments.Limits(

@@ -35,6 +35,9 @@ class Conf(BaseSettings):
     aws_secret_access_key: SecretStr = Field(default=SecretStr(""), validation_alias="AWS_SECRET_ACCESS_KEY")
 
     table_prefix: str = ""
+    dynamodb_connect_seconds: float = Field(default=1.0, gt=0, le=10)
+    dynamodb_read_seconds: float = Field(default=3.0, gt=0, le=60)
+    dynamodb_attempts: int = Field(default=3, ge=1, le=10)
     database_url: str = f"sqlite:///{ROOT / '.portal' / 'portal.sqlite3'}"
     secret_key: SecretStr = SecretStr("")
     debug: bool = False

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
+from accessportal.kernel.answers import refuse_garbled
+
 if TYPE_CHECKING:
     from mypy_boto3_cognito_idp import CognitoIdentityProviderClient
     from mypy_boto3_identitystore import IdentityStoreClient
@@ -74,5 +76,7 @@ def _client(service: str, config: Config) -> Any:
     with _lock:
         if key not in _clients:
             # Making a client is not thread-safe in boto3's default session; using one is.
-            _clients[key] = boto3.session.Session().client(service, config=config)  # type: ignore[call-overload]
+            _clients[key] = client = boto3.session.Session().client(service, config=config)  # type: ignore[call-overload]
+            if client.meta.service_model.resolved_protocol == "json":
+                client.meta.events.register("before-parse.*", refuse_garbled)
         return _clients[key]

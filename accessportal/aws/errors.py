@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
+from botocore.parsers import ResponseParserError
+
+from accessportal.kernel.errors import Unavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,8 +60,13 @@ def sorted_call(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) 
         raise sort_error(error) from error
     except (NoCredentialsError, ParamValidationError) as error:
         raise Refused(type(error).__name__, str(error)) from error
-    except BotoCoreError as error:
+    except (BotoCoreError, ResponseParserError) as error:
         raise Transient(type(error).__name__, str(error)) from error
+    except Unavailable as error:
+        raise Transient(error.code, error.message) from error
+    except LookupError as error:
+        # botocore's, of XML that is no answer of the service's (a page of a proxy).
+        raise Transient("answer_garbled", f"The answer has no {error}") from error
 
 
 def sort_error(error: ClientError) -> OutsideError:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pynamodb.connection import Connection
+from pynamodb.connection import Connection, TableConnection
 from pynamodb.exceptions import PynamoDBException
 from pynamodb.models import Model
 
+from accessportal.kernel.answers import refuse_garbled
 from accessportal.kernel.errors import Unavailable
+
+# For making connections: PynamoDB makes them at first use and without one.
+_lock = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +24,9 @@ class StoreSettings:
 
     table_prefix: str
     region: str
-    connect_timeout_seconds: float = 3.0
-    read_timeout_seconds: float = 10.0
-    max_attempts: int = 4
+    connect_timeout_seconds: float = 1.0
+    read_timeout_seconds: float = 3.0
+    max_attempts: int = 3
     max_pool_connections: int = 100
 
 
@@ -37,10 +43,35 @@ class PortalModel(Model):
     class Meta:
         table_name = "unset"
 
+    @classmethod
+    def _get_connection(cls) -> TableConnection:
+        """All tables share the one connection. One that PynamoDB makes for a table alone knows nothing of our number of attempts."""
+        with _lock:
+            table = super()._get_connection()
+            if table.connection is not (shared := connection()):
+                shared.add_meta_table(table.get_meta_table())
+                table.connection = shared
+            return table
+
+
+class _Connection(Connection):
+    """What is no answer of DynamoDB counts as none."""
+
+    _judged: Any = None
+
+    @property
+    def client(self) -> Any:
+        with _lock:
+            client: Any = super().client
+            if client is not self._judged:
+                client.meta.events.register("before-parse.dynamodb", refuse_garbled)
+                self._judged = client
+            return client
+
 
 _settings: StoreSettings | None = None
 _models: list[type[PortalModel]] = []
-_connection: Connection | None = None
+_connection: _Connection | None = None
 
 
 def register(model: type[PortalModel]) -> type[PortalModel]:
@@ -68,28 +99,24 @@ def configure(settings: StoreSettings) -> None:
 
 
 def connection() -> Connection:
-    """The one connection that transactions go through. Created at first use, after :func:`configure`."""
+    """The one connection of this process. Created at first use, after :func:`configure`."""
     global _connection
-    if _connection is None:
-        settings = current_settings()
-        _connection = Connection(
-            region=settings.region,
-            connect_timeout_seconds=settings.connect_timeout_seconds,
-            read_timeout_seconds=settings.read_timeout_seconds,
-            max_pool_connections=settings.max_pool_connections,
-            retry_configuration={"total_max_attempts": settings.max_attempts, "mode": "standard"},
-        )
-    return _connection
+    with _lock:
+        if _connection is None:
+            settings = current_settings()
+            _connection = _Connection(
+                region=settings.region,
+                connect_timeout_seconds=settings.connect_timeout_seconds,
+                read_timeout_seconds=settings.read_timeout_seconds,
+                max_pool_connections=settings.max_pool_connections,
+                retry_configuration={"total_max_attempts": settings.max_attempts, "mode": "standard"},
+            )
+        return _connection
 
 
 def open_connections() -> None:
-    """Every client is made now, one after the other, before the process has threads.
-
-    PynamoDB makes them at first use and without a lock: of sixteen threads that come first each makes all of them, for seconds.
-    """
-    connections = [connection(), *(model._get_connection().connection for model in _models)]
-    for one in connections:
-        _ = one.client
+    """The client is made now, before the process has threads that would all wait for it."""
+    _ = connection().client
 
 
 def current_settings() -> StoreSettings:
@@ -102,17 +129,21 @@ def _apply(model: type[PortalModel], settings: StoreSettings) -> None:
     meta: Any = model.Meta
     meta.table_name = f"{settings.table_prefix}{model.base_table_name}"
     meta.region = settings.region
-    meta.connect_timeout_seconds = settings.connect_timeout_seconds
-    meta.read_timeout_seconds = settings.read_timeout_seconds
-    meta.max_pool_connections = settings.max_pool_connections
-    meta.retry_configuration = {"total_max_attempts": settings.max_attempts, "mode": "standard"}
     # A connection made before belongs to the former name and region.
     model._connection = None
     for index in model._indexes.values():
         index.Meta.model = model
 
 
+def code_of(error: PynamoDBException) -> str | None:
+    """DynamoDB's own word for ``error``; ``None`` when there was no answer (PynamoDB's ``cause_response_code`` raises then)."""
+    response: Mapping[str, Any] = getattr(error.cause, "response", None) or {}
+    return response.get("Error", {}).get("Code") or None
+
+
 def unavailable(error: PynamoDBException) -> Unavailable:
     """The kernel's word for a store that did not answer or refused for a reason that is not the caller's."""
-    code = getattr(error, "cause_response_code", None) or type(error).__name__
-    return Unavailable(f"The database did not answer ({code}). Nothing is known to have changed; try again.", code="store_unavailable")
+    code = code_of(error) or type(error.cause or error).__name__
+    return Unavailable(
+        f"The database did not answer ({code}). Whether anything was written is not known; try again.", code="store_unavailable"
+    )

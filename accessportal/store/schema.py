@@ -57,7 +57,7 @@ def silent_tables() -> dict[str, str]:
         key = {part["AttributeName"]: _PROBE[part["AttributeType"]] for part in _key_types(model)}
         try:
             _client().get_item(TableName=_table_name(model), Key=key, ConsistentRead=True)
-        except BOTOCORE_EXCEPTIONS as error:
+        except (*BOTOCORE_EXCEPTIONS, Unavailable) as error:
             silent[_table_name(model)] = _code(error)
     return silent
 
@@ -227,6 +227,8 @@ def _enable_ttl(name: str, attribute: str) -> None:
 
 
 def _code(error: BaseException) -> str:
+    if isinstance(error, Unavailable):
+        return error.code
     response: Mapping[str, Any] = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code") or type(error).__name__)
 

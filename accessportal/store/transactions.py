@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,9 +17,10 @@ from pynamodb.expressions.update import Action, SetAction
 from pynamodb.transactions import TransactWrite
 
 from accessportal.kernel.errors import Unavailable
-from accessportal.store.base import PortalModel, connection, unavailable
+from accessportal.store.base import PortalModel, code_of, connection, unavailable
 
 _MAX_ATTEMPTS = 12
+_UNDER_WAY = "TransactionInProgressException"
 _RETRIED_REASONS = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
@@ -97,19 +99,23 @@ def step_model(step: Step) -> type[PortalModel]:
 def transact(steps: Sequence[Step]) -> None:
     """Write all ``steps`` or none (at most 100, a DynamoDB limit).
 
-    A collision with another transaction on the same item is tried again with growing, random gaps.
+    A collision with another transaction on the same item is tried again with growing, random gaps. Our own one that is still under
+    way, because the answer to its first sending was lost, is sent again under its token: the engine writes it once.
 
     :raises ConditionFailed: for the first step, in the order given, whose condition did not hold.
     :raises Unavailable: when the store did not answer; what was written is not known.
     """
+    token = _new_token()
     for attempt in range(_MAX_ATTEMPTS):
         try:
-            _write(steps)
+            _write(steps, token)
             return
         except TransactWriteError as error:
             _raise_condition_failed(steps, error)
-            if not _is_collision(error):
-                raise unavailable(error) from error
+            if code_of(error) != _UNDER_WAY:
+                if not _is_collision(error):
+                    raise unavailable(error) from error
+                token = _new_token()
         except PynamoDBException as error:
             raise unavailable(error) from error
         time.sleep(random.uniform(0.005, 0.02) * 1.6**attempt)
@@ -131,7 +137,7 @@ def update_one(step: Change | Upsert) -> PortalModel:
     try:
         item.update(actions=list(step.actions), condition=condition)
     except UpdateError as error:
-        if error.cause_response_code == "ConditionalCheckFailedException":
+        if code_of(error) == "ConditionalCheckFailedException":
             written = _as_written(step) if _was_sent_again(error) else None
             if written is not None:
                 return written
@@ -173,8 +179,12 @@ def _is_same(present: Any, written: Any) -> bool:
     return bool(present == written)
 
 
-def _write(steps: Sequence[Step]) -> None:
-    with TransactWrite(connection=connection()) as transaction:
+def _new_token() -> str:
+    return str(uuid.uuid4())
+
+
+def _write(steps: Sequence[Step], token: str) -> None:
+    with TransactWrite(connection=connection(), client_request_token=token) as transaction:
         for step in steps:
             if isinstance(step, Insert):
                 transaction.save(step.item, condition=~exists(type(step.item)), return_values="ALL_OLD")
@@ -219,7 +229,5 @@ def _raise_condition_failed(steps: Sequence[Step], error: TransactWriteError) ->
 
 
 def _is_collision(error: TransactWriteError) -> bool:
-    if error.cause_response_code == "TransactionInProgressException":
-        return True
     reasons = {reason.code for reason in error.cancellation_reasons if reason is not None}
     return bool(reasons & _RETRIED_REASONS)

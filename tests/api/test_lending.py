@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 from pytest_django import Settings
 
 from accessportal.clients import operations as clients
@@ -23,6 +24,7 @@ from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Status
 from tests.api.conftest import Answer, Lab
 from tests.fixtures_story import Story
+from tests.fixtures_twin import when
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import OLGA, SETUP
 
@@ -362,6 +364,20 @@ def test_a_store_that_does_not_answer_is_our_fault_and_to_be_tried_again(lab: La
     assert refused.error == (503, "UNAVAILABLE")
     assert refused.headers["Retry-After"] == "2"
     assert "10.0.0.7" not in refused.body["error"]["message"]
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "Query", "TransactWriteItems"])
+def test_an_answer_that_is_lost_on_the_way_is_our_fault_and_to_be_tried_again(lab: Lab, operation: str) -> None:
+    lab.pool.fill(1)
+
+    def lose(_parameters: object) -> None:
+        raise ReadTimeoutError(endpoint_url="https://10.0.0.7")
+
+    with when(operation, lose):
+        refused = lab.allocate()
+
+    assert refused.error == (503, "UNAVAILABLE")
+    assert lab.allocate().status in {200, 201}
 
 
 def test_an_operator_may_take_it_away_and_the_track_is_told(lab: Lab) -> None:

@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from django.test import Client
 
 from accessportal.access_requests import queries
@@ -14,6 +15,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from tests.fixtures_story import Story
+from tests.fixtures_twin import when
 from tests.portal.conftest import SignedIn
 
 DEV = {"account": "payments-dev", "permission_set": "PowerUserAccess", "duration": "1h", "ticket_id": "", "reason": "Incident 4711"}
@@ -372,3 +374,20 @@ def test_ending_a_membership_that_an_admin_gave_too_says_that_it_stays(story: St
     )
 
     assert "The membership that an admin gave directly stays." in text_of(alice.get(question))
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "Query", "TransactWriteItems"])
+@pytest.mark.parametrize("kind", [ReadTimeoutError, ConnectionClosedError])
+def test_an_answer_that_is_lost_is_a_page_that_says_so(story: Story, signed_in: SignedIn, operation: str, kind: type[Exception]) -> None:
+    alice = signed_in("alice")
+
+    def lose(_parameters: object) -> None:
+        raise kind(endpoint_url="x")  # type: ignore[call-arg]
+
+    with when(operation, lose):
+        sent = send(alice)
+        read = alice.get("/")
+
+    assert (sent.status_code, "did not answer" in text_of(sent)) == (503, True)
+    assert read.status_code == (503 if operation == "Query" else 200)
+    assert send(alice).status_code == 302

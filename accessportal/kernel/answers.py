@@ -1,0 +1,35 @@
+"""What came back from AWS, judged before anybody reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from accessportal.kernel.errors import Unavailable
+
+_LAST_GOOD_STATUS = 299
+
+
+def refuse_garbled(*, operation_model: Any, response_dict: dict[str, Any], **_: object) -> None:
+    """An answer that is no JSON object is none: a proxy's page, or half an answer.
+
+    botocore takes it for an empty one, so for an absent item, an empty list, a write that was done.
+
+    :raises Unavailable: when such an answer says that all is well.
+    """
+    body: bytes = response_dict["body"]
+    is_told_anything = operation_model.output_shape is not None and bool(operation_model.output_shape.members)
+    if _is_object(body) or not (body or is_told_anything):
+        return
+    if response_dict["status_code"] <= _LAST_GOOD_STATUS:
+        message = "What came back is no answer of AWS. Whether anything was done is not known; try again."
+        raise Unavailable(message, code="answer_garbled")
+    # The status says enough, and is tried again where that helps.
+    response_dict["body"] = b""
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False
