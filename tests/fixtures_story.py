@@ -19,6 +19,7 @@ from moto.dynamodb.models import dynamodb_backends
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.operations import departing, sweeping
 from accessportal.access_requests.states import AccessRequest, Status, TickReport
+from accessportal.assignments import effects as assignment_effects
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
@@ -215,8 +216,20 @@ class Story:
 
 
 @pytest.fixture
-def story(twin: Twin, tables: None, clock: FakeClock, db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
-    """Everybody in place, the demo's rules loaded, the catalog synced; no request yet."""
+def shared_pace() -> None:
+    """Let a story's calls to Identity Center queue as in service."""
+
+
+@pytest.fixture
+def story(
+    twin: Twin, tables: None, clock: FakeClock, db: None, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Story]:
+    """Everybody in place, the demo's rules loaded, the catalog synced; no request yet.
+
+    Calls to Identity Center wait for no turn, which costs two writes each, unless a test asks for the ``shared_pace``.
+    """
+    if "shared_pace" not in request.fixturenames:
+        monkeypatch.setattr(assignment_effects.SharedPace, "_take_slot", lambda _pace, _longest_wait_seconds: True)
     # Work is carried out in the test's own thread: the clock jumps, and would leave a thread that is still at work behind.
     monkeypatch.setattr(sweeping, "_WORKERS", 1)
     monkeypatch.setattr(departing, "_WORKERS", 1)

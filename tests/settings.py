@@ -29,3 +29,5 @@ from accessportal.settings import *  # noqa: F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Its file is thrown away in any case: nothing is gained by waiting for the disk.
 DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"  # noqa: F405
+# Every test client has middleware of its own, which would look through all static files first.
+WHITENOISE_AUTOREFRESH = True

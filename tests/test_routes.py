@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,6 +21,7 @@ from accessportal.clients.states import Scope
 from accessportal.console.keys import KeyConverter
 from accessportal.sandboxes import operations as sandboxes
 from tests.fixtures_story import Story
+from tests.moto_snapshots import Snapshot
 from tests.route_table import PEOPLE, REQUEST, ROUTES, Route, get, post
 
 
@@ -68,8 +69,20 @@ class Scene:
         }
 
 
+_kept: list[tuple[Snapshot, Scene]] = []
+
+
 def prepare(story: Story) -> Scene:
-    story.start_over()
+    """Build the scene once in this process, and put it back after that."""
+    if not _kept:
+        scene = build(story)
+        _kept.append((Snapshot.take(), scene))
+    snapshot, scene = _kept[0]
+    snapshot.put_back()
+    return replace(scene, story=story)
+
+
+def build(story: Story) -> Scene:
     made = clients.create_token(name="Lab runner", scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
     sandbox = sandboxes.add(external_id="ext-1", name="lab-1", lab_duration_hours=4, actor=story.olga, now=story.clock.now())
     active = story.carry_out(story.ask(seconds=3600))

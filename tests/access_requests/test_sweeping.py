@@ -70,7 +70,7 @@ def test_a_store_that_does_not_answer_for_a_moment_delays_an_end_by_seconds_only
     assert ended.receipts[-1].lateness_seconds < 5
 
 
-def test_a_deletion_goes_before_everything_that_queues(story: Story) -> None:
+def test_a_deletion_goes_before_everything_that_queues(story: Story, shared_pace: None) -> None:
     pace = SharedPace(story.clock)
     # Others' calls have filled the half second that they may.
     while reserve_slot("identity-center.calls", gap_seconds=1 / 18, longest_wait_seconds=0.5, now=story.clock.now()):
