@@ -19,8 +19,7 @@ from accessportal.access_requests import policy as requests_policy
 from accessportal.access_requests import store as requests_store
 from accessportal.access_requests.states import Status
 from accessportal.assignments import store as assignments_store
-from accessportal.assignments.operations import reconciling
-from accessportal.assignments.policy import HOLD_SECONDS
+from accessportal.assignments.policy import HOLD_SECONDS, is_settling
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.clients import operations as clients
@@ -148,7 +147,7 @@ def hold_of_an_assignment(at: Wrong) -> Works:
     assert not take()
 
     def works() -> bool:
-        assert not reconciling._is_settling(assignment, at.now())
+        assert not is_settling(assignment, at.now())
         return take() and not take()
 
     return works

@@ -114,6 +114,7 @@ class RequestItem(PortalModel):
     """One request. Times are epoch seconds, whole for the seed's attributes; ``work_due_at`` has milliseconds."""
 
     base_table_name = "ActiveRequests"
+    time_to_live = "purge_at"
 
     class Meta:
         table_name = "ActiveRequests"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from accessportal.assignments.states import AssignmentKey, Finding, Unread
+from accessportal.assignments.states import AssignmentKey, Comparison, Finding, Unread
 from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, People
 
 
@@ -332,6 +332,7 @@ class DeadClaim:
 
     key: AssignmentKey
     request_id: str
+    finding_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +340,19 @@ class ReconcileReport:
     """Every difference between IAM Identity Center and the claims, and what was done about it.
 
     ``mended`` counts the differences that were mended with proof; ``waiting`` says what the others wait for; ``unread`` are the
-    lists that could not be had; ``stopped`` is the brake's reason, or empty.
+    lists that could not be had, ``unreadable`` the items of ours; ``stopped`` is the brake's reason, or empty. ``not_ours`` is there
+    without being made by the portal, and is no difference.
     """
 
+    comparison: Comparison
     listed: int
     missing: tuple[Finding, ...]
     unknown: tuple[Finding, ...]
     left_over: tuple[Finding, ...]
     dead_claims: tuple[DeadClaim, ...]
+    not_ours: tuple[Finding, ...]
     mended: int
     waiting: tuple[str, ...]
     unread: tuple[Unread, ...]
+    unreadable: tuple[str, ...]
     stopped: str

@@ -44,10 +44,14 @@ _WITHOUT_PROOF = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all workers together may ask of IAM Identity Center (AWS quotas: 20 calls a second, 10 open creations)."""
+    """What all workers together may ask of IAM Identity Center (AWS quotas: 20 calls a second, 10 open creations).
+
+    ``comparing_share`` of the calls are the most that comparing everything takes.
+    """
 
     calls_per_second: float = 18.0
     open_creations: int = 10
+    comparing_share: float = 0.5
 
 
 _limits = Limits()
@@ -85,6 +89,23 @@ class SharedPace:
             return False
         self._clock.sleep((slot - now).total_seconds())
         return True
+
+
+class ShareOfPace:
+    """The shared pace, for thousands of calls that nobody waits for: all of them together take their share of it and no more."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pace = SharedPace(clock)
+
+    def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
+        now = self._clock.now()
+        gap = 1 / (_limits.calls_per_second * _limits.comparing_share)
+        slot = reserve_slot("identity-center.comparing", gap_seconds=gap, longest_wait_seconds=_LONGEST_QUEUE_SECONDS, now=now)
+        if slot is None:
+            return False
+        self._clock.sleep((slot - now).total_seconds())
+        return self._pace.wait_for_turn(is_urgent=is_urgent)
 
 
 class _PaceWhileHeld:

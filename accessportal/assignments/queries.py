@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from accessportal.assignments import store
-from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState
+from accessportal.assignments import comparison_store, store
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Comparison, Comparisons, Found
 from accessportal.kernel.pages import Page
 
 
@@ -25,3 +25,13 @@ def get(*, assignment_id: str) -> Assignment | None:
 def list_by_state(*, state: AssignmentState, cursor: str | None = None, limit: int = 50) -> Page[Assignment]:
     """Assignments in ``state``, longest unchanged first."""
     return store.page_by_state(state, cursor=cursor, limit=limit)
+
+
+def comparisons() -> Comparisons:
+    """The comparison with IAM Identity Center that is under way, and the last one that was finished; strongly read."""
+    return comparison_store.current()
+
+
+def found_by(*, comparison: Comparison) -> Found:
+    """Everything that a comparison found."""
+    return comparison_store.read_found(comparison)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from accessportal.catalog.states import PrincipalType
@@ -71,7 +72,9 @@ class Drift(enum.StrEnum):
     MISSING = "missing"
     """Claimed and once proved present, but not there."""
     UNKNOWN = "unknown"
-    """There, but never made by the portal."""
+    """There, of a kind that the portal makes, but never made by it."""
+    NOT_OURS = "not_ours"
+    """There, of a kind that the portal does not make without a record: a group's, or with a permission set that no rule gives."""
     LEFT_OVER = "left_over"
     """There, though the portal has no claim on it any more."""
 
@@ -87,11 +90,21 @@ class Remedy(enum.StrEnum):
     """Remove what is unknown."""
 
 
+def finding_id_for(what: str, key: AssignmentKey, *more: str) -> str:
+    """The same for the same difference in every comparison, so that somebody can choose it."""
+    text = "\0".join((what, key.principal_type, key.principal_id, key.account_id, key.permission_set_arn, *more))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     drift: Drift
     key: AssignmentKey
     claims: tuple[str, ...]
+    finding_id: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "finding_id", finding_id_for(self.drift, self.key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +117,38 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """``listed`` assignments were read from IAM Identity Center and held against our records, but for those in ``unread``."""
+class Found:
+    """What was read from IAM Identity Center and held against our records, but for what is in ``unread``."""
 
+    listed: int = 0
+    findings: tuple[Finding, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How far a comparison of everything is: ``pairs_read`` of ``pairs`` lists (of a permission set in an account) have been read.
+
+    It is done in steps, and goes on after ``account_id`` of ``permission_set_arn``, first counting the pairs, then reading them.
+    ``parts``: under how many numbers it keeps what it found. ``step`` grows with every write of it.
+    """
+
+    comparison_id: str
+    begun_at: datetime
+    finished_at: datetime | None
+    is_counted: bool
+    permission_set_arn: str
+    account_id: str
+    pairs: int
+    pairs_read: int
     listed: int
-    findings: tuple[Finding, ...]
-    unread: tuple[Unread, ...]
+    parts: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """The comparison that is under way, and the last one that was finished."""
+
+    open: Comparison | None
+    last: Comparison | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,9 +17,9 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.moments import furthest
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.coordination import leave_seat, take_seat
-from accessportal.store.reading import query_page, read_item
+from accessportal.store.reading import query_page, read_item, read_items
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, transact, update_one
 
 SEATS = "identity-center.open-creations"
@@ -41,6 +41,11 @@ def find(key: AssignmentKey) -> Assignment | None:
 def get(assignment_id: str) -> Assignment | None:
     """Strongly read."""
     return read_item(AssignmentItem, _record, assignment_id)
+
+
+def get_many(assignment_ids: Iterable[str], *, past: Callable[[Unreadable], object] | None = None) -> dict[str, Assignment]:
+    """Those that exist, by id, strongly read; ``past`` as in :func:`every`."""
+    return read_items(AssignmentItem, _record, assignment_ids, past=past)
 
 
 def id_for(key: AssignmentKey) -> str:

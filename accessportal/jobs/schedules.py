@@ -31,7 +31,7 @@ SCHEDULES: tuple[JobSchedule, ...] = (
     JobSchedule("publish_events", "accessportal.jobs.tasks.publish_events", minutes=1, timeout_seconds=150),
     JobSchedule("mirror_directory", "accessportal.jobs.tasks.mirror_directory", minutes=1, timeout_seconds=150),
     JobSchedule("compare_directory", "accessportal.jobs.tasks.compare_directory", minutes=24 * 60, timeout_seconds=900),
-    JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=840),
+    JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=600),
     JobSchedule("compare_subjects", "accessportal.jobs.tasks.compare_subjects", minutes=60, timeout_seconds=900),
     JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
     JobSchedule("expire_sandboxes", "accessportal.jobs.tasks.expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),

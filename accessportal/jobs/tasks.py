@@ -37,6 +37,8 @@ _NO_PROVIDER = "no provider is set"
 # Before a tick is sure to look again.
 _SOON = timedelta(seconds=100)
 _MOST_FINDINGS = 100
+# Well below the time after which the job is killed: a step that was begun before may take minutes when nothing answers.
+_PART_OF_COMPARISON = timedelta(minutes=4)
 
 
 class ItemsFailed(Exception):
@@ -96,33 +98,56 @@ def watch_ends(*, until: str) -> str:
 
 
 def reconcile_assignments() -> str:
-    """What IAM Identity Center holds has been compared with the claims. Reports only: applying is an operator's command.
+    """A part of the comparison of what IAM Identity Center holds with the claims is done; the next part waits in the queue. Reports only:
+    applying is an operator's command.
 
-    :raises ItemsFailed: at its end, when some of its lists could not be had; the others have been compared.
+    :raises ItemsFailed: at the end of a whole comparison, when some could not be had; the others have been compared.
     """
-    report = requests.reconcile_assignments(actor=system("reconcile"), clock=_CLOCK)
-    counts = {
+    try:
+        comparison = requests.compare_assignments(until=_CLOCK.now() + _PART_OF_COMPARISON, clock=_CLOCK)
+    except Conflict as error:
+        return error.message
+    report = requests.last_report(clock=_CLOCK)
+    counts = _counts_of(report) if report is not None else {}
+    progress = {"pairs": comparison.pairs, "pairs_read": comparison.pairs_read, "begun_at": comparison.begun_at.timestamp()}
+    drift = _drift(report)[:_MOST_FINDINGS] if report is not None else []
+    failed = sum(count for name, count in counts.items() if name not in ("not_ours", "finished_at"))
+    _beat("reconcile_assignments", {**counts, **progress, DRIFT: drift}, is_ok=not failed)
+    if report is None or comparison.finished_at is None:
+        # The rest goes to the end of its line, so that others come between.
+        after_commit("reconcile_assignments")
+        return f"{comparison.pairs_read} of {comparison.pairs} pairs read"
+    for one in report.unread:
+        log.error(
+            "jobs.item_failed", job="reconcile_assignments", account=one.account_id, permission_set=one.permission_set_arn, error=one.error
+        )
+    for item in report.unreadable:
+        log.error("jobs.item_failed", job="reconcile_assignments", error=item)
+    words = _words({name: count for name, count in counts.items() if name != "finished_at"})
+    if report.unread or report.unreadable:
+        raise ItemsFailed(words)
+    return words
+
+
+def _counts_of(report: ReconcileReport) -> dict[str, float]:
+    finished_at = report.comparison.finished_at
+    return {
         "missing": len(report.missing),
         "unknown": len(report.unknown),
         "left_over": len(report.left_over),
         "dead_claims": len(report.dead_claims),
         "unread": len(report.unread),
+        "unreadable": len(report.unreadable),
+        "not_ours": len(report.not_ours),
+        "finished_at": finished_at.timestamp() if finished_at is not None else 0.0,
     }
-    _beat("reconcile_assignments", {**counts, DRIFT: _drift(report)[:_MOST_FINDINGS]}, is_ok=not any(counts.values()))
-    for one in report.unread:
-        log.error(
-            "jobs.item_failed", job="reconcile_assignments", account=one.account_id, permission_set=one.permission_set_arn, error=one.error
-        )
-    if report.unread:
-        raise ItemsFailed(_words(counts))
-    return _words(counts)
 
 
 def _drift(report: ReconcileReport) -> list[dict[str, Any]]:
     """What differs, for the pages: kept until the next comparison."""
-    found = [(one.drift.value, one.key, one.claims) for one in (*report.missing, *report.unknown, *report.left_over)]
-    found += [("dead_claim", one.key, (one.request_id,)) for one in report.dead_claims]
-    return [{"drift": drift, **asdict(key), "claims": list(claims)} for drift, key, claims in found]
+    found = [(one.drift.value, one.key, one.claims, one.finding_id) for one in (*report.missing, *report.unknown, *report.left_over)]
+    found += [("dead_claim", one.key, (one.request_id,), one.finding_id) for one in report.dead_claims]
+    return [{"drift": drift, **asdict(key), "claims": list(claims), "finding_id": name} for drift, key, claims, name in found]
 
 
 def publish_events() -> str:
@@ -307,5 +332,5 @@ def _beat(part: str, counts: Mapping[str, Any], *, is_ok: bool) -> None:
     heartbeats.beat(part, now=_CLOCK.now(), is_ok=is_ok, detail=counts)
 
 
-def _words(counts: Mapping[str, int]) -> str:
+def _words(counts: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())

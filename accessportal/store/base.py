@@ -39,6 +39,8 @@ class PortalModel(Model):
     """
 
     base_table_name: ClassVar[str]
+    # The attribute with the epoch seconds after which DynamoDB deletes an item by itself.
+    time_to_live: ClassVar[str] = ""
 
     class Meta:
         table_name = "unset"

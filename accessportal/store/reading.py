@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from pynamodb.exceptions import AttributeDeserializationError, DoesNotExist, PynamoDBException
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import Index
 
+from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.base import PortalModel, unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
@@ -35,6 +36,43 @@ def read_item(model: type[M], convert: Callable[[M], R], hash_key: str, range_ke
         return convert(_complete(item))
     except BROKEN as error:
         raise _unreadable(model, hash_key if range_key is None else f"{hash_key}, {range_key}", error).error() from error
+
+
+def read_items(
+    model: type[M], convert: Callable[[M], R], hash_keys: Iterable[str], *, past: Callable[[Unreadable], object] | None = None
+) -> dict[str, R]:
+    """Those that exist, by key, strongly read, 100 to a request (a DynamoDB limit); ``past`` as in :func:`every`.
+
+    :raises Unavailable: when the store did not answer, or (without ``past``) an item can't be read; it is named.
+    """
+    wanted = {key for key in hash_keys if _is_key(key)}
+    (key_name,) = (name for name, attribute in model.get_attributes().items() if attribute.is_hash_key)
+    found: dict[str, R] = {}
+    try:
+        items = {getattr(item, key_name): item for item in model.batch_get(sorted(wanted), consistent_read=True)} if wanted else {}
+    except AttributeDeserializationError:
+        # It does not say of which item; one by one, it is named.
+        for key in sorted(wanted):
+            try:
+                one = read_item(model, convert, key)
+            except Unavailable as error:
+                if past is None or error.code != "item_unreadable":
+                    raise
+                past(Unreadable(table=model.base_table_name, key=key, why=str(error.__cause__)))
+            else:
+                found |= {} if one is None else {key: one}
+        return found
+    except PynamoDBException as error:
+        raise unavailable(error) from error
+    for key, item in items.items():
+        try:
+            found[key] = convert(_complete(item))
+        except BROKEN as error:
+            broken = _unreadable(model, key, error)
+            if past is None:
+                raise broken.error() from error
+            past(broken)
+    return found
 
 
 def get_item(model: type[M], hash_key: str, range_key: str | int | None = None) -> M | None:

@@ -189,9 +189,8 @@ def _protect(model: type[PortalModel], name: str) -> tuple[str, ...]:
         "point-in-time recovery": lambda: _enable_recovery(name),
         "deletion protection": lambda: _enable_deletion_protection(name),
     }
-    ttl: Any = model._ttl_attribute()  # type: ignore[no-untyped-call]
-    if ttl is not None:
-        steps["time to live"] = lambda: _enable_ttl(name, ttl.attr_name)
+    if model.time_to_live:
+        steps["time to live"] = lambda: _enable_ttl(name, model.time_to_live)
     return tuple(title for title, step in steps.items() if not _is_known(step))
 
 

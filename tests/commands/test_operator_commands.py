@@ -83,6 +83,19 @@ def test_an_index_that_is_new_is_added(empty_cloud: None) -> None:
     assert tables["fresh-AuditLog"]["added_indexes"] == ["ActorIndex"]
 
 
+def test_items_that_say_when_they_are_to_be_purged_are(empty_cloud: None) -> None:
+    """Wherever an item says so, DynamoDB is told to look at it."""
+    run("create_tables")
+    client: Any = AuditItem._get_connection().connection.client
+
+    saying = {model for model in registered_models() if "purge_at" in model.get_attributes()}
+    assert {"ActiveRequests", "Comparisons"} <= {model.base_table_name for model in saying}
+    for model in registered_models():
+        told = client.describe_time_to_live(TableName=f"fresh-{model.base_table_name}")["TimeToLiveDescription"]
+        wanted = {"TimeToLiveStatus": "ENABLED", "AttributeName": "purge_at"} if model in saying else {"TimeToLiveStatus": "DISABLED"}
+        assert told == wanted, model
+
+
 def test_a_plan_changes_nothing_and_loading_does(story: Story, tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(RULES.replace("max: 4h", "max: 2h"))
@@ -236,6 +249,23 @@ def test_what_is_missing_is_reported_and_made_again_when_told(on_story_clock: St
     applied = run("reconcile_assignments", "--apply", "--json")
     assert (applied.code, applied.json["mended"]) == (0, 1)
     assert story.is_assigned()
+
+
+def test_one_finding_alone_is_mended(on_story_clock: Story) -> None:
+    story = on_story_clock
+    for name in ("PowerUserAccess", "ReadOnlyAccess"):
+        story.twin.sso.create_account_assignment(**story.twin.key("mallory@example.com", "payments-dev", name))
+        story.clock.advance(3)
+    told = run("reconcile_assignments")
+    ids = [line.split()[0] for line in told.out.splitlines() if "unknown:" in line]
+    assert (len(ids), "unknown 2" in told.out) == (2, True)
+
+    assert run("reconcile_assignments", "--finding", ids[0]).code == 2
+    assert "found no 000000000000" in run("reconcile_assignments", "--remove-unknown", "--finding", "000000000000").problem
+    chosen = run("reconcile_assignments", "--remove-unknown", "--finding", ids[0], "--json")
+
+    assert (chosen.code, chosen.json["mended"], len(story.twin.assignments())) == (0, 1, 1)
+    assert run("reconcile_assignments", "--json").json["unknown"][0]["finding_id"] == ids[1]
 
 
 def test_a_list_that_can_not_be_read_is_named_and_fails_the_command(on_story_clock: Story) -> None:

@@ -267,6 +267,9 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
     assert "Missing" in drift
     assert "claimed and once proved present, but not there" in drift
     assert held.request_id in drift
+    last = assignments.comparisons().last
+    assert last is not None
+    assert all(one.finding_id in drift for one in assignments.found_by(comparison=last).findings)
     present = page(olga, "/admin/assignments/")
     assert 'Drift <span class="tally">1</span>' in present
     assert "Missing" in present

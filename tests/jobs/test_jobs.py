@@ -187,6 +187,46 @@ def test_a_list_of_assignments_that_can_not_be_read_fails_the_job(on_story_clock
     assert (beat.is_ok, beat.detail["unread"], beat.detail["missing"]) == (False, 1, 0)
 
 
+def test_a_long_comparison_is_done_in_parts_that_ask_for_the_next(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = on_story_clock
+    story.carry_out(story.ask())
+    tasks.reconcile_assignments()
+    story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
+    story.clock.advance(3)
+    finished_at = story.clock.now().timestamp()
+    monkeypatch.setattr(tasks, "_PART_OF_COMPARISON", timedelta(milliseconds=1))
+    story.asked.clear()
+    told = [tasks.reconcile_assignments()]
+    beat = heartbeats.last_beat("reconcile_assignments")
+    assert beat is not None
+    # Of the one that is under way how far it is, of the last finished one what it found.
+    assert (beat.is_ok, beat.detail["missing"], beat.detail["finished_at"] < finished_at) == (True, 0, True)
+
+    while told[-1].endswith("pairs read"):
+        assert story.asked == [("reconcile_assignments", {})] * len(told)
+        told.append(tasks.reconcile_assignments())
+
+    assert len(told) > 2
+    beat = heartbeats.last_beat("reconcile_assignments")
+    assert beat is not None
+    assert (beat.is_ok, beat.detail["missing"], beat.detail["pairs_read"], beat.detail["pairs"]) == (False, 1, 1, 1)
+    assert beat.detail["finished_at"] >= finished_at
+    assert len(story.asked) == len(told) - 1
+
+
+def test_what_the_portal_does_not_make_keeps_no_alarm_on(on_story_clock: Story) -> None:
+    story = on_story_clock
+    group = {"PrincipalType": "GROUP", "PrincipalId": story.twin.groups["/engineering/payments"]}
+    story.twin.sso.create_account_assignment(**{**story.twin.key("alice@example.com", "payments-dev", "ReadOnlyAccess"), **group})
+    story.clock.advance(3)
+
+    assert tasks.reconcile_assignments() == "missing 0, unknown 0, left_over 0, dead_claims 0, unread 0, unreadable 0, not_ours 1"
+
+    beat = heartbeats.last_beat("reconcile_assignments")
+    assert beat is not None
+    assert (beat.is_ok, beat.detail["not_ours"], beat.detail["drift"]) == (True, 1, [])
+
+
 def test_what_somebody_disabled_holds_is_ended_at_once(on_story_clock: Story) -> None:
     story = on_story_clock
     held = story.carry_out(story.ask())

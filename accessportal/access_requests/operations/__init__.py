@@ -7,7 +7,7 @@ from accessportal.access_requests.operations.asking import cancel, extend, submi
 from accessportal.access_requests.operations.deciding import approve, deny, lapse
 from accessportal.access_requests.operations.departing import compare_subjects, end_departed
 from accessportal.access_requests.operations.ending import end, expire
-from accessportal.access_requests.operations.reconciling import reconcile_assignments
+from accessportal.access_requests.operations.reconciling import compare_assignments, last_report, reconcile_assignments
 from accessportal.access_requests.operations.sweeping import LOOKAHEAD_SECONDS, tick, watch_ends
 from accessportal.access_requests.operations.working import carry_out, retry
 
@@ -17,6 +17,7 @@ __all__ = [
     "approve",
     "cancel",
     "carry_out",
+    "compare_assignments",
     "compare_subjects",
     "configure",
     "deny",
@@ -25,6 +26,7 @@ __all__ = [
     "expire",
     "extend",
     "lapse",
+    "last_report",
     "lifted_limits",
     "reconcile_assignments",
     "retry",

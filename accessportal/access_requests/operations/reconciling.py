@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 
 from accessportal.access_requests import store
 from accessportal.access_requests.kinds.aws_account import AwsAccount
@@ -12,79 +14,161 @@ from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, DeadClaim, ReconcileReport, Status, Work
 from accessportal.assignments import operations as assignments
 from accessportal.assignments import queries as assignment_queries
-from accessportal.assignments.states import OUTSIDE_CLAIM, Assignment, AssignmentState, Comparison, Drift, Finding, Remedy
+from accessportal.assignments.states import (
+    OUTSIDE_CLAIM,
+    Assignment,
+    AssignmentState,
+    Comparison,
+    Drift,
+    Finding,
+    Remedy,
+    finding_id_for,
+)
 from accessportal.audit.states import Draft
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE, most_at_once
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, InvalidRequest, Unavailable
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
 
 # A claim younger than this may belong to a request that is just being settled.
 _SETTLING = timedelta(minutes=5)
+_RECORDS_AT_ONCE = 100
+# While another worker compares.
+_LOOK_AGAIN_SECONDS = 5.0
+
+
+def compare_assignments(*, until: datetime | None, tell: Callable[[Comparison], object] = lambda _: None, clock: Clock) -> Comparison:
+    """Go on with the comparison of everything in IAM Identity Center with our records, to its end or until ``until``. It changes nothing.
+
+    The portal's permission sets are those that an allow rule names.
+
+    :raises Conflict: while another worker goes on with it (``comparison_busy``).
+    :raises Unavailable: when IAM Identity Center or our store does not answer; the next one goes on from there.
+    """
+    return assignments.compare(granted=_permission_set_arns(), until=until, tell=tell, clock=clock)
 
 
 def reconcile_assignments(
-    *, remedies: Collection[Remedy] = (), most_share: float = MOST_SHARE, actor: Actor, clock: Clock
+    *,
+    remedies: Collection[Remedy] = (),
+    chosen: Collection[str] = (),
+    most_share: float = MOST_SHARE,
+    tell: Callable[[Comparison], object] = lambda _: None,
+    actor: Actor,
+    clock: Clock,
 ) -> ReconcileReport:
-    """Compare, and mend what ``remedies`` say (none: report only).
+    """Compare to the end, and mend what ``remedies`` say (none: report only).
 
-    The portal's permission sets are those that an allow rule names. The brake: when more than ``most_share`` of the listed
-    assignments would be removed (and more than a handful), nothing is removed and ``stopped`` says so.
+    With ids of findings in ``chosen`` nothing is compared: those of the last comparison alone are mended, each looked at once more.
+    The brake: when more than ``most_share`` of the listed assignments would be removed (and more than a handful), nothing is
+    removed and ``stopped`` says so.
 
+    :raises InvalidRequest: when the last comparison has no finding of a ``chosen`` id.
     :raises Unavailable: when IAM Identity Center does not answer, or our store can't be read to the end.
     """
-    comparison = assignments.compare(permission_set_arns=_permission_set_arns(), clock=clock)
-    findings = [finding for finding in comparison.findings if not _is_in_hand(finding)]
-    dead = _dead_claims(clock)
-    doomed = [finding for finding in findings if _removes(finding, remedies)]
-    going = len(doomed) + (len({claim.key for claim in dead}) if Remedy.REPAIR in remedies else 0)
-    stopped = _brake(going, comparison, most_share)
-    mended: list[Finding] = []
-    waiting: list[str] = []
-    for finding in findings:
-        if stopped and finding in doomed:
-            continue
-        for remedy in remedies:
-            outcome = _mend(finding, remedy, actor, clock)
-            if isinstance(outcome, Waiting):
-                waiting.append(outcome.reason)
-            elif outcome is not None:
-                mended.append(finding)
-    if Remedy.REPAIR in remedies and not stopped:
-        waiting += _release_dead(dead, actor, clock)
-        waiting += [outcome.reason for outcome in assignments.go_on(actor=actor, clock=clock)]
+    if not chosen:
+        _compare_to_the_end(tell, clock)
+    report = last_report(clock=clock)
+    if report is None:
+        raise InvalidRequest("Nothing has been compared yet. Run it without a finding first.", code="not_compared", field="finding")
+    return _mended(report, remedies, frozenset(chosen), most_share, actor, clock) if remedies else report
+
+
+def last_report(*, clock: Clock) -> ReconcileReport | None:
+    """What the last finished comparison found, and the claims of requests that are over now; ``None`` before the first."""
+    comparison = assignment_queries.comparisons().last
+    if comparison is None:
+        return None
+    found = assignment_queries.found_by(comparison=comparison)
+    unreadable: list[Unreadable] = []
+    dead = _dead_claims(clock, unreadable.append)
+    findings = [finding for finding in found.findings if not _is_in_hand(finding, unreadable.append)]
     by_drift = {drift: tuple(finding for finding in findings if finding.drift is drift) for drift in Drift}
     return ReconcileReport(
-        listed=comparison.listed,
+        comparison=comparison,
+        listed=found.listed,
         missing=by_drift[Drift.MISSING],
         unknown=by_drift[Drift.UNKNOWN],
         left_over=by_drift[Drift.LEFT_OVER],
         dead_claims=tuple(dead),
-        mended=len(mended),
-        waiting=tuple(waiting),
-        unread=comparison.unread,
-        stopped=stopped,
+        not_ours=by_drift[Drift.NOT_OURS],
+        mended=0,
+        waiting=(),
+        unread=found.unread,
+        unreadable=tuple(sorted({str(one) for one in unreadable})),
+        stopped="",
     )
 
 
-def _is_in_hand(finding: Finding) -> bool:
+def _compare_to_the_end(tell: Callable[[Comparison], object], clock: Clock) -> None:
+    """Here, or by the worker that is at it already."""
+    began = clock.now()
+    while True:
+        try:
+            compare_assignments(until=None, tell=tell, clock=clock)
+        except Conflict:
+            clock.sleep(_LOOK_AGAIN_SECONDS)
+            now = assignment_queries.comparisons()
+            if now.open is not None:
+                tell(now.open)
+            elif now.last is not None and now.last.finished_at is not None and now.last.finished_at >= began:
+                return
+        else:
+            return
+
+
+def _mended(
+    report: ReconcileReport, remedies: Collection[Remedy], chosen: frozenset[str], most_share: float, actor: Actor, clock: Clock
+) -> ReconcileReport:
+    # What is not ours is touched only when somebody names it.
+    findings = [*report.missing, *report.unknown, *report.left_over, *(report.not_ours if chosen else ())]
+    unknown = chosen - {one.finding_id for one in findings} - {one.finding_id for one in report.dead_claims}
+    if unknown:
+        text = f"The last comparison found no {', '.join(sorted(unknown))}. Run it again without a finding, and take an id from there."
+        raise InvalidRequest(text, code="finding_unknown", field="finding")
+    findings = [one for one in findings if not chosen or one.finding_id in chosen]
+    dead = [one for one in report.dead_claims if not chosen or one.finding_id in chosen] if Remedy.REPAIR in remedies else []
+    doomed = [finding for finding in findings if _removes(finding, remedies)]
+    stopped = _brake(len(doomed) + len({claim.key for claim in dead}), report.listed, most_share)
+    outcomes = [
+        outcome
+        for finding in findings
+        if not (stopped and finding in doomed)
+        for remedy in remedies
+        if (outcome := _mend(finding, remedy, actor, clock)) is not None
+    ]
+    waiting = [outcome.reason for outcome in outcomes if isinstance(outcome, Waiting)]
+    if not stopped:
+        waiting += _release_dead(dead, actor, clock)
+        if Remedy.REPAIR in remedies and not chosen:
+            waiting += [outcome.reason for outcome in assignments.go_on(actor=actor, clock=clock)]
+    return replace(report, mended=sum(isinstance(outcome, Proof) for outcome in outcomes), waiting=tuple(waiting), stopped=stopped)
+
+
+def _is_in_hand(finding: Finding, past: Callable[[Unreadable], object]) -> bool:
     """Missing because its grant or its revocation is still under way: the request's own work brings it right."""
-    return finding.drift is Drift.MISSING and any(request.work is not None for request in _holders(finding))
+    return finding.drift is Drift.MISSING and any(request.work is not None for request in _holders(finding, past))
 
 
-def _holders(finding: Finding) -> list[AccessRequest]:
-    found = (store.get(claim) for claim in finding.claims if claim != OUTSIDE_CLAIM)
-    return [request for request in found if request is not None and request.status is Status.ACTIVE]
+def _holders(finding: Finding, past: Callable[[Unreadable], object] | None = None) -> list[AccessRequest]:
+    found = store.get_many((claim for claim in finding.claims if claim != OUTSIDE_CLAIM), past=past)
+    return [request for _, request in sorted(found.items()) if request.status is Status.ACTIVE]
 
 
 def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof | Waiting | None:
-    holders = _holders(finding)
+    """``None`` when there is nothing to mend any more, or this is not the remedy."""
+    try:
+        if not assignments.is_still_so(finding=finding, clock=clock):
+            return None
+        holders = _holders(finding)
+    except Unavailable as error:
+        return Waiting("not_looked_at", error.message, clock.now(), is_error=True)
     if finding.drift is Drift.MISSING and not holders and OUTSIDE_CLAIM not in finding.claims:
         # Held by dead claims alone: they are released, and nobody is given anything for them.
         return None
@@ -130,29 +214,40 @@ def _permission_set_arns() -> list[str]:
 
 def _removes(finding: Finding, remedies: Collection[Remedy]) -> bool:
     return (finding.drift is Drift.LEFT_OVER and Remedy.REPAIR in remedies) or (
-        finding.drift is Drift.UNKNOWN and Remedy.REMOVE_UNKNOWN in remedies
+        finding.drift in (Drift.UNKNOWN, Drift.NOT_OURS) and Remedy.REMOVE_UNKNOWN in remedies
     )
 
 
-def _brake(doomed: int, comparison: Comparison, most_share: float) -> str:
-    if doomed <= most_at_once(comparison.listed, most_share):
+def _brake(doomed: int, listed: int, most_share: float) -> str:
+    if doomed <= most_at_once(listed, most_share):
         return ""
     return (
-        f"{doomed} of {comparison.listed} assignments would be removed, more than the share of {most_share:.0%} that may go at once. "
+        f"{doomed} of {listed} assignments would be removed, more than the share of {most_share:.0%} that may go at once. "
         "Nothing was removed. Look at them, then run it again with a larger share."
     )
 
 
-def _dead_claims(clock: Clock) -> list[DeadClaim]:
-    """Claims whose request is not active any more: none should exist, so each is worth a look."""
+def _dead_claims(clock: Clock, past: Callable[[Unreadable], object]) -> list[DeadClaim]:
+    """Claims whose request is not active any more: none should exist, so each is worth a look. What can't be read is no such claim."""
     found = []
     for state in (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELETING):
-        for assignment in every(partial(_by_state, state)):
-            for claim in sorted(assignment.claims - {OUTSIDE_CLAIM}):
-                request = store.get(claim)
-                is_settling = is_recent(assignment.changed_at, now=clock.now(), within=_SETTLING)
-                if not is_settling and (request is None or request.status is not Status.ACTIVE):
-                    found.append(DeadClaim(key=assignment.key, request_id=claim))
+        records = every(partial(_by_state, state), past=past)
+        while some := list(islice(records, _RECORDS_AT_ONCE)):
+            claims = [
+                (one.key, claim)
+                for one in some
+                if not is_recent(one.changed_at, now=clock.now(), within=_SETTLING)
+                for claim in sorted(one.claims - {OUTSIDE_CLAIM})
+            ]
+            unreadable: list[Unreadable] = []
+            requests = store.get_many((claim for _, claim in claims), past=unreadable.append)
+            unknown = {one.key for one in unreadable}
+            for one in unreadable:
+                past(one)
+            for key, claim in claims:
+                request = requests.get(claim)
+                if claim not in unknown and (request is None or request.status is not Status.ACTIVE):
+                    found.append(DeadClaim(key, claim, finding_id_for("dead_claim", key, claim)))
     return found
 
 

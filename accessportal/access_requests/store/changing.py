@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from pynamodb.expressions.update import Action
@@ -14,7 +14,8 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.store.reading import read_item
+from accessportal.kernel.pages import Unreadable
+from accessportal.store.reading import read_item, read_items
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, transact, update_one
 
 
@@ -25,6 +26,11 @@ class Overtaken(Exception):
 def get(request_id: str) -> AccessRequest | None:
     """Strongly read."""
     return read_item(RequestItem, record, request_id)
+
+
+def get_many(request_ids: Iterable[str], *, past: Callable[[Unreadable], object] | None = None) -> dict[str, AccessRequest]:
+    """Those that exist, by id, strongly read; ``past`` as in :func:`every`."""
+    return read_items(RequestItem, record, request_ids, past=past)
 
 
 def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:

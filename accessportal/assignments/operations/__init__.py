@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from accessportal.assignments.effects import Limits, configure
+from accessportal.assignments.operations.comparing import compare
 from accessportal.assignments.operations.holding import hold, release
-from accessportal.assignments.operations.reconciling import compare, go_on, repair
+from accessportal.assignments.operations.reconciling import go_on, is_still_so, repair
 
-__all__ = ["Limits", "compare", "configure", "go_on", "hold", "release", "repair"]
+__all__ = ["Limits", "compare", "configure", "go_on", "hold", "is_still_so", "release", "repair"]

@@ -51,6 +51,7 @@ class Drifted:
     key: AssignmentKey
     claims: tuple[str, ...]
     assignment_id: str
+    finding_id: str
 
 
 def _last_drift() -> tuple[Drifted, ...]:
@@ -58,10 +59,10 @@ def _last_drift() -> tuple[Drifted, ...]:
     return tuple(_drifted(**one) for one in (beat.detail.get(heartbeats.DRIFT, []) if beat else []))
 
 
-def _drifted(*, drift: str, claims: Sequence[str], **key: str) -> Drifted:
+def _drifted(*, drift: str, claims: Sequence[str], finding_id: str = "", **key: str) -> Drifted:
     found = AssignmentKey(**{**key, "principal_type": PrincipalType(key["principal_type"])})  # type: ignore[arg-type]
     record = queries.find(key=found)
-    return Drifted(drift, found, tuple(claims), record.assignment_id if record is not None else "")
+    return Drifted(drift, found, tuple(claims), record.assignment_id if record is not None else "", finding_id)
 
 
 def _drift_by_id() -> dict[str, str]:
@@ -181,13 +182,12 @@ class Assignments(Resource):
         return [Row(one.assignment_id, one, replace(names_of(one), drift=drift.get(one.assignment_id, ""))) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        return {"compared": heartbeats.last_beat(heartbeats.RECONCILE)}
+        return {"compared": queries.comparisons()}
 
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
-        compared, drift = heartbeats.last_beat(heartbeats.RECONCILE), _drift_by_id().get(record.assignment_id, "")
         return {
-            "compared": compared,
-            "drift": drift,
+            "compared": queries.comparisons().last,
+            "drift": _drift_by_id().get(record.assignment_id, ""),
             "names": names_of(record),
             "claims": [_claim(claim, ask) for claim in sorted(record.claims)],
         }
