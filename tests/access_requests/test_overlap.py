@@ -12,6 +12,7 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.kernel.errors import InvalidRequest
+from tests.depth import examples
 from tests.fixtures_story import Story
 
 
@@ -106,12 +107,13 @@ class Overlap(RuleBasedStateMachine):
             assert assignment.claims == frozenset()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_access_exists_exactly_while_a_claim_lives(story: Story) -> None:
     machine = type("BoundOverlap", (Overlap,), {"story": story})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+            max_examples=examples(6), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
         ),
     )

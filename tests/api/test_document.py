@@ -17,8 +17,9 @@ from accessportal.api.service import api
 from accessportal.clients.states import Scope
 from accessportal.portal.headers import judged
 from tests.api.conftest import Lab
+from tests.depth import examples
 
-EXAMPLES = 12
+EXAMPLES = examples(12)
 # The same examples in every run: they come from the document alone.
 FEW_AND_FIXED = settings(
     max_examples=EXAMPLES,

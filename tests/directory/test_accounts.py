@@ -17,6 +17,7 @@ from accessportal.directory.states import GroupRole, Person, State
 from accessportal.kernel.actors import person
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, PortalError
 from accessportal.store.transactions import transact
+from tests.depth import examples
 from tests.directory.conftest import NOW, OLGA, SETUP, add_person, table
 
 ALICE, BOB = "alice@example.com", "bob@example.com"
@@ -121,7 +122,8 @@ _numbers = itertools.count()
 _steps = st.lists(st.tuples(st.sampled_from(_VERBS), st.sampled_from([0, 1]), st.sampled_from([ONE, TWO])), max_size=12)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.deep
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_steps)
 @example(steps=[("sign in", 0, ONE), ("disable", 0, ONE), ("sign in", 1, ONE), ("enable", 0, ONE)])
 @example(steps=[("sign in", 0, ONE), ("delete", 0, ONE), ("sign in", 1, ONE), ("create", 0, ONE), ("forget", 0, ONE), ("create", 0, ONE)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
@@ -14,6 +15,7 @@ from accessportal.directory.states import Changed, GroupRole, State
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import PortalError
 from accessportal.kernel.proofs import Proof
+from tests.depth import examples
 from tests.directory import mirrored
 from tests.directory.world import World
 
@@ -122,11 +124,12 @@ def machine_in(world: World) -> type[RuleBasedStateMachine]:
     return Machine
 
 
+@pytest.mark.deep
 def test_cognito_ends_as_the_table_says(world: World) -> None:
     world.keep()
     run_state_machine_as_test(
         machine_in(world),
         settings=settings(
-            max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+            max_examples=examples(6), stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
         ),
     )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from accessportal.directory import operations, queries
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.errors import Conflict, InvalidRequest
+from tests.depth import examples
 from tests.directory.conftest import NOW, SEED_TIME, SETUP, table
 
 GROUPS = ("/", "/a", "/a/b", "/a/b/c", "/ab", "/d")
@@ -68,8 +69,9 @@ def models(draw: st.DrawFn) -> Model:
 moves = st.lists(st.tuples(st.sampled_from(GROUPS[1:]), st.sampled_from(GROUPS)), max_size=3)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("empty_directory")
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(model=models(), moves=moves, before=MINUTES, after=MINUTES)
 def test_model_and_store_agree_at_every_moment(model: Model, moves: list[tuple[str, str]], before: int, after: int) -> None:
     _write(model)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from datetime import timedelta
 from typing import Any
 
@@ -18,14 +17,13 @@ from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, Unavailab
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.sandboxes import ledger, operations, policy, queries
 from accessportal.sandboxes.states import NoneFree, Sandbox, Status, SyncStopped
+from tests.depth import examples
 from tests.fixtures_twin import REGION
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.conftest import CLIENT, OLGA, Upstream
 
 TRACKS = ("track-1", "track-2", "track-3")
 SIZE = 4
-# More for a long run.
-EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", "12"))
 _tracks = st.sampled_from(TRACKS)
 _chances = st.sampled_from([0.0, 0.0, 0.5, 1.0])
 _seconds = st.sampled_from([1, 60, 299, 300, 3600, 4 * 3600])
@@ -268,6 +266,7 @@ class Machine(RuleBasedStateMachine):
         self.upstream.pool.check_whole()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_in_any_order_nothing_is_lent_twice_and_nothing_is_lost(upstream: Upstream) -> None:
     Machine.upstream = upstream
@@ -275,6 +274,6 @@ def test_in_any_order_nothing_is_lent_twice_and_nothing_is_lost(upstream: Upstre
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=EXAMPLES, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), database=None
+            max_examples=examples(6), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), database=None
         ),
     )
