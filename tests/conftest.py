@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from accessportal.clients import operations as clients
 from accessportal.clients.guessing import GuessLimit, KnownTokens
 from accessportal.observe import health
+from tests.settings import ON_POSTGRES
 
 pytest_plugins = [
     "tests.fixtures_twin",
@@ -30,7 +31,8 @@ pytest_plugins = [
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A file, as in service. In a database in memory all threads of a server for browsers share one connection and its locks."""
-    settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "portal.sqlite3")
+    if not ON_POSTGRES:
+        settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "portal.sqlite3")
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from django.http.request import UnreadablePostError
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from accessportal.clients.states import RateLimited, TokenRefused
+from accessportal.identity.database import AWAY
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
 from accessportal.sandboxes.states import NoneFree
@@ -142,7 +143,7 @@ def _protocol(error: Exception) -> Answer | None:
         case SuspiciousOperation() | UnreadablePostError():
             return of_status(400)
         case _:
-            return None
+            return of_status(503) if isinstance(error, AWAY) else None
 
 
 def _invalid(fault: Mapping[str, Any]) -> Answer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, InternalError, OperationalError, transaction
 from django.db.models import QuerySet
 
 from accessportal.catalog.models import AccountRow, CatalogRow, PermissionSetRow, PrincipalRow, SyncRun
@@ -36,10 +36,10 @@ class Reading:
 
 @contextmanager
 def database_errors() -> Iterator[None]:
-    """Turn a database that does not answer into :class:`Unavailable`."""
+    """Turn a database that does not answer, or takes no writes, into :class:`Unavailable`."""
     try:
         yield
-    except (OperationalError, InterfaceError) as error:
+    except (OperationalError, InterfaceError, InternalError) as error:
         raise Unavailable("The catalog's database did not answer. Try again.", code="catalog_unavailable") from error
 
 

@@ -24,6 +24,7 @@ from accessportal.console.forms import OperationForm
 from accessportal.console.resource import Ask, Operation, Pattern, ReasonRule, Resource, Row
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.sessions import is_kept
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import InvalidRequest
@@ -254,7 +255,7 @@ def operate_on_many(request: HttpRequest, resource: Resource, operation: str) ->
         marks = {key: _mark_for(request, key) for key in keys}
         outcomes = carry_out_many(resource=resource, operation=verb, marks=marks, reason=form.given_reason, actor=ask.actor, now=ask.now)
         request.session[_OUTCOMES] = {"path": request.path, "next": _next_url(request, given), "outcomes": to_keep(outcomes)}
-        return HttpResponseRedirect(f"{request.path}?done")
+        return HttpResponseRedirect(f"{request.path}?done") if is_kept(request) else _results_page(request, resource, verb)
     prospects = weigh_many(resource=resource, operation=verb, keys=keys, actor=ask.actor, now=ask.now)
     possible = sum(prospect.is_possible for prospect in prospects)
     context = {

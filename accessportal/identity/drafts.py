@@ -25,6 +25,7 @@ KEEP = "keep"
 
 _DRAFTS = "drafts"
 _SHOWN = "_portal_draft_shown"
+_KEPT = "_portal_draft_kept"
 _SIGNER = TimestampSigner(salt="accessportal.identity.drafts")
 # A page may lie open over holidays. Who left the company can't go on putting drafts into sessions for ever.
 _GOOD_FOR = timedelta(days=7)
@@ -64,7 +65,13 @@ def keep(request: HttpRequest) -> bool:
     _write(request.session, {**dict(newest), request.path: _Draft(person, text, to_epoch(SystemClock().now()))})
     if not request.user.is_authenticated:
         request.session.set_expiry(_kept_seconds())
+    setattr(request, _KEPT, True)
     return True
+
+
+def is_kept(request: HttpRequest) -> bool:
+    """Whether the answer to this request is that its form was kept."""
+    return bool(getattr(request, _KEPT, False))
 
 
 def take(request: HttpRequest) -> QueryDict:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.contrib.sessions.models import Session
 from django.utils import timezone
+
+from accessportal.identity.database import AWAY
 
 # As much of the hash as the table's column takes.
 _LENGTH = 40
@@ -35,6 +38,15 @@ class SessionStore(DatabaseStore):
         row = super().create_model_instance(data)
         row.session_key = stored_key(row.session_key)
         return row
+
+    def save(self, must_create: bool = False) -> None:  # noqa: FBT001, FBT002  # Django's signature
+        try:
+            super().save(must_create)
+        except UpdateError as error:
+            # Django tells a database that takes no writes as it tells a session that was deleted meanwhile.
+            if isinstance(error.__context__, AWAY):
+                raise error.__context__ from None
+            raise
 
     def delete(self, session_key: str | None = None) -> None:
         if key := session_key or self.session_key:

@@ -13,11 +13,15 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY, logout
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.signals import user_logged_in
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.contrib.sessions.models import Session
 from django.dispatch import receiver
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from accessportal.identity import drafts
+from accessportal.identity.database import AWAY, let_go
 from accessportal.identity.session_store import stored_key
 from accessportal.kernel.clock import Clock, SystemClock, from_epoch, to_epoch
 from accessportal.kernel.moments import SKEW
@@ -68,6 +72,34 @@ def why_ended(request: HttpRequest) -> Ended | None:
     """Why this request came without its session, if a limit ended it."""
     found = getattr(request, _ENDED, None)
     return found if isinstance(found, Ended) else None
+
+
+class Sessions(SessionMiddleware):
+    """Django's own, but that a session which can't be kept takes no answer back: what the answer tells has been done by then."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        try:
+            return super().process_response(request, response)
+        except SessionInterrupted:
+            # Signed out meanwhile, in another tab.
+            log.info("identity.session_gone", path=request.path)
+            return response
+        except AWAY:
+            # Who is signed in loses when they were last seen. Signing in, and a draft, would be lost with the session itself.
+            if getattr(request, "actor", None) is None or drafts.is_kept(request):
+                raise
+            log.exception("identity.session_not_kept", path=request.path)
+            let_go()
+            return response
+
+
+def is_kept(request: HttpRequest) -> bool:
+    """Whether what was put into the session will be there for the next page; where not, this answer must tell it."""
+    try:
+        request.session.save()
+    except (*AWAY, UpdateError):
+        return False
+    return True
 
 
 class SessionLimits:

@@ -18,12 +18,11 @@ from django.urls import reverse
 from accessportal.access_requests.states import AccessRequest
 from accessportal.clients.states import ApiToken
 from accessportal.directory.states import Group, Membership
+from accessportal.identity.database import AWAY
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
-from accessportal.portal.views.errors import bad_request
+from accessportal.portal.views.errors import RETRY_AFTER_SECONDS, bad_request, database_away
 
 log = structlog.get_logger(__name__)
-
-_RETRY_AFTER_SECONDS = 5
 
 
 class BodyLimit:
@@ -64,6 +63,8 @@ class ErrorMiddleware:
         return self._get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, AWAY):
+            return database_away(request, exception)
         return error_page(request, exception) if isinstance(exception, PortalError) else None
 
 
@@ -104,7 +105,7 @@ def error_page(request: HttpRequest, error: PortalError) -> HttpResponse:
             log.error("portal.unavailable", code=error.code, path=request.path, exc_info=error)
             reason = error.message if error.code == "item_unreadable" else ""
             response = render(request, "503.html", {"reason": reason}, status=503)
-            response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
+            response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
             return response
         case _:
             raise error

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Changed
+from accessportal.identity.sessions import is_kept
 from accessportal.portal.deeds import Told
 
 _KEY = "mirror_waits"
@@ -38,6 +39,8 @@ def tell(request: HttpRequest, changed: Changed[Any], told: Told) -> None:
         kept = [*kept, {"entity": told.entity, "about": told.about, "doing": told.doing, "done": told.done}][-_MOST:]
     if kept != waiting:
         request.session[_KEY] = kept
+        if not changed.mirror.is_done and not is_kept(request):
+            messages.info(request, told.doing)
 
 
 def waits(request: HttpRequest) -> tuple[Wait, ...]:

@@ -22,8 +22,15 @@ from django_q.tasks import async_task
 from accessportal.jobs.lines import Line
 from accessportal.kernel.ports import after_commit
 from accessportal.observe import heartbeats
+from tests.settings import ON_POSTGRES
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+def database_url() -> str:
+    """Of the test's own database."""
+    name = connection.settings_dict["NAME"]
+    return f"{os.environ['PORTAL_DATABASE_URL'].rpartition('/')[0]}/{name}" if ON_POSTGRES else f"sqlite:///{name}"
 
 
 class Worker:
@@ -34,7 +41,7 @@ class Worker:
         self._log = folder / "worker.log"
         environment = dict(
             os.environ,
-            PORTAL_DATABASE_URL=f"sqlite:///{connection.settings_dict['NAME']}",
+            PORTAL_DATABASE_URL=database_url(),
             PORTAL_WORKERS="1",
             PORTAL_LOG_JSON="false",
             AWS_ENDPOINT_URL="http://127.0.0.1:9",

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+
+import structlog
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import redirect, render
+from django.template import loader
 
 from accessportal.identity import drafts
+from accessportal.identity.database import AWAY, let_go
 from accessportal.portal.context import reference
+
+log = structlog.get_logger(__name__)
+
+RETRY_AFTER_SECONDS = 5
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -31,11 +40,18 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """A bug. The page uses nothing that may be broken."""
-    return HttpResponse(_plain_500(), status=500)
+    """A bug; or the database was away outside a view, where no middleware of ours sees it."""
+    error = sys.exception()
+    return database_away(request, error) if isinstance(error, AWAY) else HttpResponse(_without_request("500.html"), status=500)
 
 
-def _plain_500() -> str:
-    from django.template import loader
+def database_away(request: HttpRequest, error: Exception) -> HttpResponse:
+    """503, before or after the work; whoever sends the same form again has it done once."""
+    log.error("portal.database_away", path=request.path, exc_info=error)
+    let_go()
+    return HttpResponse(_without_request("503.html"), status=503, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
-    return loader.render_to_string("500.html", {"reference": reference()})
+
+def _without_request(template: str) -> str:
+    """The page uses nothing that may be broken: whose session it is would be asked of the database."""
+    return loader.render_to_string(template, {"reference": reference()})
