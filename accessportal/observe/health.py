@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import TypeVar
 
 import structlog
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
+from django.db import connection, transaction
 
 from accessportal.kernel.clock import SystemClock
 from accessportal.observe import heartbeats
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 # Below what load balancers wait for an answer (AWS: 5 s).
 STORE_SECONDS = 4.0
+_WRITE_MILLISECONDS = 2000
 # What was found is told to everybody who asks within a second; several balancers ask every few seconds.
 _SHARED_SECONDS = 1.0
 # One thread for all that health and metrics ask of DynamoDB: while it does not answer, no more than this one waits for it.
@@ -42,7 +44,7 @@ class Health:
 
 def pages(*, now: datetime) -> Health:
     """What a page needs: every DynamoDB table answers, and Django's database does. Jobs are no part of it."""
-    return Health({part: why for part, why in {**_tables(), "database": _database()}.items() if why})
+    return Health({part: why for part, why in {**_tables(), "database": check_sql_writes(now=now)}.items() if why})
 
 
 def work(*, now: datetime) -> Health:
@@ -71,16 +73,25 @@ def _tables() -> dict[str, str]:
     return {f"table {table}": f"It does not answer ({code}). If it is missing, run create_tables." for table, code in silent.items()}
 
 
-def _database() -> str:
+def check_sql_writes(*, now: datetime) -> str:
+    """Why Django's database keeps nothing, in words; empty when it does. A row is written: a reader answers questions, too."""
     try:
-        heartbeats.all_beats()
+        with transaction.atomic():
+            if connection.vendor == "postgresql":
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL statement_timeout = %s", [_WRITE_MILLISECONDS])
+            heartbeats.beat(heartbeats.WEB, now=now)
     except DatabaseError as error:
+        if not connection.in_atomic_block:
+            # After a fail-over it leads to what is a reader now.
+            connection.close()
         return _no_database(error)
     return ""
 
 
 def _no_database(error: DatabaseError) -> str:
-    return f"Django's database does not answer ({type(error).__name__}). Check PORTAL_DATABASE_URL, and run migrate once."
+    words = f"Django's database does not answer, or takes no writes ({type(error).__name__})."
+    return f"{words} Check PORTAL_DATABASE_URL, and run migrate once."
 
 
 def _line(line: str, now: datetime) -> str:

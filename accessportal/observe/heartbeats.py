@@ -16,6 +16,8 @@ DRIFT = "drift"
 # The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.lines).
 LINES = ("sweep_line", "urgent_line", "slow_line")
 FRESH_FOR = timedelta(minutes=2)
+# The web servers, all together: that Django's database takes writes.
+WEB = "web"
 TICK = "tick"
 # It may stay for what ends within a minute and a half, and is ended after two and a half.
 TICK_FRESH_FOR = timedelta(minutes=5)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -23,11 +23,11 @@ from accessportal.identity.session_store import SessionStore
 from accessportal.jobs.queue import enqueue
 from accessportal.kernel.ports import set_after_commit
 from tests.console.conftest import as_person
+from tests.database import not_answering, taking_no_writes
 from tests.fixtures_story import Story
 from tests.identity.conftest import Traveller
 from tests.portal.conftest import SignedIn
 from tests.portal.test_journey import only, send, text_of
-from tests.settings import ON_POSTGRES
 
 __all__ = ["as_person"]
 
@@ -35,41 +35,6 @@ __all__ = ["as_person"]
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
 NewClient = Callable[[str], Client]
-
-
-@contextmanager
-def taking_no_writes() -> Iterator[None]:
-    """Of every connection, the new ones too."""
-    name, options = connection.settings_dict["NAME"], connection.settings_dict["OPTIONS"]
-    former = options.get("init_command")
-    if ON_POSTGRES:
-        _execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
-    else:
-        options["init_command"] = f"{former} PRAGMA query_only = ON;"
-    connection.close()
-    try:
-        yield
-    finally:
-        if ON_POSTGRES:
-            _execute("SET default_transaction_read_only = off", f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
-        else:
-            options["init_command"] = former
-        connection.close()
-
-
-def _execute(*statements: str) -> None:
-    with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-
-
-@contextmanager
-def not_answering() -> Iterator[None]:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise OperationalError("connection refused")
-
-    with connection.execute_wrapper(refuse):
-        yield
 
 
 def told(client: Client) -> Client:
@@ -194,7 +159,7 @@ def test_the_change_that_a_job_serves_stands(
     assert "jobs.not_queued" in caplog.text
 
 
-@pytest.mark.parametrize("path", ["/", "/requests/new/", "/admin/", "/admin/auth/user/", "/sign-in/", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/requests/new/", "/admin/", "/admin/auth/user/", "/sign-in/"])
 def test_a_database_that_does_not_answer_is_a_503_with_what_to_do(story: Story, signed_in: SignedIn, path: str) -> None:
     olga = told(signed_in("olga"))
 

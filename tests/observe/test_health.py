@@ -22,6 +22,7 @@ from accessportal.identity.operations import ensure_demo_user
 from accessportal.jobs.lines import Line
 from accessportal.observe import health, heartbeats
 from accessportal.observe.health import Health
+from tests.database import taking_no_writes
 from tests.fixtures_story import Story
 
 
@@ -174,6 +175,23 @@ def test_not_ready_while_the_database_is_away(story: Story, client: Client, monk
     assert (told["/readyz"].code, list(told["/readyz"].missing)) == (503, ["database"])
     assert "PORTAL_DATABASE_URL" in told["/readyz"].missing["database"]
     assert (told["/workz"].code, set(told["/workz"].missing)) == (503, {*heartbeats.LINES, "tick"})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_not_ready_while_the_database_keeps_nothing(story: Story, client: Client) -> None:
+    """It answers, as a reader does after a fail-over."""
+    beat_all(story)
+
+    with taking_no_writes():
+        told = {address: ask(client, address) for address in WELL}
+    story.clock.advance(2)
+    health.PAGES.forget()
+
+    assert (told["/readyz"].code, list(told["/readyz"].missing)) == (503, ["database"])
+    assert "takes no writes" in told["/readyz"].missing["database"]
+    assert (told["/healthz"], told["/workz"]) == (WELL["/healthz"], WELL["/workz"])
+    assert ask(client, "/readyz") == WELL["/readyz"]
+    assert heartbeats.last_beat(heartbeats.WEB) is not None
 
 
 def test_one_check_is_shared_and_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
