@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ParamSpec
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import ReconcileReport, SubjectsReport, TickReport
@@ -41,8 +42,30 @@ _MOST_FINDINGS = 100
 _PART_OF_COMPARISON = timedelta(minutes=4)
 
 
+P = ParamSpec("P")
+
+
 class ItemsFailed(Exception):
     """A job did all it could and some of its items failed: raised at its end, so that monitoring sees it."""
+
+
+def tells_failure(job: Callable[P, str]) -> Callable[P, str]:
+    """``job``, whose last run is told to have failed when it is ended by an error or its time limit, even before its heartbeat."""
+
+    @functools.wraps(job)
+    def run(*args: P.args, **kwargs: P.kwargs) -> str:
+        try:
+            return job(*args, **kwargs)
+        except BaseException:
+            try:
+                close_old_connections()
+                heartbeats.fail(job.__name__, now=_CLOCK.now())
+            except DatabaseError:
+                # Then nobody can read it either.
+                log.exception("jobs.failure_not_told", job=job.__name__)
+            raise
+
+    return run
 
 
 def carry_out(*, request_id: str) -> str:
@@ -64,6 +87,7 @@ def show_line(*, line: str) -> str:
     return "shown"
 
 
+@tells_failure
 def tick() -> str:
     """Everything due is done or has a later due time, up to the look-ahead.
 
@@ -72,6 +96,7 @@ def tick() -> str:
     return _told("tick", requests.tick(clock=_CLOCK))
 
 
+@tells_failure
 def end_departed() -> str:
     """What hung on people and groups that lost something is being ended. Shortens the wait; the tick is the guarantee.
 
@@ -80,6 +105,7 @@ def end_departed() -> str:
     return _told_of_subjects("end_departed", requests.end_departed(clock=_CLOCK))
 
 
+@tells_failure
 def compare_subjects() -> str:
     """Every open request has been held against the directory, which other programs write, too.
 
@@ -88,6 +114,7 @@ def compare_subjects() -> str:
     return _told_of_subjects("compare_subjects", requests.compare_subjects(actor=system("compare_subjects"), clock=_CLOCK))
 
 
+@tells_failure
 def watch_ends(*, until: str) -> str:
     """Access that ends before the next tick is sure to look is taken back at its end.
 
@@ -97,6 +124,7 @@ def watch_ends(*, until: str) -> str:
     return "another watcher covers that time" if report is None else _told("watch_ends", report)
 
 
+@tells_failure
 def reconcile_assignments() -> str:
     """A part of the comparison of what IAM Identity Center holds with the claims is done; the next part waits in the queue. Reports only:
     applying is an operator's command.
@@ -150,6 +178,7 @@ def _drift(report: ReconcileReport) -> list[dict[str, Any]]:
     return [{"drift": drift, **asdict(key), "claims": list(claims), "finding_id": name} for drift, key, claims, name in found]
 
 
+@tells_failure
 def publish_events() -> str:
     """What waits in the outbox is with the topic of events; without a topic it is kept, which is said.
 
@@ -158,7 +187,7 @@ def publish_events() -> str:
     report = audit.publish_outbox(send=topic_sender(settings.EVENTS_TOPIC_ARN), actor=system("publish_events"), clock=_CLOCK)
     if not report.has_topic:
         waiting = count_unpublished()
-        _beat("publish_events", {"published": 0, "failed": 0, "kept": waiting.count}, is_ok=True)
+        _beat("publish_events", {"published": 0, "failed": 0, "kept": waiting.count, "kept_is_lower_bound": waiting.is_more}, is_ok=True)
         return f"kept {waiting.count}{' or more' if waiting.is_more else ''}, because PORTAL_EVENTS_TOPIC_ARN is not set"
     counts = {"published": report.published, "repeated": report.repeated, "failed": len(report.failures)}
     _beat("publish_events", counts, is_ok=report.is_ok)
@@ -169,6 +198,7 @@ def publish_events() -> str:
     return _words(counts)
 
 
+@tells_failure
 def mirror_directory() -> str:
     """Cognito has followed every change of the directory that was due, or it is tried again later.
 
@@ -184,13 +214,14 @@ def mirror_directory() -> str:
     return _words(counts)
 
 
+@tells_failure
 def compare_directory() -> str:
     """The whole directory has been held against the whole user pool, and the pool made equal.
 
     :raises ItemsFailed: at its end, when something could not be read again or mended, or the brake held it back.
     """
     if not is_mirrored():
-        return "no user pool is set"
+        return _idle("compare_directory", "no user pool is set")
     comparison = directory.compare_mirror(apply=True, actor=system("mirror"), clock=_CLOCK)
     counts = {"differences": len(comparison.differences), "mended": comparison.mended, "waiting": len(comparison.waiting)}
     for difference in comparison.differences:
@@ -205,6 +236,7 @@ def compare_directory() -> str:
     return _words(counts)
 
 
+@tells_failure
 def sync_catalog() -> str:
     """The catalog is as AWS has it now."""
     freshness = catalog.sync_catalog(now=_CLOCK.now(), clock=_CLOCK)
@@ -213,6 +245,7 @@ def sync_catalog() -> str:
     return _words(counts)
 
 
+@tells_failure
 def expire_sandboxes() -> str:
     """Every sandbox past its deadline and grace is taken back; without a provider, too: its holder's time does not depend on one.
 
@@ -222,13 +255,14 @@ def expire_sandboxes() -> str:
     return _told_of_sandboxes("expire_sandboxes", {"expired": len(report.expired), "mended": len(report.mended)}, report.failures)
 
 
+@tells_failure
 def clean_sandboxes() -> str:
     """What was given back is deleted at the provider and free again. Without a provider there is nothing to do.
 
     :raises ItemsFailed: at its end, when some failed, or the provider does not answer.
     """
     if not upstream.is_set():
-        return _NO_PROVIDER
+        return _idle("clean_sandboxes", _NO_PROVIDER)
     report = sandboxes.clean(provider=upstream.provider(), clock=_CLOCK)
     stopped = [SandboxFailure("provider", report.stopped)] if report.stopped else []
     counts = {
@@ -240,6 +274,7 @@ def clean_sandboxes() -> str:
     return _told_of_sandboxes("clean_sandboxes", counts, [*report.failures, *stopped])
 
 
+@tells_failure
 def sync_sandboxes() -> str:
     """The pool is as the provider's list says, unless the brake stopped it; then and without a provider sandboxes are counted all the same.
 
@@ -247,7 +282,7 @@ def sync_sandboxes() -> str:
     :raises SyncStopped: when the list would take too much away: an operator decides.
     """
     if not upstream.is_set():
-        return f"{_NO_PROVIDER}; {sandboxes.count(clock=_CLOCK).total} sandboxes counted"
+        return _idle("sync_sandboxes", f"{_NO_PROVIDER}; {sandboxes.count(clock=_CLOCK).total} sandboxes counted")
     try:
         plan = sandboxes.sync(provider=upstream.provider(), apply=True, clock=_CLOCK)
     except (SyncStopped, Unavailable) as error:
@@ -263,6 +298,7 @@ def sync_sandboxes() -> str:
     return _told_of_sandboxes("sync_sandboxes", counts, plan.failures)
 
 
+@tells_failure
 def run_sandbox_work(*, run_id: str = "") -> str:
     """The run that was ordered has ended; without ``run_id``: every run that waits or whose performer died, and old ones are gone."""
     provider = upstream.provider() if upstream.is_set() else None
@@ -330,6 +366,12 @@ def _beat(part: str, counts: Mapping[str, Any], *, is_ok: bool) -> None:
     # The job may have taken minutes: a connection that the server closed meanwhile must not fail it at its very end.
     close_old_connections()
     heartbeats.beat(part, now=_CLOCK.now(), is_ok=is_ok, detail=counts)
+
+
+def _idle(part: str, why: str) -> str:
+    """Nothing to do, so nothing has failed; an earlier failure is over."""
+    heartbeats.mend(part)
+    return why
 
 
 def _words(counts: Mapping[str, float]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from django.db import Error as DatabaseError
@@ -29,6 +29,7 @@ _WRITE_MILLISECONDS = 2000
 _SHARED_SECONDS = 1.0
 # One thread for all that health and metrics ask of DynamoDB: while it does not answer, no more than this one waits for it.
 _asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="health")
+_late: Future[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,18 @@ def work(*, now: datetime) -> Health:
 def answer_of_store(ask: Callable[[], T]) -> T:
     """What ``ask`` finds out from DynamoDB, which has only so long to answer.
 
-    :raises TimeoutError: when it took longer; nobody waits for it any more.
+    :raises TimeoutError: when it took longer; at once while it still keeps what was asked before waiting.
     """
+    global _late
+    if _late is not None and not _late.done():
+        raise TimeoutError
     asked = _asker.submit(ask)
     try:
         return asked.result(timeout=STORE_SECONDS)
-    finally:
+    except TimeoutError:
         asked.cancel()
+        _late = asked
+        raise
 
 
 def _tables() -> dict[str, str]:

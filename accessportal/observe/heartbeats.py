@@ -41,6 +41,17 @@ def beat(part: str, *, now: datetime, is_ok: bool = True, detail: Mapping[str, A
     Heartbeat.objects.update_or_create(part=part, defaults={"beat_at": now, "is_ok": is_ok, "detail": dict(detail or {})})
 
 
+def fail(part: str, *, now: datetime) -> None:
+    """A run of ``part`` has failed. When it last showed itself stays, and gets older until a run comes to its end."""
+    if not Heartbeat.objects.filter(part=part).update(is_ok=False):
+        Heartbeat.objects.get_or_create(part=part, defaults={"beat_at": now, "is_ok": False})
+
+
+def mend(part: str) -> None:
+    """Whatever failed in ``part`` is over, without a run that has something to tell."""
+    Heartbeat.objects.filter(part=part, is_ok=False).update(is_ok=True)
+
+
 def last_beat(part: str) -> Beat | None:
     """The last sign of life, or ``None`` when there never was one."""
     row = Heartbeat.objects.filter(part=part).first()

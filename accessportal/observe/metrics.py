@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+import structlog
 from django.conf import settings
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -13,31 +15,59 @@ from accessportal.access_requests import queries as requests
 from accessportal.audit import queries as audit
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import system
-from accessportal.observe import heartbeats
+from accessportal.kernel.moments import furthest
+from accessportal.observe import health, heartbeats
+
+log = structlog.get_logger(__name__)
 
 # More than this many stuck requests is the same alarm; counting on would read for ever when it is worst.
 STUCK_COUNTED_TO = 200
 
 
 class PortalCollector(Collector):
-    """``now`` decides what is stuck."""
+    """``now`` decides what is stuck. A family whose backend does not answer is told to be down, and the others are told."""
 
     def __init__(self, *, now: datetime) -> None:
         self._now = now
 
     def collect(self) -> Iterator[Metric]:
-        yield from _heartbeats()
-        yield from _stuck(self._now)
-        yield from _unpublished(self._now)
-        yield from _catalog()
+        up = GaugeMetricFamily("accessportal_metrics_family_up", "0 when figures are left out: they could not be read.", labels=["family"])
+        for name, family in FAMILIES.items():
+            found = self._read(name, family)
+            yield from found or ()
+            up.add_metric([name], float(found is not None))
+        yield up
+
+    def _read(self, name: str, family: Family) -> list[Metric] | None:
+        try:
+            if family.is_in_store:
+                return health.answer_of_store(lambda: list(family.read(self._now)))
+            return list(family.read(self._now))
+        except Exception as error:
+            # Whatever is wrong with one, the others are told, and this one is told to be down.
+            log.error("metrics.family_down", family=name, exc_info=error)
+            return None
 
 
-def _heartbeats() -> Iterator[Metric]:
+def _lower_bound(count: str, *, is_more: bool) -> Metric:
+    family = GaugeMetricFamily(
+        "accessportal_count_is_lower_bound", "1 when counting stopped there: there may be more than the count tells.", labels=["count"]
+    )
+    family.add_metric([count], float(is_more))
+    return family
+
+
+def _timestamp(moment: datetime, now: datetime) -> float:
+    """0 for what a clock that was ahead wrote: an alarm by age must not wait until then."""
+    return 0.0 if moment > furthest(now, longest=timedelta(0)) else moment.timestamp()
+
+
+def _runs(now: datetime) -> Iterator[Metric]:
     last = GaugeMetricFamily("accessportal_last_run_timestamp_seconds", "When a background part last showed itself.", labels=["part"])
     good = GaugeMetricFamily("accessportal_last_run_ok", "1 when its last run did all it had to, 0 when something failed.", labels=["part"])
     items = GaugeMetricFamily("accessportal_last_run_items", "What its last run counted, by kind.", labels=["part", "kind"])
     for beat in heartbeats.all_beats():
-        last.add_metric([beat.part], beat.beat_at.timestamp())
+        last.add_metric([beat.part], _timestamp(beat.beat_at, now))
         good.add_metric([beat.part], float(beat.is_ok))
         for kind, count in beat.detail.items():
             if isinstance(count, int | float):
@@ -45,27 +75,39 @@ def _heartbeats() -> Iterator[Metric]:
     yield from (last, good, items)
 
 
-def _stuck(now: datetime) -> Iterator[Metric]:
+def _health(_now: datetime) -> Iterator[Metric]:
+    pages, work = health.PAGES.found(), health.WORK.found()
+    yield GaugeMetricFamily("accessportal_ready", "1 when pages can be served (/readyz).", value=float(pages.is_well))
+    yield GaugeMetricFamily("accessportal_working", "1 when work is being done (/workz).", value=float(work.is_well))
+    missing = GaugeMetricFamily("accessportal_missing", "1 for each part that keeps these two from it.", labels=["part"])
+    for part in {**pages.missing, **work.missing}:
+        missing.add_metric([part], 1.0)
+    yield missing
+
+
+def _requests(now: datetime) -> Iterator[Metric]:
     page = requests.list_stuck(actor=system("metrics"), now=now, cursor=None, limit=STUCK_COUNTED_TO)
     yield GaugeMetricFamily(
         "accessportal_stuck_requests", f"Requests whose work outside is overdue, counted to {STUCK_COUNTED_TO}.", value=len(page.items)
     )
+    yield _lower_bound("stuck_requests", is_more=page.next_cursor is not None)
     oldest = min((request.work_due_at for request in page.items if request.work_due_at is not None), default=now)
     yield GaugeMetricFamily(
         "accessportal_stuck_oldest_seconds", "How long the oldest of them is overdue.", value=max(0.0, (now - oldest).total_seconds())
     )
 
 
-def _unpublished(now: datetime) -> Iterator[Metric]:
+def _events(now: datetime) -> Iterator[Metric]:
     waiting = audit.count_unpublished()
     yield GaugeMetricFamily(
         "accessportal_events_topic_set", "1 when a topic for events is set, 0 when they are kept.", value=bool(settings.EVENTS_TOPIC_ARN)
     )
     yield GaugeMetricFamily(
         "accessportal_unpublished_events",
-        f"Events that are not published yet, counted to {audit.UNPUBLISHED_COUNTED_TO}.",
+        f"Events that are not published yet, counted to about {audit.UNPUBLISHED_COUNTED_TO}.",
         value=waiting.count,
     )
+    yield _lower_bound("unpublished_events", is_more=waiting.is_more)
     yield GaugeMetricFamily(
         "accessportal_unpublished_oldest_seconds",
         "How long the oldest of them waits.",
@@ -73,9 +115,29 @@ def _unpublished(now: datetime) -> Iterator[Metric]:
     )
 
 
-def _catalog() -> Iterator[Metric]:
+def _catalog(now: datetime) -> Iterator[Metric]:
     freshness = catalog.freshness()
     if freshness.synced_at is not None:
         yield GaugeMetricFamily(
-            "accessportal_catalog_synced_timestamp_seconds", "When the catalog was last read whole.", value=freshness.synced_at.timestamp()
+            "accessportal_catalog_synced_timestamp_seconds",
+            "When the catalog was last read whole.",
+            value=_timestamp(freshness.synced_at, now),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Figures that are read together. ``is_in_store``: from DynamoDB, otherwise from Django's database."""
+
+    read: Callable[[datetime], Iterator[Metric]]
+    is_in_store: bool
+
+
+# Health comes first of what asks DynamoDB: while that does not answer, it alone waits, and the others are told to be down at once.
+FAMILIES = {
+    "runs": Family(_runs, is_in_store=False),
+    "catalog": Family(_catalog, is_in_store=False),
+    "health": Family(_health, is_in_store=False),
+    "requests": Family(_requests, is_in_store=True),
+    "events": Family(_events, is_in_store=True),
+}

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError
 from django.utils.module_loading import import_string
+from django_q.exceptions import TimeoutException
 from django_q.models import OrmQ, Schedule
 
 from accessportal.access_requests import operations as requests
@@ -22,7 +23,7 @@ from accessportal.jobs.queue import TASKS, enqueue
 from accessportal.jobs.schedules import SCHEDULES, apply_schedules
 from accessportal.kernel import ports
 from accessportal.kernel.actors import system
-from accessportal.kernel.errors import NotFound
+from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.observe import heartbeats
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
@@ -329,3 +330,64 @@ def test_the_sweep_performs_what_waits_and_forgets_what_is_old(on_story_clock: S
 
 def test_a_run_is_held_for_longer_than_its_task_may_live() -> None:
     assert TASKS["run_sandbox_work"].timeout_seconds < HOLD.total_seconds()
+
+
+class Broken:
+    """In the place of a room: whatever is asked of it fails."""
+
+    def __getattr__(self, name: str) -> object:
+        raise Unavailable(f"{name} does not answer", code="store_unavailable")
+
+
+BEATING = sorted({job.name for job in SCHEDULES if not job.name.startswith("show_")} | {"end_departed", "watch_ends"})
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["ran before", "first run"])
+@pytest.mark.parametrize("name", BEATING)
+def test_a_job_that_fails_before_its_heartbeat_is_told_to_have_failed(
+    on_story_clock: Story, monkeypatch: pytest.MonkeyPatch, name: str, known: bool
+) -> None:
+    """And when it last came to its end is not renewed by that: an alarm by its age goes off all the same."""
+    began = on_story_clock.clock.now()
+    if known:
+        heartbeats.beat(name, now=began, detail={"done": 3})
+    on_story_clock.clock.advance(60)
+    for room in ("requests", "audit", "catalog", "directory", "sandboxes", "upstream", "is_mirrored", "topic_sender"):
+        monkeypatch.setattr(tasks, room, Broken())
+    until = {"until": began.isoformat()} if name == "watch_ends" else {}
+
+    with pytest.raises((Unavailable, TypeError)):
+        import_string(TASKS[name].path)(**until)
+
+    beat = heartbeats.last_beat(name)
+    assert beat is not None
+    assert (beat.is_ok, beat.beat_at) == (False, began if known else on_story_clock.clock.now())
+    assert beat.detail == ({"done": 3} if known else {})
+
+
+def test_a_job_that_is_ended_by_its_time_limit_is_told_to_have_failed(on_story_clock: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    heartbeats.beat("sync_catalog", now=on_story_clock.clock.now())
+
+    def last_for_ever(**_: object) -> None:
+        raise TimeoutException
+
+    monkeypatch.setattr("accessportal.catalog.operations.sync_catalog", last_for_ever)
+
+    with pytest.raises(TimeoutException):
+        tasks.sync_catalog()
+
+    beat = heartbeats.last_beat("sync_catalog")
+    assert beat is not None
+    assert not beat.is_ok
+
+
+@pytest.mark.parametrize("name", ["compare_directory", "clean_sandboxes", "sync_sandboxes"])
+def test_a_job_with_nothing_to_do_has_failed_no_longer(on_story_clock: Story, name: str) -> None:
+    directory.configure(directory.DirectorySettings())
+    heartbeats.fail(name, now=on_story_clock.clock.now())
+
+    import_string(TASKS[name].path)()
+
+    beat = heartbeats.last_beat(name)
+    assert beat is not None
+    assert beat.is_ok

@@ -106,7 +106,7 @@ def test_the_logs_believe_no_address_that_a_client_writes(client: Client, settin
     try:
         for proxies in (0, 1):
             settings.TRUSTED_PROXIES = proxies
-            client.get("/healthz", headers={"X-Forwarded-For": "6.6.6.6, 192.0.2.7", "X-Real-Ip": "6.6.6.6", "Forwarded": "for=6.6.6.6"})
+            client.get("/v1/nothing", headers={"X-Forwarded-For": "6.6.6.6, 192.0.2.7", "X-Real-Ip": "6.6.6.6", "Forwarded": "for=6.6.6.6"})
     finally:
         bind_extra_request_finished_metadata.disconnect(listen)
 
