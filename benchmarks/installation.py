@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,21 +66,25 @@ OLGA = Person("olga@example.com", "Olga Berg", "/portal/operators")
 
 
 @contextlib.contextmanager
-def installation(*, accounts: int, permission_sets: int) -> Iterator[str]:
+def installation(
+    *, accounts: int, permission_sets: int, folder: Path | None = None, settings: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """People, rules, accounts and permission sets are there, no request yet; yields the twin's address."""
-    with bare_installation() as twin_url:
+    with bare_installation(folder=folder, settings=settings) as twin_url:
         _build(accounts, permission_sets)
         yield twin_url
 
 
 @contextlib.contextmanager
-def bare_installation() -> Iterator[str]:
+def bare_installation(*, folder: Path | None = None, settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """Tables, database and twin are there, and nothing in them; the environment names them to every process that is started.
-    Yields the twin's address."""
+    Yields the twin's address. ``folder`` keeps what is written to files; ``settings`` are others than :func:`environment`'s."""
     if not os.environ.get("AWS_ENDPOINT_URL_DYNAMODB"):
         raise SystemExit("DynamoDB Local is not running here. Use `make bench`, or python tools/dynamodb_local.py COMMAND.")
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, twin_server(Path(folder)) as twin_url:
-        os.environ.update(environment(twin_url, Path(folder)))
+    with contextlib.ExitStack() as stack:
+        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        twin_url = stack.enter_context(twin_server(place))
+        os.environ.update(environment(twin_url, place) | dict(settings or {}))
         os.environ["PORTAL_TABLE_PREFIX"] = f"bench-{secrets.token_hex(4)}-"
         join()
         _make_tables()

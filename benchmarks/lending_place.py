@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.installation import free_port
@@ -27,17 +27,19 @@ _WORKER_ALONE_SHARE = 0.3
 
 
 class Part:
-    """A process of its own group, that may be killed and started again."""
+    """A process of its own group, that may be killed and started again. ``settings`` go before this process's environment."""
 
-    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+    def __init__(self, name: str, command: Sequence[str], log: Path, *, settings: Mapping[str, str] | None = None) -> None:
         self.name = name
         self._command = command
         self._log = log
+        self._settings = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         with self._log.open("a") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, start_new_session=True)
+            settings = {**os.environ, **self._settings}
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, env=settings, start_new_session=True)
 
     @property
     def pid(self) -> int:
@@ -70,12 +72,12 @@ class Part:
 class Server(Part):
     """The portal under gunicorn, on a port of its own."""
 
-    def __init__(self, number: int, folder: Path, *, threads: int = 16) -> None:
+    def __init__(self, number: int, folder: Path, *, threads: int = 16, settings: Mapping[str, str] | None = None) -> None:
         self.port = free_port()
         flags = ["--bind", f"127.0.0.1:{self.port}", "--workers", "1", "--threads", str(threads)]
         flags += ["--keep-alive", "75", "--no-control-socket"]
         command = [sys.executable, "-m", "gunicorn", "accessportal.wsgi:application", *flags]
-        super().__init__(f"server-{number}", command, folder / f"server-{number}.log")
+        super().__init__(f"server-{number}", command, folder / f"server-{number}.log", settings=settings)
 
     def wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
