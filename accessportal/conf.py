@@ -60,6 +60,11 @@ class Conf(BaseSettings):
     oidc_client_secret: SecretStr = SecretStr("")
     oidc_name: str = "your company account"
     oidc_create_people: bool = False
+    oidc_userinfo: bool = False
+    oidc_email_claim: str = Field(default="email", min_length=1)
+    oidc_verified_claim: str = Field(default="email_verified", min_length=1)
+    oidc_name_claim: str = Field(default="name", min_length=1)
+    oidc_trusts_emails_of: str = ""
     oidc_sign_out_url: str = ""
     help_contact: str = "your operator"
     session_idle_minutes: int = Field(default=60, ge=1, le=60 * 24 * 7)
@@ -115,6 +120,18 @@ class Conf(BaseSettings):
             raise ValueError(f"{', '.join(given)} belong together: set {' and '.join(missing)} too, or none of them")
         if missing and self.oidc_create_people:
             raise ValueError(f"PORTAL_OIDC_CREATE_PEOPLE needs an issuer to sign in with: set {', '.join(given)} too")
+        return self
+
+    @model_validator(mode="after")
+    def _addresses_have_proof(self) -> Self:
+        trusted = self.oidc_trusts_emails_of
+        if trusted and trusted != self.oidc_issuer:
+            raise ValueError("PORTAL_OIDC_TRUSTS_EMAILS_OF must be the very PORTAL_OIDC_ISSUER: another issuer is trusted anew, or not")
+        if not trusted and self.oidc_email_claim != "email" and self.oidc_verified_claim == "email_verified":
+            raise ValueError(
+                f"PORTAL_OIDC_EMAIL_CLAIM is {self.oidc_email_claim}, and email_verified vouches for the claim email alone: name the claim "
+                "that vouches for it (PORTAL_OIDC_VERIFIED_CLAIM), or trust the issuer (PORTAL_OIDC_TRUSTS_EMAILS_OF)"
+            )
         return self
 
 

@@ -25,13 +25,14 @@ _DOWN_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What the issuer publishes about itself. ``end_session_endpoint`` is empty where it has none."""
+    """What the issuer publishes about itself. ``end_session_endpoint`` and ``userinfo_endpoint`` are empty where it has none."""
 
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
     jwks_uri: str
     end_session_endpoint: str
+    userinfo_endpoint: str
     token_auth_methods: tuple[str, ...]
     algorithms: tuple[str, ...]
 
@@ -72,8 +73,16 @@ def discover(issuer: str) -> Discovery:
     return known
 
 
-def fetch_id_token(found: Discovery, client: Client, *, code: str, verifier: str) -> str:
-    """The ID token that the issuer gives for ``code`` and the proof of who asked for it (PKCE).
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """``access_token`` is good for the userinfo endpoint alone, is used at once and kept nowhere; empty where none was given."""
+
+    id_token: str
+    access_token: str
+
+
+def fetch_tokens(found: Discovery, client: Client, *, code: str, verifier: str) -> Tokens:
+    """What the issuer gives for ``code`` and the proof of who asked for it (PKCE).
 
     :raises Refused: when the issuer does not accept the code.
     :raises Unavailable: when it does not answer, or does not accept us.
@@ -93,7 +102,20 @@ def fetch_id_token(found: Discovery, client: Client, *, code: str, verifier: str
     token = answer.get("id_token")
     if not isinstance(token, str):
         raise Refused("The sign-in service did not say who you are.", code="id_token_missing")
-    return token
+    return Tokens(id_token=token, access_token=str(answer.get("access_token", "")))
+
+
+def fetch_userinfo(found: Discovery, access_token: str) -> dict[str, Any]:
+    """What the issuer tells of whom ``access_token`` is for. Whom it tells of, the caller must check.
+
+    :raises Unavailable: when it does not answer, or has no such endpoint.
+    """
+    if not found.userinfo_endpoint:
+        raise _unusable("it publishes no userinfo_endpoint, and PORTAL_OIDC_USERINFO is set")
+    status, told = _call("GET", found.userinfo_endpoint, bearer=access_token)
+    if status != HTTPStatus.OK:
+        raise _unusable(f"its userinfo endpoint answered {status}")
+    return told
 
 
 def fetch_keys(found: Discovery) -> dict[str, Any]:
@@ -131,6 +153,7 @@ def _read_discovery(issuer: str) -> Discovery:
         token_endpoint=_endpoint(told, "token_endpoint"),
         jwks_uri=_endpoint(told, "jwks_uri"),
         end_session_endpoint=_endpoint(told, "end_session_endpoint") if told.get("end_session_endpoint") else "",
+        userinfo_endpoint=_endpoint(told, "userinfo_endpoint") if told.get("userinfo_endpoint") else "",
         token_auth_methods=tuple(told.get("token_endpoint_auth_methods_supported") or ("client_secret_basic",)),
         algorithms=algorithms,
     )
@@ -143,7 +166,9 @@ def _endpoint(told: dict[str, Any], name: str) -> str:
     return address
 
 
-def _call(method: str, address: str, *, auth: tuple[str, str] | None = None, **options: Any) -> tuple[int, dict[str, Any]]:
+def _call(
+    method: str, address: str, *, auth: tuple[str, str] | None = None, bearer: str = "", **options: Any
+) -> tuple[int, dict[str, Any]]:
     """Status and JSON object. Redirects are not followed: they would carry our secret to somebody else."""
     try:
         with (
@@ -154,7 +179,7 @@ def _call(method: str, address: str, *, auth: tuple[str, str] | None = None, **o
                 timeout=_CONNECT_AND_READ_SECONDS,
                 allow_redirects=False,
                 stream=True,
-                headers={"Accept": "application/json"},
+                headers={"Accept": "application/json", **({"Authorization": f"Bearer {bearer}"} if bearer else {})},
                 # Without any, a ~/.netrc that names the host, or a default, would give its own password away.
                 auth=auth or (lambda asked: asked),
                 **options,

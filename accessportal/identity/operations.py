@@ -15,7 +15,7 @@ from accessportal.audit.states import Draft
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import Person
-from accessportal.identity.tokens import Proven
+from accessportal.identity.claims import Proven
 from accessportal.kernel.actors import fold_email, person, system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError, Unavailable
 from accessportal.kernel.moments import is_recent

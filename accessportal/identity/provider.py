@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import asdict
 from typing import Any
 
 from allauth.socialaccount.models import SocialToken
@@ -19,7 +20,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from accessportal.identity import issuer
+from accessportal.identity import claims, issuer
 from accessportal.identity.tokens import Expected, read_id_token
 from accessportal.identity.ways import safe_next
 
@@ -71,17 +72,19 @@ class IssuerAdapter(OAuth2Adapter):  # type: ignore[misc]  # allauth is not type
         verifier = pkce_code_verifier or ""
         self._nonce = nonce_for(verifier)
         portal = issuer.Client(app.client_id, app.secret, client.callback_url)
-        return {"id_token": issuer.fetch_id_token(self._discovery, portal, code=request.GET["code"], verifier=verifier)}
+        return asdict(issuer.fetch_tokens(self._discovery, portal, code=request.GET["code"], verifier=verifier))
 
     def parse_token(self, data: dict[str, str]) -> SocialToken:
-        """Nothing is ever asked with an access token, so none is kept."""
+        """What allauth would keep. Nothing is ever asked with the access token after this sign-in."""
         return SocialToken(token="")
 
     def complete_login(self, request: HttpRequest, app: Any, token: SocialToken, *, response: dict[str, str], **_: Any) -> Any:
         found = self._discovery
         expected = Expected(issuer=found.issuer, client_id=app.client_id, nonce=self._nonce, algorithms=found.algorithms)
-        proven = read_id_token(response["id_token"], keys=issuer.fetch_keys(found), expected=expected)
-        return self.get_provider().sociallogin_from_response(request, proven)
+        told, reading = read_id_token(response["id_token"], keys=issuer.fetch_keys(found), expected=expected), _reading()
+        if settings.OIDC_USERINFO and not claims.is_whole(told, reading):
+            told = claims.completed(told, issuer.fetch_userinfo(found, response["access_token"]), reading)
+        return self.get_provider().sociallogin_from_response(request, claims.prove(told, reading))
 
 
 class IssuerProvider(OAuth2Provider):  # type: ignore[misc]  # allauth is not typed
@@ -115,6 +118,15 @@ class IssuerProvider(OAuth2Provider):  # type: ignore[misc]  # allauth is not ty
 
     def extract_extra_data(self, data: Any) -> dict[str, Any]:
         return {"proven": data}
+
+
+def _reading() -> claims.Reading:
+    return claims.Reading(
+        email_claim=settings.OIDC_EMAIL_CLAIM,
+        verified_claim=settings.OIDC_VERIFIED_CLAIM,
+        name_claim=settings.OIDC_NAME_CLAIM,
+        trusts_emails=settings.OIDC_TRUSTS_EMAILS_OF == settings.OIDC_ISSUER,
+    )
 
 
 def callback_address(request: HttpRequest) -> str:

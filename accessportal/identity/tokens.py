@@ -16,7 +16,6 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 """Signatures that only the issuer can make. Never ``none``, and never HS…: its key would be one that we know, too."""
 _LEEWAY = timedelta(seconds=60)
 _REQUIRED = ("iss", "sub", "aud", "exp", "iat", "nonce")
-_MOST_SUBJECT = 255
 _CODES: tuple[tuple[type[jwt.PyJWTError], str], ...] = (
     (jwt.ExpiredSignatureError, "token_expired"),
     (jwt.ImmatureSignatureError, "token_too_early"),
@@ -31,6 +30,7 @@ _REASONS = {
     "wrong_audience": "it was made for another program",
     "wrong_issuer": "it names another issuer",
     "wrong_nonce": "it belongs to another sign-in",
+    "wrong_subject": "its two halves are about different people",
     "wrong_algorithm": "it is signed in a way that proves nothing",
     "unknown_key": "it is signed with a key that the issuer does not publish",
     "claim_missing": "something that must be in it is missing",
@@ -48,21 +48,6 @@ class Expected:
     algorithms: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
-    """Whom the issuer vouches for: ``subject`` is its own lasting name for the person, ``email`` verified by it, as written."""
-
-    issuer: str
-    subject: str
-    email: str
-    name: str
-
-    @property
-    def identity(self) -> str:
-        """Issuer and subject: two issuers may give the same subject to different people."""
-        return f"{self.issuer}#{self.subject}"
-
-
 class Refused(NotAllowed):
     """A sign-in that was refused after the issuer had answered. ``email`` is what the token said, proven or not."""
 
@@ -71,27 +56,23 @@ class Refused(NotAllowed):
         self.email = email
 
 
-def read_id_token(token: str, *, keys: Mapping[str, Any], expected: Expected) -> Proven:
-    """Whom ``token`` vouches for, once its signature by one of ``keys`` (a JWK set), its claims and its e-mail were checked.
+def read_id_token(token: str, *, keys: Mapping[str, Any], expected: Expected) -> dict[str, Any]:
+    """What ``token`` says, once its signature by one of ``keys`` (a JWK set) was checked, and that it was made for us, here and now.
 
     :raises Refused: with a code and words that hold nothing of the token.
     """
     claims = _signed_claims(token, keys=keys, expected=expected)
     if not hmac.compare_digest(str(claims["nonce"]).encode(), expected.nonce.encode()):
-        raise _untrusted("wrong_nonce")
+        raise untrusted("wrong_nonce")
     _check_party(claims, expected.client_id)
-    subject = str(claims["sub"])
-    if not subject or len(subject) > _MOST_SUBJECT:
-        raise _untrusted("claim_missing")
-    email = _email_of(claims)
-    return Proven(issuer=expected.issuer, subject=subject, email=email, name=_name_of(claims))
+    return claims
 
 
 def _signed_claims(token: str, *, keys: Mapping[str, Any], expected: Expected) -> dict[str, Any]:
     allowed = [name for name in ALGORITHMS if name in expected.algorithms]
     try:
         if jwt.get_unverified_header(token).get("alg") not in allowed:
-            raise _untrusted("wrong_algorithm")
+            raise untrusted("wrong_algorithm")
         claims: dict[str, Any] = jwt.decode(
             token,
             key=_key_for(token, keys),
@@ -103,7 +84,7 @@ def _signed_claims(token: str, *, keys: Mapping[str, Any], expected: Expected) -
         )
     except jwt.PyJWTError as error:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), "bad_signature")
-        raise _untrusted(code) from error
+        raise untrusted(code) from error
     return claims
 
 
@@ -113,7 +94,7 @@ def _key_for(token: str, keys: Mapping[str, Any]) -> jwt.PyJWK:
     kid = jwt.get_unverified_header(token).get("kid")
     fitting = [key for key in usable if kid is None or key.key_id == kid]
     if len(fitting) != 1:
-        raise _untrusted("unknown_key")
+        raise untrusted("unknown_key")
     return fitting[0]
 
 
@@ -121,28 +102,9 @@ def _check_party(claims: Mapping[str, Any], client_id: str) -> None:
     """A token for several programs must say that it was made for us."""
     is_shared = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
     if claims.get("azp", None if is_shared else client_id) != client_id:
-        raise _untrusted("wrong_audience")
+        raise untrusted("wrong_audience")
 
 
-def _email_of(claims: Mapping[str, Any]) -> str:
-    email = claims.get("email")
-    if not isinstance(email, str) or "@" not in email:
-        raise Refused("The sign-in service did not tell your e-mail address, and the portal knows people by that.", code="email_missing")
-    # Cognito writes the word instead of the value for some people.
-    if claims.get("email_verified") is not True and claims.get("email_verified") != "true":
-        raise Refused(
-            "The sign-in service has not verified your e-mail address, and the portal trusts only verified ones. Verify it there first.",
-            code="email_unverified",
-            email=email,
-        )
-    return email
-
-
-def _name_of(claims: Mapping[str, Any]) -> str:
-    parts = [claims.get("given_name"), claims.get("family_name")]
-    name = claims.get("name") or " ".join(part for part in parts if isinstance(part, str))
-    return name.strip() if isinstance(name, str) else ""
-
-
-def _untrusted(code: str) -> Refused:
+def untrusted(code: str) -> Refused:
+    """The refusal for one of the reasons above."""
     return Refused(f"The answer of the sign-in service can't be trusted: {_REASONS[code]}.", code=code)

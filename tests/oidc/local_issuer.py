@@ -80,12 +80,18 @@ class LocalIssuer:
     accounts: dict[str, Account] = field(default_factory=dict)
     claims: dict[str, Any] = field(default_factory=dict)
     """Put into every ID token on top of the rest."""
+    only_in_userinfo: list[str] = field(default_factory=list)
+    """Claims that the ID token leaves out."""
+    userinfo: dict[str, Any] = field(default_factory=dict)
+    """Put into what the userinfo endpoint tells, on top of the rest."""
+    has_userinfo: bool = True
     has_end_session: bool = True
     auth_methods: list[str] = field(default_factory=lambda: ["client_secret_basic", "client_secret_post"])
     seen: list[str] = field(default_factory=list)
     """Path of every request, in order."""
     released: threading.Event = field(default_factory=threading.Event)
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    _access_tokens: dict[str, Account] = field(default_factory=dict)
     _key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(public_exponent=65537, key_size=2048))
     _other_key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(public_exponent=65537, key_size=2048))
 
@@ -96,10 +102,10 @@ class LocalIssuer:
 
     def start_over(self) -> None:
         """As new, with the same address and keys."""
-        self.fault, self.has_end_session = Fault.NONE, True
+        self.fault, self.has_end_session, self.has_userinfo = Fault.NONE, True, True
         self.released.clear()
         self.auth_methods = ["client_secret_basic", "client_secret_post"]
-        for kept in (self.accounts, self.claims, self.seen, self._codes):
+        for kept in (self.accounts, self.claims, self.seen, self.only_in_userinfo, self.userinfo, self._codes, self._access_tokens):
             kept.clear()
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
@@ -114,6 +120,7 @@ class LocalIssuer:
             "/login": self._log_in,
             "/token": self._token,
             "/jwks": self._jwks,
+            "/userinfo": self._userinfo,
             "/logout": self._log_out,
         }
         if request.path not in pages:
@@ -141,6 +148,8 @@ class LocalIssuer:
             else ["RS256", "HS256", "none"],
             "token_endpoint_auth_methods_supported": self.auth_methods,
         }
+        if self.has_userinfo:
+            told["userinfo_endpoint"] = f"{self.url}/userinfo"
         if self.has_end_session:
             told["end_session_endpoint"] = f"{self.url}/logout"
         return _json(told)
@@ -184,6 +193,7 @@ class LocalIssuer:
         if asked is None or not is_right:
             return _json({"error": "invalid_grant"}, status=400)
         told = {"access_token": secrets.token_urlsafe(16), "token_type": "Bearer", "expires_in": _LIFETIME_SECONDS}
+        self._access_tokens[str(told["access_token"])] = self.accounts[asked["account"]]
         if self.fault is not Fault.NO_TOKEN:
             told["id_token"] = self._id_token(self.accounts[asked["account"]], asked)
         return _json(told)
@@ -204,12 +214,18 @@ class LocalIssuer:
             "iat": now,
             "exp": now + _LIFETIME_SECONDS,
             "nonce": asked["nonce"],
-            "email": account.email,
-            "email_verified": account.email_verified,
-            "name": account.name,
+            **_about(account),
         }
         self._spoil(claims, now)
-        return self._signed(claims | self.claims)
+        whole = claims | self.claims
+        return self._signed({name: value for name, value in whole.items() if name not in self.only_in_userinfo})
+
+    def _userinfo(self, request: Request) -> Response:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme != "Bearer" or token not in self._access_tokens:
+            return _json({"error": "invalid_token"}, status=401)
+        account = self._access_tokens[token]
+        return _json({"sub": account.subject, **_about(account), **self.userinfo})
 
     def _spoil(self, claims: dict[str, Any], now: int) -> None:
         changes: dict[Fault, dict[str, Any]] = {
@@ -248,6 +264,10 @@ class LocalIssuer:
 
     def _log_out(self, request: Request) -> Response:
         return Response(status=302, headers={"Location": request.args["post_logout_redirect_uri"]})
+
+
+def _about(account: Account) -> dict[str, Any]:
+    return {"email": account.email, "email_verified": account.email_verified, "name": account.name}
 
 
 def _signed_with_public_key(claims: dict[str, Any], key: rsa.RSAPrivateKey) -> str:
