@@ -12,7 +12,7 @@ from django.core.management import execute_from_command_line
 if __name__ == "__main__":
     if sys.argv[1:2] == ["runportal"]:
         # Before Django reads its settings: the demo's environment reaches the local twin and nothing else.
-        from accessportal.commands.demo_env import take_environment
+        from accessportal.demo.env import take_environment
 
         take_environment()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "accessportal.settings")

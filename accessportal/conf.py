@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from accessportal.commands.demo_env import published_file
+from accessportal.demo.env import published_file
 from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
 
 ROOT = Path(__file__).resolve().parent.parent

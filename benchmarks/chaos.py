@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accessportal.commands.supervisor import StopAsked, stoppable
+from accessportal.demo.supervisor import StopAsked, stoppable
 from benchmarks import chaos_place
 from benchmarks.chaos_faults import FAULTS
 from benchmarks.chaos_people import Book, Crowd, Desk

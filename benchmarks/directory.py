@@ -69,9 +69,9 @@ def main() -> int:
 
 def _import(what: str, *, people: int, groups: int) -> None:
     """Exactly what ``import_people --create-groups`` does, timed part by part."""
-    from accessportal.commands.people_file import read_people_file
-    from accessportal.commands.people_import import carry_out
-    from accessportal.commands.people_plan import make_plan
+    from accessportal.directory.importing.carrying_out import carry_out
+    from accessportal.directory.importing.file import read_people_file
+    from accessportal.directory.importing.plan import make_plan
     from accessportal.identity.queries import actor_named
     from accessportal.kernel.clock import SystemClock
 

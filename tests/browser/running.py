@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import boto3
 
-from accessportal.commands.demo_env import free_port
+from accessportal.demo.env import free_port
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _PARTS = ("manage.py", "accessportal", "templates", "static")

@@ -32,8 +32,8 @@ Import = Callable[..., Ran]
 @pytest.fixture
 def import_file(town: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Import:
     # Moto copies its tables in a transaction and can't be written to from several threads.
-    for module in ("people_plan", "people_import"):
-        monkeypatch.setattr(f"accessportal.commands.{module}.THREADS", 1)
+    for module in ("plan", "carrying_out"):
+        monkeypatch.setattr(f"accessportal.directory.importing.{module}.THREADS", 1)
 
     def import_it(text: str, *flags: str, who: str = "olga@example.com") -> Ran:
         file = tmp_path / "people.csv"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from accessportal.commands import demo
-from accessportal.commands.demo_env import PROVIDER_PATH, take_environment
 from accessportal.conf import Conf
+from accessportal.demo import loading as demo
+from accessportal.demo.env import PROVIDER_PATH, take_environment
 from accessportal.jobs import tasks
 from accessportal.observe import heartbeats
 from accessportal.sandboxes import models, operations, store

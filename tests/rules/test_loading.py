@@ -16,7 +16,7 @@ from accessportal.rules.states import Effect, InvalidRules, Rule, RuleProblem
 from tests.depth import examples
 from tests.rules.stories import HOUR, RULES, rules
 
-DEMO = Path(__file__).parent.parent.parent / "accessportal" / "commands" / "demo_rules.yaml"
+DEMO = Path(__file__).parent.parent.parent / "accessportal" / "demo" / "rules.yaml"
 
 GOOD = """\
 rules:

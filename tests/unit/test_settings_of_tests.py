@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from accessportal.commands.demo_env import published_file
 from accessportal.conf import conf
+from accessportal.demo.env import published_file
 
 
 def test_a_portal_that_runs_in_this_folder_is_not_reached() -> None:

@@ -6,26 +6,13 @@ from collections.abc import Callable, Collection
 
 from accessportal.directory import policy, store
 from accessportal.directory.queries.roles import held_by
-from accessportal.directory.states import ROOT, Membership, Person
+from accessportal.directory.states import Membership, Person
 from accessportal.kernel.pages import Unreadable
-
-MOST_GROUPS = store.MOST_GROUPS
-MOST_GROUPS_ABOVE = policy.MAX_ANCESTORS
 
 
 def clean_email(*, email: str) -> str:
     """The address as typed, without space around it. :raises InvalidRequest: when nobody can have it."""
     return policy.clean_email(email)
-
-
-def clean_name(*, name: str) -> str:
-    """The name without space around it. :raises InvalidRequest: when nothing can be called so."""
-    return policy.clean_name(name)
-
-
-def clean_group_id(*, group_id: str) -> str:
-    """The path, unchanged; the root's too. :raises InvalidRequest: when no group can have it."""
-    return group_id if group_id == ROOT else policy.clean_group_id(group_id)
 
 
 def find_people(*, emails: Collection[str], past: Callable[[Unreadable], object] | None = None) -> dict[str, Person]:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from accessportal.commands.base import Document, Outcome, PortalCommand, plain, progress_bars, read_file
-from accessportal.commands.people_file import Problem, read_people_file
-from accessportal.commands.people_import import Imported, carry_out, follow
-from accessportal.commands.people_plan import Plan, make_plan
+from accessportal.directory.importing.carrying_out import Imported, carry_out, follow
+from accessportal.directory.importing.file import Problem, read_people_file
+from accessportal.directory.importing.plan import Plan, make_plan
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import counted
 

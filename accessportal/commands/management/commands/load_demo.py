@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from accessportal.commands.base import Document, Error, Outcome, PortalCommand, progress_bars, read_whole_number
-from accessportal.commands.demo import load_demo, load_sandboxes
-from accessportal.commands.demo_directory import PEOPLE
-from accessportal.commands.demo_history import make_history
+from accessportal.demo.directory import PEOPLE
+from accessportal.demo.history import make_history
+from accessportal.demo.loading import load_demo, load_sandboxes
 from accessportal.kernel.clock import SystemClock
 
 

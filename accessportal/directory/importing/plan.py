@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from accessportal.commands.people_file import PeopleFile, Problem, WantedMembership, WantedPerson
-from accessportal.directory import queries
+from accessportal.directory import policy, queries, store
+from accessportal.directory.importing.file import PeopleFile, Problem, WantedMembership, WantedPerson
 from accessportal.directory.operations.memberships import MOST_MEMBERSHIPS
 from accessportal.directory.queries import importing
 from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person
@@ -93,11 +93,11 @@ def _check_room(plan: Plan, groups: Mapping[str, Group]) -> None:
         above = group_id.rpartition("/")[0] or ROOT
         if above in groups and not groups[above].is_enabled:
             plan.problems.append(Problem(line, f"The group {above} is disabled: enable it first."))
-        if len(_above(group_id, groups)) > importing.MOST_GROUPS_ABOVE:
-            plan.problems.append(Problem(line, f"{group_id} would have more than {importing.MOST_GROUPS_ABOVE} groups above it."))
-    if plan.groups and len(groups) + len(plan.groups) > importing.MOST_GROUPS:
+        if len(_above(group_id, groups)) > policy.MAX_ANCESTORS:
+            plan.problems.append(Problem(line, f"{group_id} would have more than {policy.MAX_ANCESTORS} groups above it."))
+    if plan.groups and len(groups) + len(plan.groups) > store.MOST_GROUPS:
         line = min(plan.groups.values())
-        plan.problems.append(Problem(line, f"With {len(plan.groups)} more there would be over {importing.MOST_GROUPS} groups."))
+        plan.problems.append(Problem(line, f"With {len(plan.groups)} more there would be over {store.MOST_GROUPS} groups."))
 
 
 def _above(group_id: str, groups: Mapping[str, Group]) -> tuple[str, ...]:

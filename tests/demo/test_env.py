@@ -14,8 +14,8 @@ import pytest
 from dotenv import dotenv_values
 
 from accessportal.apps import check_demo
-from accessportal.commands.demo_env import free_port, is_port_free, kept_secret, published, published_file, take_environment
 from accessportal.conf import Conf, debug_faults, demo_faults
+from accessportal.demo.env import free_port, is_port_free, kept_secret, published, published_file, take_environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MINE = {

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from accessportal.commands import demo
-from accessportal.commands.demo_sandboxes import SANDBOXES, past_counts
+from accessportal.demo import loading as demo
+from accessportal.demo.sandboxes import SANDBOXES, past_counts
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import SANDBOX
 from accessportal.sandboxes import queries

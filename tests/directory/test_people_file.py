@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accessportal.commands.people_file import PeopleFile, Problem, read_people_file
+from accessportal.directory.importing.file import PeopleFile, Problem, read_people_file
 from accessportal.directory.states import GroupRole
 
 HEADER = "email,name,group,role\n"

@@ -11,10 +11,10 @@ from django.contrib.auth import get_user_model
 
 from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries
-from accessportal.commands.demo_directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
-from accessportal.commands.demo_env import HOME, PROVIDER_PATH, kept_secret
-from accessportal.commands.demo_memberships import ask_for_memberships
-from accessportal.commands.demo_sandboxes import SANDBOXES, ask_for_sandbox, lend_some, make_counts
+from accessportal.demo.directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
+from accessportal.demo.env import HOME, PROVIDER_PATH, kept_secret
+from accessportal.demo.requests import ask_for_memberships
+from accessportal.demo.sandboxes import SANDBOXES, ask_for_sandbox, lend_some, make_counts
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
@@ -29,7 +29,7 @@ from accessportal.upstream import client as upstream
 
 _ACTOR = system("demo")
 _PASSWORD_FILE = HOME / "demo-password"
-_RULES_FILE = Path(__file__).parent / "demo_rules.yaml"
+_RULES_FILE = Path(__file__).parent / "rules.yaml"
 _PASSWORD_LENGTH = 12
 
 

@@ -7,9 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 
-from accessportal.commands.people_file import WantedMembership
-from accessportal.commands.people_plan import THREADS, Plan, Step
 from accessportal.directory import operations
+from accessportal.directory.importing.file import WantedMembership
+from accessportal.directory.importing.plan import THREADS, Plan, Step
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from accessportal.commands.supervisor import AlreadyRunning, Part, PartFailed, StopAsked, Supervisor, only_one, stoppable
+from accessportal.demo.supervisor import AlreadyRunning, Part, PartFailed, StopAsked, Supervisor, only_one, stoppable
 
 # Each says that it is there, and then waits for the end; the stubborn one does not listen to SIGTERM.
 PATIENT = "import signal; print('ready', flush=True); signal.pause()"
@@ -96,7 +96,7 @@ def test_the_lock_file_names_everything_that_runs(supervisor: Supervisor, tmp_pa
 
 
 def test_a_part_that_does_not_listen_is_killed(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accessportal.commands.supervisor._STOP_SECONDS", 0.3)
+    monkeypatch.setattr("accessportal.demo.supervisor._STOP_SECONDS", 0.3)
     part = started(supervisor, "stubborn", STUBBORN)
 
     supervisor.stop()

@@ -13,8 +13,8 @@ from pytest_django.fixtures import Settings
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.aws.clients import forget_clients
-from accessportal.commands import demo_history
-from accessportal.commands.demo_directory import GROUPS
+from accessportal.demo import history
+from accessportal.demo.directory import GROUPS
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
 from accessportal.directory.models import DirectoryItem
@@ -34,7 +34,7 @@ SMALL = ("--accounts", "40", "--permission-sets", "4")
 @pytest.fixture
 def bare_twin(clock: FakeClock, db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An AWS in which nothing exists, with the portal's tables."""
-    monkeypatch.setattr("accessportal.commands.demo._PASSWORD_FILE", tmp_path / "demo-password")
+    monkeypatch.setattr("accessportal.demo.loading._PASSWORD_FILE", tmp_path / "demo-password")
     monkeypatch.setattr("accessportal.commands.management.commands.load_demo.SystemClock", lambda: clock)
     with twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)):
         forget_clients()
@@ -151,7 +151,7 @@ def test_the_password_is_kept_or_given(bare_twin: None, client: Client, settings
 
 @pytest.mark.django_db(transaction=True)
 def test_a_past_is_made_of_every_sort_of_request(bare_twin: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accessportal.commands.demo_history._THREADS", 1)
+    monkeypatch.setattr("accessportal.demo.history._THREADS", 1)
     run("load_demo", *SMALL, "--requests", "20")
     statuses = [request["status"] for request in run("list_requests", "--subject", "alice@example.com", "--json").json["requests"]]
 
@@ -192,6 +192,6 @@ def test_a_worker_faster_than_the_history_does_not_stop_it(story: Story, monkeyp
 
     monkeypatch.setattr(operations, "submit", submit_and_tick)
 
-    made = [demo_history._live(number, fate, story.clock.now()) for number, fate in enumerate(demo_history._FATES)]
+    made = [history._live(number, fate, story.clock.now()) for number, fate in enumerate(history._FATES)]
 
     assert {request.status for request in made} == {Status.LAPSED, Status.REVOKED, Status.PENDING, Status.ACTIVE}

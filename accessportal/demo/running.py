@@ -1,0 +1,115 @@
+"""The whole portal on this machine, for ``runportal``: the local twin of AWS, the demo's data, the worker and the web server."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import urllib.request
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import IO
+from urllib.parse import urlsplit
+
+from django.core.management import call_command
+from django.db import connections
+
+from accessportal.demo import env
+from accessportal.demo.loading import DemoReport, load_demo
+from accessportal.demo.supervisor import Part, PartFailed, Supervisor, only_one, stoppable
+from accessportal.directory import operations as directory
+from accessportal.kernel.actors import system
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.ports import after_commit
+
+_HOST = "127.0.0.1"
+_MANAGE = (sys.executable, "manage.py")
+
+Say = Callable[[str], None]
+
+
+def run_portal(*, port: int, say: Say, welcome: Callable[[DemoReport], None]) -> None:
+    """Run everything until somebody asks to stop. ``welcome`` is called once the pages answer and work is done.
+
+    :raises StopAsked: by ctrl-C or a polite signal.
+    :raises AlreadyRunning: when a portal runs from this folder.
+    :raises PartFailed: when a part can't be kept running.
+    """
+    with stoppable(), only_one(env.LOCK_FILE) as lock:
+        # A killed portal's: what it tells is no longer there.
+        env.ENV_FILE.unlink(missing_ok=True)
+        _run_all(port, lock, say, welcome)
+
+
+def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport], None]) -> None:
+    if not env.is_port_free(_HOST, port):
+        raise PartFailed(f"Port {port} is in use by another program. Choose another: PORT={port + 1} make run")
+    supervisor = Supervisor(logs=env.HOME / "logs", lock=lock, say=say)
+    with contextlib.ExitStack() as stack:
+        stack.callback(supervisor.stop)
+        say("Starting the local twin of AWS …")
+        twin = supervisor.start("twin", _twin_command())
+        supervisor.wait_for(twin, _answers(f"{os.environ['AWS_ENDPOINT_URL']}/twin/health"), seconds=60)
+        _set_user_pool()
+        stack.enter_context(env.published(os.environ))
+        say("Preparing the tables and the demo …")
+        report = _prepare()
+        say("Starting the worker and the web server …")
+        supervisor.start("worker", (*_MANAGE, "run_worker"))
+        web = supervisor.start("web", _web_command(port))
+        _wait_until_ready(supervisor, web, port)
+        welcome(report)
+        supervisor.watch()
+
+
+def _prepare() -> DemoReport:
+    """Databases, tables, demo data and schedules are there, and a first tick and sweep are queued for the worker."""
+    call_command("migrate", verbosity=0, interactive=False)
+    call_command("create_tables", stdout=io.StringIO())
+    report = load_demo(clock=SystemClock())
+    call_command("apply_schedules", stdout=io.StringIO())
+    after_commit("tick")
+    after_commit("mirror_directory")
+    # The supervisor stays for hours; a connection kept open would hold the database file.
+    connections.close_all()
+    return report
+
+
+def _wait_until_ready(supervisor: Supervisor, web: Part, port: int) -> None:
+    serves, works = (_answers(f"http://{_HOST}:{port}/{probe}") for probe in ("readyz", "workz"))
+    try:
+        supervisor.wait_for(web, lambda: serves() and works(), seconds=60)
+    except PartFailed as error:
+        hint = "The logs .portal/logs/web.log (health.changed) and .portal/logs/worker.log say what is missing."
+        raise PartFailed(f"{error}\n{hint}") from error
+
+
+def _set_user_pool() -> None:
+    """The demo's directory is mirrored: by this process, by those that it starts, and by commands in other terminals."""
+    pool = directory.ensure_user_pool(actor=system("runportal"))
+    os.environ["PORTAL_USER_POOL_ID"] = pool.pool_id
+    directory.configure(directory.DirectorySettings(user_pool_id=pool.pool_id))
+
+
+def _twin_command() -> tuple[str, ...]:
+    port = urlsplit(os.environ["AWS_ENDPOINT_URL"]).port
+    return (sys.executable, "-m", "accessportal.twin", "--port", str(port), "--journal", str(env.HOME / "twin.journal"))
+
+
+def _web_command(port: int) -> tuple[str, ...]:
+    flags = ("--bind", f"{_HOST}:{port}", "--workers", "1", "--threads", "8", "--graceful-timeout", "3", "--no-control-socket")
+    return (sys.executable, "-m", "gunicorn", "accessportal.wsgi:application", *flags)
+
+
+def _answers(url: str) -> Callable[[], bool]:
+    """Whether ``url`` answers with 200."""
+
+    def ask() -> bool:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310  (an address of this machine)
+                return bool(response.status == HTTPStatus.OK)
+        except OSError:
+            return False
+
+    return ask
