@@ -16,8 +16,8 @@ from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.moments import furthest
-from accessportal.kernel.pages import every
-from accessportal.store.reading import query_page, read_item
+from accessportal.store.listing import Listing
+from accessportal.store.reading import read_item
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Step, Upsert, transact
 
 _KEPT_FOR = timedelta(days=30)
@@ -111,19 +111,8 @@ def let_go(comparison: Comparison) -> None:
 
 def read_found(comparison: Comparison) -> Found:
     """All that it found."""
-    kept = every(
-        lambda cursor: query_page(
-            ComparisonItem,
-            comparison.comparison_id,
-            pattern=f"assignments.found:{comparison.comparison_id}",
-            convert=lambda item: _found(item.found),
-            range_condition=ComparisonItem.part > 0,
-            cursor=cursor,
-            limit=100,
-            consistent=True,
-        )
-    )
-    parts = list(kept)
+    kept = Listing("assignments.found", ComparisonItem, lambda item: _found(item.found), consistent=True)
+    parts = list(kept.every(comparison.comparison_id, where=ComparisonItem.part > 0))
     findings = tuple(finding for part in parts for finding in part.findings)
     return Found(comparison.listed, findings, tuple(one for part in parts for one in part.unread))
 

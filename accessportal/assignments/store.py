@@ -19,7 +19,8 @@ from accessportal.kernel.errors import Conflict
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.coordination import leave_seat, take_seat
-from accessportal.store.reading import query_page, read_item, read_items
+from accessportal.store.listing import Listing
+from accessportal.store.reading import read_item, read_items
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, transact, update_one
 
 SEATS = "identity-center.open-creations"
@@ -58,15 +59,8 @@ def id_for(key: AssignmentKey) -> str:
 
 
 def page_by_state(state: AssignmentState, *, cursor: str | None, limit: int) -> Page[Assignment]:
-    return query_page(
-        AssignmentItem,
-        state.value,
-        index=AssignmentItem.state_index,
-        pattern=f"assignments.by_state:{state}",
-        convert=_record,
-        cursor=cursor,
-        limit=limit,
-    )
+    by_state = Listing("assignments.by_state", AssignmentItem, _record, AssignmentItem.state_index)
+    return by_state(state.value, cursor=cursor, limit=limit)
 
 
 def insert(

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from pynamodb.exceptions import PynamoDBException
+from pynamodb.indexes import Index
 
 from accessportal.audit import models
 from accessportal.audit.models import AuditItem, day_shard_for, day_shards, outbox_for
@@ -19,9 +20,11 @@ from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.pages import Page
 from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
+from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Insert, update_one
 
+Events = Listing[AuditItem, AuditEvent]
 _MS = 1000
 
 
@@ -59,6 +62,10 @@ def insert_event(draft: Draft, *, entity: str, sequence: int, prev_hash: str, ac
     return Insert(item), digest
 
 
+def _events(name: str, *, index: Index[AuditItem] | None = None, newest_first: bool = False, consistent: bool = False) -> Events:
+    return Listing(name, AuditItem, _event, index, newest_first, consistent, _ruin)
+
+
 def page_of_entity(
     entity: str, *, cursor: str | None, limit: int, newest_first: bool, since: int | None = None, until: int | None = None
 ) -> Page[AuditEvent]:
@@ -68,32 +75,13 @@ def page_of_entity(
         wanted = AuditItem.sequence >= since
     elif until is not None:
         wanted = AuditItem.sequence <= until
-    return query_page(
-        AuditItem,
-        entity,
-        pattern=f"audit.entity:{entity}:{newest_first}:{since}:{until}",
-        range_condition=wanted,
-        convert=_event,
-        cursor=cursor,
-        limit=limit,
-        newest_first=newest_first,
-        consistent=True,
-        unreadable=_ruin,
-    )
+    events = _events("audit.entity", consistent=True, newest_first=newest_first)
+    return events(entity, cursor=cursor, limit=limit, where=wanted, bound=f"{newest_first}:{since}:{until}")
 
 
 def page_of_actor(actor: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
-    return query_page(
-        AuditItem,
-        actor,
-        index=AuditItem.actor_index,
-        pattern=f"audit.actor:{actor}",
-        convert=_event,
-        cursor=cursor,
-        limit=limit,
-        newest_first=True,
-        unreadable=_ruin,
-    )
+    """Newest first."""
+    return _events("audit.actor", index=AuditItem.actor_index, newest_first=True)(actor, cursor=cursor, limit=limit)
 
 
 def page_of_day(day: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
@@ -122,16 +110,7 @@ def outbox_shards() -> tuple[str, ...]:
 
 def unpublished_page(shard: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
     """What OutboxIndex holds of a shard, oldest first. It lags: events are missing from it, and published ones are in it."""
-    return query_page(
-        AuditItem,
-        shard,
-        index=AuditItem.outbox_index,
-        pattern=f"audit.outbox:{shard}",
-        convert=_event,
-        cursor=cursor,
-        limit=limit,
-        unreadable=_ruin,
-    )
+    return _events("audit.outbox", index=AuditItem.outbox_index)(shard, cursor=cursor, limit=limit)
 
 
 def mark_published(event: AuditEvent) -> bool:

@@ -14,8 +14,9 @@ from accessportal.clients.states import ApiToken, Scope
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.moments import SKEW
-from accessportal.kernel.pages import Page, every
-from accessportal.store.reading import get_item, query_page, read_item
+from accessportal.kernel.pages import Page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import get_item, read_item
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Upsert, transact, update_one
 
 
@@ -38,33 +39,18 @@ def get(token_id: str) -> tuple[ApiToken, str] | None:
 def page(*, with_revoked: bool, cursor: str | None, limit: int) -> Page[ApiToken]:
     """Newest first."""
     index = TokenItem.list_index if with_revoked else TokenItem.unrevoked_index
-    pattern = "tokens.all" if with_revoked else "tokens.unrevoked"
-    return query_page(TokenItem, LISTED, pattern=pattern, convert=_record, index=index, cursor=cursor, limit=limit, newest_first=True)
+    return Listing("tokens", TokenItem, _record, index, newest_first=True)(LISTED, cursor=cursor, limit=limit, bound=with_revoked)
 
 
 def page_of_maker(maker: str, *, cursor: str | None, limit: int) -> Page[ApiToken]:
     """Newest first, those that are revoked, too."""
-    pattern = f"tokens.of_maker:{maker}"
-    return query_page(
-        TokenItem, maker, pattern=pattern, convert=_record, index=TokenItem.maker_index, cursor=cursor, limit=limit, newest_first=True
-    )
+    return Listing("tokens.of_maker", TokenItem, _record, TokenItem.maker_index, newest_first=True)(maker, cursor=cursor, limit=limit)
 
 
 def unrevoked_hashes(*, most: int) -> dict[str, str]:
     """The ids of tokens that nobody revoked, at most so many, each with the hash of its secret. It may lag a moment."""
-
-    def fetch(cursor: str | None) -> Page[tuple[str, str]]:
-        return query_page(
-            TokenItem,
-            LISTED,
-            pattern="tokens.hashes",
-            convert=lambda item: (item.token_id, item.secret_hash or ""),
-            index=TokenItem.unrevoked_index,
-            cursor=cursor,
-            limit=most,
-        )
-
-    return dict(islice(every(fetch), most))
+    hashes = Listing("tokens.hashes", TokenItem, lambda item: (item.token_id, item.secret_hash or ""), TokenItem.unrevoked_index)
+    return dict(islice(hashes.every(LISTED, at_once=most), most))
 
 
 def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now: datetime) -> ApiToken:

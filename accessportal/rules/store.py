@@ -19,7 +19,6 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
-from accessportal.kernel.pages import every
 from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
 from accessportal.rules.states import (
@@ -37,7 +36,8 @@ from accessportal.rules.states import (
     Ticket,
 )
 from accessportal.store.base import unavailable
-from accessportal.store.reading import BROKEN, get_item, query_page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import BROKEN, get_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
 
 # Three items a changed rule and three for the set; DynamoDB takes 100 in a transaction.
@@ -71,23 +71,9 @@ def current_set() -> RuleSet:
 
 def history(name: str) -> tuple[Rule, ...]:
     """Every version of a rule that was ever written, newest first; empty when there never was one."""
+    versions = Listing("rules.history", RuleItem, _record, newest_first=True, consistent=True)
     # A rule's partition holds its versions and the current copy alone; the copy is not a version.
-    after_current = RuleItem.version > CURRENT
-
-    def fetch(cursor: str | None) -> Any:
-        return query_page(
-            RuleItem,
-            name,
-            pattern=f"rules.history:{name}",
-            convert=_record,
-            cursor=cursor,
-            limit=100,
-            range_condition=after_current,
-            newest_first=True,
-            consistent=True,
-        )
-
-    return tuple(every(fetch))
+    return tuple(versions.every(name, where=RuleItem.version > CURRENT))
 
 
 def head(name: str) -> RuleHead | None:

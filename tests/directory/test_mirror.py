@@ -193,7 +193,8 @@ def test_the_gap_grows_to_five_minutes(world: World) -> None:
         gaps.append((work.due_at - world.clock.now()).total_seconds())
         world.clock.advance(gaps[-1])
         report = world.sweep()
-    assert gaps[0] <= 5 < gaps[3] < gaps[8] <= 300
+    # By chance nothing is taken off the five seconds, and waiting for a call's turn comes on top.
+    assert gaps[0] < 5.5 < gaps[3] < gaps[8] <= 300
     assert [failure.entity for failure in report.failures] == [f"person#{ALICE}"]
     assert report.waiting == 1
 

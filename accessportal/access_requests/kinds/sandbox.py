@@ -219,7 +219,7 @@ def _was_extendable(request: AccessRequest) -> bool:
 
 
 def _granting_page(cursor: str | None) -> Any:
-    return store.page_work(Work.GRANT, cursor=cursor, limit=_PAGE)
+    return store.page_work(Work.GRANT.value, cursor=cursor, limit=_PAGE)
 
 
 def _waits_for(held_name: str, one: AccessRequest, subject: Subject, now: datetime) -> bool:

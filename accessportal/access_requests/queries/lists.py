@@ -95,7 +95,7 @@ def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit:
     """Work that is late by a minute or has failed at least twice, revocations first (they are the dangerous ones)."""
     _may_list(actor, now)
     work, inner = (Work.REVOKE, cursor) if cursor is None or not cursor.startswith("g.") else (Work.GRANT, cursor[2:] or None)
-    page = _filtered(lambda at: store.page_work(work, cursor=at, limit=limit), lambda request: is_stuck(request, now), inner, limit)
+    page = _filtered(lambda at: store.page_work(work.value, cursor=at, limit=limit), lambda request: is_stuck(request, now), inner, limit)
     if work is Work.GRANT:
         return replace(page, next_cursor=None if page.next_cursor is None else f"g.{page.next_cursor}")
     if page.next_cursor is not None:

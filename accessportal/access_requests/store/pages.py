@@ -1,11 +1,10 @@
-"""Pages of requests, each by one of the table's indexes."""
+"""Lists of requests, each by one of the table's indexes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-
-from pynamodb.expressions.condition import Condition
+from functools import partial
 
 from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.states import AccessRequest, Status, Work
@@ -13,7 +12,22 @@ from accessportal.access_requests.store.converting import precise, record, ticke
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.keys import fold_key
 from accessportal.kernel.pages import Page
-from accessportal.store.reading import query_page
+from accessportal.store.listing import Listing
+
+_list = partial(Listing, model=RequestItem, record=record)
+_by_status = _list("requests.by_status", index=RequestItem.expiration_index)
+_by_status_backwards = replace(_by_status, newest_first=True)
+_by_ticket = _list("requests.by_ticket", index=RequestItem.ticket_index, newest_first=True)
+_by_rule = _list("requests.by_rule", index=RequestItem.rule_index)
+
+page_by_subject = _list("requests.by_subject", index=RequestItem.subject_index, newest_first=True)
+page_by_requester = _list("requests.by_requester", index=RequestItem.requester_index, newest_first=True)
+page_ended = _list("requests.ended", index=RequestItem.ended_index, newest_first=True)
+"""What somebody asked for and is over, last ended first."""
+page_by_account = _list("requests.by_account", index=RequestItem.account_index, newest_first=True)
+page_open = _list("requests.open", index=RequestItem.open_index)
+page_work = _list("requests.work", index=RequestItem.work_index)
+"""Work by due time, earliest first."""
 
 
 def page_by_status(
@@ -25,161 +39,33 @@ def page_by_status(
     newest_first: bool = False,
 ) -> Page[AccessRequest]:
     """By end or deadline; ``between`` two moments, both included, where given."""
-    condition = RequestItem.expires_at.between(*map(to_epoch, between)) if between is not None else None
-    return query_page(
-        RequestItem,
-        status.value,
-        index=RequestItem.expiration_index,
-        pattern=f"requests.by_status:{status}:{newest_first}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        range_condition=condition,
-        newest_first=newest_first,
-    )
+    where = RequestItem.expires_at.between(*map(to_epoch, between)) if between is not None else None
+    listing = _by_status_backwards if newest_first else _by_status
+    return listing(status.value, cursor=cursor, limit=limit, where=where, bound=newest_first)
 
 
 def page_due(status: Status, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Those whose end or deadline is not after ``until``, for the sweep."""
-    return query_page(
-        RequestItem,
-        status.value,
-        index=RequestItem.expiration_index,
-        pattern=f"requests.due:{status}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        range_condition=RequestItem.expires_at <= to_epoch(until),
-    )
-
-
-def page_by_subject(subject_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    return query_page(
-        RequestItem,
-        subject_id,
-        index=RequestItem.subject_index,
-        pattern=f"requests.by_subject:{subject_id}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        newest_first=True,
-    )
+    return _by_status(status.value, cursor=cursor, limit=limit, where=RequestItem.expires_at <= to_epoch(until), bound="due")
 
 
 def page_by_ticket(ticket_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Of each ticket alone: the index's key makes one of some that differ (the Kelvin sign is a ``k`` to it)."""
-    key, wanted = ticket_key(ticket_id), fold_key(ticket_id.strip())
-    page = query_page(
-        RequestItem,
-        key,
-        index=RequestItem.ticket_index,
-        pattern=f"requests.by_ticket:{key}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        newest_first=True,
-    )
+    wanted = fold_key(ticket_id.strip())
+    page = _by_ticket(ticket_key(ticket_id), cursor=cursor, limit=limit)
     return replace(page, items=tuple(one for one in page.items if fold_key(one.ticket_id.strip()) == wanted))
-
-
-def page_by_requester(requested_by: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """Newest first."""
-    return query_page(
-        RequestItem,
-        requested_by,
-        index=RequestItem.requester_index,
-        pattern=f"requests.by_requester:{requested_by}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        newest_first=True,
-    )
-
-
-def page_ended(requested_by: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """What is over, last ended first."""
-    return query_page(
-        RequestItem,
-        requested_by,
-        index=RequestItem.ended_index,
-        pattern=f"requests.ended:{requested_by}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        newest_first=True,
-    )
 
 
 def page_by_rule(rule_name: str, status: Status, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """In no order."""
-    return query_page(
-        RequestItem,
-        rule_name,
-        index=RequestItem.rule_index,
-        pattern=f"requests.by_rule:{rule_name}:{status}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        range_condition=RequestItem.status == status.value,
-    )
-
-
-def page_by_account(account_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    return query_page(
-        RequestItem,
-        account_id,
-        index=RequestItem.account_index,
-        pattern=f"requests.by_account:{account_id}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        newest_first=True,
-    )
-
-
-def page_open(subject_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    return query_page(
-        RequestItem,
-        subject_id,
-        index=RequestItem.open_index,
-        pattern=f"requests.open:{subject_id}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-    )
-
-
-def page_work(work: Work, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """Work by due time, earliest first."""
-    return query_page(
-        RequestItem,
-        work.value,
-        index=RequestItem.work_index,
-        pattern=f"requests.work:{work}",
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-    )
+    return _by_rule(rule_name, cursor=cursor, limit=limit, where=RequestItem.status == status.value, bound=status)
 
 
 def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Work that is due by ``until``, for the sweep."""
-    return _page_of_work(f"requests.due_work:{work}", work, RequestItem.work_due_at <= precise(until), cursor, limit)
+    return page_work(work.value, cursor=cursor, limit=limit, where=RequestItem.work_due_at <= precise(until), bound="due")
 
 
 def page_work_ahead(work: Work, *, beyond: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Work whose due time lies after ``beyond``, for the sweep."""
-    return _page_of_work(f"requests.work_ahead:{work}", work, RequestItem.work_due_at > precise(beyond), cursor, limit)
-
-
-def _page_of_work(pattern: str, work: Work, when: Condition, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    return query_page(
-        RequestItem,
-        work.value,
-        index=RequestItem.work_index,
-        pattern=pattern,
-        convert=record,
-        cursor=cursor,
-        limit=limit,
-        range_condition=when,
-    )
+    return page_work(work.value, cursor=cursor, limit=limit, where=RequestItem.work_due_at > precise(beyond), bound="ahead")

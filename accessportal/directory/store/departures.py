@@ -17,8 +17,8 @@ from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import Departure, UnreadableDeparture
 from accessportal.directory.store.conversion import iso
 from accessportal.directory.store.mirror import entity_of, item_pk_of
-from accessportal.kernel.pages import every
-from accessportal.store.reading import RawItem, query_page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import RawItem
 from accessportal.store.transactions import ConditionFailed, Remove, Upsert, transact
 
 _BIG_PAGE = 500
@@ -39,18 +39,10 @@ def departure_step(*, item_pk: str, now: datetime, lost: Collection[str] = ()) -
 
 def every_departure() -> Iterator[Departure | UnreadableDeparture]:
     """All that wait, to their end. What can't be read is told in its place: it must not hide the rest. An index read: it may lag."""
-    return every(
-        lambda cursor: query_page(
-            DirectoryItem,
-            models.DEPARTURES,
-            index=DirectoryItem.kind_index,
-            pattern="directory.departures",
-            convert=_departure,
-            unreadable=_unreadable,
-            cursor=cursor,
-            limit=_BIG_PAGE,
-        )
+    departures = Listing[DirectoryItem, Departure | UnreadableDeparture](
+        "directory.departures", DirectoryItem, _departure, DirectoryItem.kind_index, stand_in=_unreadable
     )
+    return departures.every(models.DEPARTURES)
 
 
 def finish(departure: Departure) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import GivenRole
-from accessportal.kernel.pages import every
-from accessportal.store.reading import query_page
+from accessportal.store.listing import Listing
 from accessportal.store.transactions import Guard, Remove, Step, Upsert, transact
 
 _PAGE = 500
@@ -24,13 +23,7 @@ def note_steps(claim_id: str, given: GivenRole, *, giver: str, right_on: str) ->
 
 def list_given(claim_id: str) -> tuple[GivenRole, ...]:
     """What was given with the right ``claim_id`` and is still noted; strongly read."""
-    pk = models.given_pk(claim_id)
-    pages = every(
-        lambda cursor: query_page(
-            DirectoryItem, pk, pattern=f"directory.given:{claim_id}", convert=_record, cursor=cursor, limit=_PAGE, consistent=True
-        )
-    )
-    return tuple(pages)
+    return tuple(Listing("directory.given", DirectoryItem, _record, consistent=True).every(models.given_pk(claim_id)))
 
 
 def forget_given(claim_id: str, given: GivenRole) -> None:

@@ -22,8 +22,9 @@ from accessportal.directory.store import reading
 from accessportal.directory.store.conversion import iso
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.moments import furthest
-from accessportal.kernel.pages import Page, every
-from accessportal.store.reading import RawItem, query_page
+from accessportal.kernel.pages import Page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import RawItem
 from accessportal.store.transactions import Change, ConditionFailed, Remove, Step, Upsert, transact, update_one
 
 _BIG_PAGE = 500
@@ -72,31 +73,15 @@ def find_among(entities: Collection[str]) -> tuple[MirrorWork, ...]:
 
 def page(*, cursor: str | None, limit: int) -> Page[MirrorWork]:
     """All that waits, people last, by name. An index read: it may lag."""
-    return query_page(
-        DirectoryItem,
-        models.MIRROR_WORK,
-        index=DirectoryItem.kind_index,
-        pattern="directory.mirror",
-        convert=_work,
-        cursor=cursor,
-        limit=limit,
-    )
+    return Listing("directory.mirror", DirectoryItem, _work, DirectoryItem.kind_index)(models.MIRROR_WORK, cursor=cursor, limit=limit)
 
 
 def every_work() -> Iterator[MirrorWork | MirrorFailure]:
     """All that :func:`page` has, to its end. What can't be read is told in its place: it must not hide the rest."""
-    return every(
-        lambda cursor: query_page(
-            DirectoryItem,
-            models.MIRROR_WORK,
-            index=DirectoryItem.kind_index,
-            pattern="directory.mirror_sweep",
-            convert=_work,
-            unreadable=_unreadable,
-            cursor=cursor,
-            limit=_BIG_PAGE,
-        )
+    waiting = Listing[DirectoryItem, MirrorWork | MirrorFailure](
+        "directory.mirror_sweep", DirectoryItem, _work, DirectoryItem.kind_index, stand_in=_unreadable
     )
+    return waiting.every(models.MIRROR_WORK)
 
 
 def take(entity: str, *, now: datetime, until: datetime) -> MirrorWork | None:

@@ -13,14 +13,21 @@ from accessportal.directory.models import DirectoryItem, Key
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
 from accessportal.kernel.errors import Unavailable
-from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
-from accessportal.store.reading import BROKEN, get_item, query_page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import BROKEN, get_item
 
 R = TypeVar("R")
 Past = Callable[[Unreadable], object]
-_BIG_PAGE = 500
+_list = partial(Listing, model=DirectoryItem, index=DirectoryItem.kind_index)
+_people = _list("directory.people", record=to_person)
+_groups = _list("directory.groups", record=to_group)
+_placeless = _list("directory.placeless", record=lambda item: to_group(item) if item.ancestors is None else None)
+_branches = _list("directory.branches", record=models.group_in)
+_members = _list("directory.members", record=to_membership)
+_partition = Listing("directory.partition", DirectoryItem, lambda item: item, consistent=True)
 
 
 def get_person(key: str) -> Person | None:
@@ -47,7 +54,7 @@ def get_person_with_memberships(key: str) -> tuple[Person | None, tuple[Membersh
     """A person and every membership, strongly read: one request for up to some thousand memberships."""
     person: Person | None = None
     memberships: list[Membership] = []
-    for item in _partition(models.person_pk(key), name=f"directory.person:{key}"):
+    for item in _partition.every(models.person_pk(key)):
         if item.sk == item.pk:
             person = read_as(to_person, item)
         else:
@@ -57,7 +64,7 @@ def get_person_with_memberships(key: str) -> tuple[Person | None, tuple[Membersh
 
 def list_branches(group_id: str) -> tuple[str, ...]:
     """The ids right below a group, strongly read."""
-    items = _partition(models.group_pk(group_id), name=f"directory.group:{group_id}")
+    items = _partition.every(models.group_pk(group_id))
     return tuple(models.group_in(item) for item in items if item.sk != item.pk)
 
 
@@ -78,51 +85,24 @@ def get_memberships(pairs: Iterable[tuple[str, str]]) -> tuple[Membership, ...]:
 
 def page_of_people(*, prefix: str, cursor: str | None, limit: int) -> Page[Person]:
     """People whose folded address starts with ``prefix``, in order of address. An index read: it may lag."""
-    return query_page(
-        DirectoryItem,
-        models.PEOPLE,
-        index=DirectoryItem.kind_index,
-        pattern=f"directory.people:{prefix}",
-        convert=to_person,
-        cursor=cursor,
-        limit=limit,
-        range_condition=DirectoryItem.pk.startswith(models.person_pk(prefix)),
-    )
+    where = DirectoryItem.pk.startswith(models.person_pk(prefix))
+    return _people(models.PEOPLE, cursor=cursor, limit=limit, where=where, bound=prefix)
 
 
 def page_of_groups(*, cursor: str | None, limit: int) -> Page[Group]:
     """Every group, in order of path. An index read: it may lag."""
-    return query_page(
-        DirectoryItem,
-        models.GROUPS,
-        index=DirectoryItem.kind_index,
-        pattern="directory.groups",
-        convert=to_group,
-        cursor=cursor,
-        limit=limit,
-    )
+    return _groups(models.GROUPS, cursor=cursor, limit=limit)
 
 
 def every_group(*, past: Past | None = None) -> Iterable[Group]:
     """All pages of :func:`page_of_groups`."""
-    return every(lambda cursor: page_of_groups(cursor=cursor, limit=_BIG_PAGE), past=past)
+    return _groups.every(models.GROUPS, past=past)
 
 
 def list_placeless() -> list[Group]:
     """The groups whose items do not say where they stand, in order of path; their ``ancestors`` come from the path. Candidates
     from the index: it may lag."""
-    pages = every(
-        lambda cursor: query_page(
-            DirectoryItem,
-            models.GROUPS,
-            index=DirectoryItem.kind_index,
-            pattern="directory.placeless",
-            convert=lambda item: to_group(item) if item.ancestors is None else None,
-            cursor=cursor,
-            limit=_BIG_PAGE,
-        )
-    )
-    return [group for group in pages if group is not None]
+    return [group for group in _placeless.every(models.GROUPS) if group is not None]
 
 
 def page_of_groups_below(group_id: str, *, cursor: str | None, limit: int) -> Page[Group]:
@@ -141,45 +121,18 @@ def page_of_groups_below(group_id: str, *, cursor: str | None, limit: int) -> Pa
 
 def list_children(group_id: str, *, past: Past | None = None) -> tuple[Group, ...]:
     """The groups right below, by the seed's two steps: the index of the tree (it may lag), then the groups, strongly."""
-    branches = every(
-        lambda cursor: query_page(
-            DirectoryItem,
-            models.HIERARCHY,
-            index=DirectoryItem.kind_index,
-            pattern=f"directory.children:{group_id}",
-            convert=models.group_in,
-            cursor=cursor,
-            limit=_BIG_PAGE,
-            range_condition=DirectoryItem.pk == models.group_pk(group_id),
-        )
-    )
+    branches = _branches.every(models.HIERARCHY, where=DirectoryItem.pk == models.group_pk(group_id))
     return tuple(get_groups(branches, past=past).values())
 
 
 def page_of_members(group_id: str, *, cursor: str | None, limit: int) -> Page[Membership]:
     """The direct memberships of one group, in order of address. An index read: it may lag."""
-    return query_page(
-        DirectoryItem,
-        models.members_of(group_id),
-        index=DirectoryItem.kind_index,
-        pattern=f"directory.members:{group_id}",
-        convert=to_membership,
-        cursor=cursor,
-        limit=limit,
-    )
+    return _members(models.members_of(group_id), cursor=cursor, limit=limit)
 
 
 def every_member(group_id: str) -> Iterable[Membership]:
     """All pages of :func:`page_of_members`."""
-    return every(lambda cursor: page_of_members(group_id, cursor=cursor, limit=_BIG_PAGE))
-
-
-def _partition(pk: str, *, name: str) -> Iterable[DirectoryItem]:
-    return every(
-        lambda cursor: query_page(
-            DirectoryItem, pk, pattern=name, convert=lambda item: item, cursor=cursor, limit=_BIG_PAGE, consistent=True
-        )
-    )
+    return _members.every(models.members_of(group_id))
 
 
 def find(key: Key, convert: Callable[[DirectoryItem], R]) -> R | None:

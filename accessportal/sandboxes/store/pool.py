@@ -20,7 +20,8 @@ from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import POOL_ENTITY, LastSync, Stats, Status, Unreadable
 from accessportal.sandboxes.store.errors import Overtaken
 from accessportal.sandboxes.store.pages import free_shards
-from accessportal.store.reading import get_item, query_page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import get_item
 from accessportal.store.transactions import ConditionFailed, Insert, Remove, Step, Upsert, transact, update_one
 
 # A count of the pool is kept at most once in so many minutes.
@@ -63,15 +64,8 @@ def add_count(stats: Stats) -> None:
 def page_counts(*, since: datetime, until: datetime, cursor: str | None, limit: int) -> Page[Stats]:
     """The counts of the five minutes that ``since`` lies in to those of ``until``, oldest first."""
     (pk, first), (_, last) = models.count_key(_slot(since)), models.count_key(until)
-    return query_page(
-        SandboxItem,
-        pk,
-        pattern=f"sandboxes.counts:{first}:{last}",
-        convert=_stats_of,
-        cursor=cursor,
-        limit=limit,
-        range_condition=SandboxItem.sk.between(first, last),
-    )
+    counts = Listing("sandboxes.counts", SandboxItem, _stats_of)
+    return counts(pk, cursor=cursor, limit=limit, where=SandboxItem.sk.between(first, last), bound=f"{first}:{last}")
 
 
 def forget_counts(*, until: datetime, limit: int) -> int:

@@ -22,7 +22,8 @@ from accessportal.sandboxes.store.converting import precise
 from accessportal.sandboxes.store.errors import Overtaken
 from accessportal.sandboxes.store.pages import due_within
 from accessportal.sandboxes.store.pool import pool_steps
-from accessportal.store.reading import get_item, query_page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import get_item
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Remove, Upsert, transact, update_one
 
 
@@ -126,17 +127,8 @@ def page_runs(
     newest_first: bool = False,
 ) -> Page[Run]:
     """Open runs (``PERFORM``) or ended ones (``FORGET``), by when something must be done with them; as :func:`page_due`."""
-    return query_page(
-        SandboxItem,
-        due.value,
-        index=SandboxItem.due_index,
-        pattern=f"sandboxes.runs:{due}:{newest_first}:{beyond is not None}",
-        convert=_run_of,
-        cursor=cursor,
-        limit=limit,
-        range_condition=due_within(until, beyond),
-        newest_first=newest_first,
-    )
+    runs = Listing("sandboxes.runs", SandboxItem, _run_of, SandboxItem.due_index, newest_first=newest_first)
+    return runs(due.value, cursor=cursor, limit=limit, where=due_within(until, beyond), bound=beyond is not None)
 
 
 def _changed(before: Run, after: Run, actions: Sequence[Action]) -> Run:

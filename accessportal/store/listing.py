@@ -1,0 +1,61 @@
+"""A list is one declaration: the index, the order, and the record that an item becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.indexes import Index
+
+from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.store.base import PortalModel
+from accessportal.store.reading import RawItem, query_page
+
+M = TypeVar("M", bound=PortalModel)
+R = TypeVar("R")
+_BIG_PAGE = 500
+
+
+@dataclass(frozen=True)
+class Listing(Generic[M, R]):
+    """Items of ``model`` under a key of ``index`` (none: of the table), in order of the range key, each as ``record`` makes it.
+
+    ``name`` is signed into every cursor. ``consistent`` is for tables alone: an index may lag. ``stand_in`` makes the record of an
+    item that can't be read, where a list has such items in their place.
+    """
+
+    name: str
+    model: type[M]
+    record: Callable[[M], R]
+    index: Index[M] | None = None
+    newest_first: bool = False
+    consistent: bool = False
+    stand_in: Callable[[RawItem], R] | None = None
+
+    def __call__(self, key: str, *, cursor: str | None, limit: int, where: Condition | None = None, bound: object = "") -> Page[R]:
+        """One page under ``key``; ``where`` narrows the range key, and ``bound`` tells its cursors from those of another ``where``.
+
+        :raises InvalidRequest: for a cursor that is not of this list.
+        :raises Unavailable: when the store did not answer.
+        """
+        return query_page(
+            self.model,
+            key,
+            pattern=f"{self.name}:{key}:{bound}",
+            convert=self.record,
+            index=self.index,
+            cursor=cursor,
+            limit=limit,
+            range_condition=where,
+            newest_first=self.newest_first,
+            consistent=self.consistent,
+            unreadable=self.stand_in,
+        )
+
+    def every(
+        self, key: str, *, where: Condition | None = None, past: Callable[[Unreadable], object] | None = None, at_once: int = _BIG_PAGE
+    ) -> Iterator[R]:
+        """All of them, to the end; ``past`` as in :func:`~accessportal.kernel.pages.every`."""
+        return every(lambda cursor: self(key, cursor=cursor, limit=at_once, where=where), past=past)
