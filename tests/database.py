@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 from django.db import OperationalError, connection
+from psycopg import sql
 
 from tests.settings import ON_POSTGRES
 
@@ -39,6 +42,19 @@ def _execute(*statements: str) -> None:
 
 @contextmanager
 def not_answering() -> Iterator[None]:
+    """On PostgreSQL: whoever was connected is thrown out, and nobody is let in."""
+    if ON_POSTGRES:
+        name = connection.settings_dict["NAME"]
+        with psycopg.connect(os.environ["PORTAL_DATABASE_URL"], autocommit=True) as other:
+            other.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(sql.Identifier(name)))
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+            try:
+                yield
+            finally:
+                other.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(sql.Identifier(name)))
+                connection.close()
+        return
+
     def refuse(*_: Any, **__: Any) -> None:
         raise OperationalError("connection refused")
 

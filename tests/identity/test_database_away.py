@@ -159,6 +159,25 @@ def test_the_change_that_a_job_serves_stands(
     assert "jobs.not_queued" in caplog.text
 
 
+@pytest.mark.parametrize("away", [taking_no_writes, not_answering])
+def test_a_sweep_by_hand_needs_it_for_nothing(story: Story, away: Callable[[], AbstractContextManager[None]]) -> None:
+    """What operators are told to do while no job runs."""
+    asked = story.ask(seconds=600)
+    story.carry_out(asked)
+    waiting = story.ask_to_join()
+    story.clock.advance(600)
+    replaced = set_after_commit(enqueue)
+    try:
+        with away():
+            report = story.tick()
+    finally:
+        set_after_commit(replaced)
+
+    assert (report.failures, report.revoked, report.granted) == ((), 1, 1)
+    assert not story.is_assigned()
+    assert story.now_of(waiting).is_granted
+
+
 @pytest.mark.parametrize("path", ["/", "/requests/new/", "/admin/", "/admin/auth/user/", "/sign-in/"])
 def test_a_database_that_does_not_answer_is_a_503_with_what_to_do(story: Story, signed_in: SignedIn, path: str) -> None:
     olga = told(signed_in("olga"))

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError
 from django.utils.module_loading import import_string
+from django_q.conf import Conf
 from django_q.exceptions import TimeoutException
 from django_q.models import OrmQ, Schedule
 
@@ -21,6 +22,7 @@ from accessportal.jobs import queue, tasks
 from accessportal.jobs.lines import Line
 from accessportal.jobs.queue import TASKS, enqueue
 from accessportal.jobs.schedules import SCHEDULES, apply_schedules
+from accessportal.jobs.worker import places
 from accessportal.kernel import ports
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import NotFound, Unavailable
@@ -81,6 +83,11 @@ def test_a_line_is_shown_to_be_served_by_a_task_that_waits_in_it(line: Line) -> 
     import_string(row.func)(**arguments)
 
     assert heartbeats.last_beat(line.part) is not None
+
+
+def test_a_worker_host_holds_as_many_connections_as_operations_are_told() -> None:
+    """One for each process (docs/operations.md, PostgreSQL)."""
+    assert len(places()) == 2 * Conf.WORKERS + 4
 
 
 def test_what_ends_access_waits_behind_nothing_else() -> None:
