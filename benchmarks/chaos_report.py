@@ -9,7 +9,7 @@ from functools import cached_property
 
 from benchmarks.chaos_people import Book
 from benchmarks.chaos_probes import ADDRESSES, Answer, summary
-from benchmarks.chaos_truth import Truth, contradictions, differences, late_works, lateness, never_granted
+from benchmarks.chaos_truth import Truth, contradictions, differences, late_works, lateness, never_granted, taken_early
 
 _SHOWN = 40
 _BAD = frozenset({"no answer", "signed out"})
@@ -37,9 +37,15 @@ class Outcome:
     def differences(self) -> list[str]:
         return list(differences(self.truth))
 
+    @cached_property
+    def taken_early(self) -> list[str]:
+        return list(taken_early(self.truth, since=self.began_at))
+
     @property
     def problems(self) -> list[str]:
         found = [*self.contradictions, *self.differences, *self.book.faults]
+        # A host can't know that its clock is ahead; that it takes back too soon and not too late is the better of the two.
+        found += [] if self.fault == "clock-ahead" else self.taken_early
         found += [f"“our mistake” (500) was the answer to {count} × {name}" for name, count in self.mistakes.items()]
         return found if self.is_quiet else [*found, "it did not become quiet"]
 
@@ -80,7 +86,7 @@ def show_one(outcome: Outcome) -> None:
 
 
 def show_all(outcomes: Sequence[Outcome]) -> None:
-    head = ("fault", "requests", "answers", "contradicted", "differ", "late during", "late after", "never granted", "recovery")
+    head = ("fault", "requests", "answers", "contradicted", "differ", "late during", "late after", "early", "never granted", "recovery")
     rows = [_row(outcome) for outcome in outcomes]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     print()
@@ -97,6 +103,7 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
         str(len(outcome.differences)),
         _seconds(outcome.latest(is_after=False)),
         _seconds(outcome.latest(is_after=True)),
+        str(len(outcome.taken_early)),
         str(outcome.never_granted),
         f"{outcome.recovery_seconds:.0f} s",
     )

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
 from accessportal.access_requests import queries
@@ -19,6 +20,7 @@ from benchmarks.chaos_truth import all_requests, is_open_work
 # A tick comes after 65 s at the latest, what failed is tried again after five minutes at the latest, and a little for the work itself.
 _PATIENCE_SECONDS = 420.0
 _LOOK_SECONDS = 1.0
+_SOON = timedelta(minutes=5)
 
 
 def word_of(request_id: str) -> str:
@@ -31,10 +33,11 @@ def word_of(request_id: str) -> str:
 
 
 def wait_until_quiet() -> bool:
-    """Whether nothing is under way any more, within the patience."""
+    """Whether nothing is under way any more, and nothing will be soon, within the patience."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
-        if not any(is_open_work(one, SystemClock().now()) for one in all_requests()):
+        now = SystemClock().now()
+        if not any(is_open_work(one, now) or one.is_over(now + _SOON) for one in all_requests()):
             return True
         time.sleep(_LOOK_SECONDS)
     return False

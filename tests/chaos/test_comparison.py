@@ -10,7 +10,7 @@ import pytest
 
 from accessportal.access_requests.states import AccessRequest, Status
 from benchmarks.chaos_people import Saying, Told
-from benchmarks.chaos_truth import Job, Truth, contradictions, differences, key_of, late_works, lateness, read
+from benchmarks.chaos_truth import Job, Truth, contradictions, differences, key_of, late_works, lateness, read, taken_early
 from tests.fixtures_story import Story
 
 ALICE, BOB = "alice@example.com", "bob@example.com"
@@ -116,9 +116,12 @@ def test_lateness_is_told_by_identity_centers_clock(story: Story, look: Callable
 
     assert [late for _, late in lateness(taken_at(12))] == [12]
     assert list(differences(taken_at(12))) == []
-    assert list(differences(taken_at(-100))) == [f"{row.request_id} was taken back 100 s before its end"]
+    assert list(taken_early(taken_at(12), since=0)) == []
+    assert list(taken_early(taken_at(-100), since=moment - 100)) == [f"{row.request_id} was taken back 100 s before its end"]
+    assert list(taken_early(taken_at(-100), since=moment - 99)) == []
     assert row.revoked_at is not None
     assert list(late_works(truth)) == [row.revoked_at.timestamp()]
+    assert list(late_works(replace(truth, at=row.expires_at))) == []
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
