@@ -15,8 +15,6 @@ from accessportal.kernel.moments import furthest
 from accessportal.store.base import PortalModel, register
 from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
 
-_FURTHEST_QUEUE_SECONDS = 60.0
-
 
 @register
 class CoordinationItem(PortalModel):
@@ -48,9 +46,10 @@ def reserve_slot(name: str, *, gap_seconds: float, longest_wait_seconds: float, 
 
     ``None`` when the queue is longer than ``longest_wait_seconds``; then nothing is reserved. One write while others are
     calling, two at most when idle. Callers' clocks must agree to well under the gap times the burst they can afford. A queue
-    that reaches further than a minute was left by a clock that was wrong, and is begun anew.
+    that reaches further than it can was left by a clock that was wrong, and is begun anew.
     """
     now_at = round(now.timestamp(), 3)
+    beyond = furthest(now, longest=timedelta(seconds=longest_wait_seconds + gap_seconds))
     queued = Change(
         CoordinationItem,
         name,
@@ -63,7 +62,7 @@ def reserve_slot(name: str, *, gap_seconds: float, longest_wait_seconds: float, 
         [CoordinationItem.next_at.set(round(now_at + gap_seconds, 3))],
         CoordinationItem.next_at.does_not_exist()
         | (CoordinationItem.next_at < now_at)
-        | (CoordinationItem.next_at > now_at + max(_FURTHEST_QUEUE_SECONDS, longest_wait_seconds)),
+        | (CoordinationItem.next_at > round(beyond.timestamp(), 3)),
     )
     for step, is_queued in ((queued, True), (first, False), (queued, True)):
         try:

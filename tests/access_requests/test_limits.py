@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 
-from accessportal.access_requests import operations, queries
+from accessportal.access_requests import operations, queries, store
 from accessportal.access_requests.config import WorkflowSettings, current
 from accessportal.access_requests.operations import asking
 from accessportal.access_requests.operations.limits import require_patience
@@ -15,6 +16,7 @@ from accessportal.access_requests.states import AccessRequest, Preview, Status
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.rules import operations as rules
+from accessportal.store.coordination import reserve_slot
 from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_story import RULES, Story
 
@@ -84,6 +86,36 @@ def test_of_forty_at_once_as_many_pass_as_may(story: Story, limited: None) -> No
         passed = list(pool.map(ask, range(40)))
 
     assert sum(passed) == 5
+
+
+def test_a_host_whose_clock_is_behind_gives_nobody_a_new_minute(story: Story) -> None:
+    """Two clocks may differ a little: what one host has counted up to the limit is no wrong clock's for the other."""
+    now, name = story.clock.now(), "asks:alice@example.com"
+    asked = [reserve_slot(name, gap_seconds=3, longest_wait_seconds=57, now=now) for _ in range(20)]
+    assert None not in asked
+
+    for seconds in (0, 0.1, 30):
+        assert reserve_slot(name, gap_seconds=3, longest_wait_seconds=57, now=now - timedelta(seconds=seconds)) is None, seconds
+
+
+def test_a_queue_that_a_wrong_clock_left_is_begun_anew(story: Story) -> None:
+    now = story.clock.now()
+    reserve_slot("asks:alice@example.com", gap_seconds=3, longest_wait_seconds=57, now=now + timedelta(hours=2))
+
+    assert reserve_slot("asks:alice@example.com", gap_seconds=3, longest_wait_seconds=57, now=now) == now
+
+
+def test_what_is_open_is_counted_to_its_end_however_little_a_page_holds(
+    story: Story, limited: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DynamoDB ends a page at a megabyte: of large requests that is fewer than the limit."""
+    for _ in range(3):
+        story.ask_for_prod()
+    page_open = store.page_open
+    monkeypatch.setattr(store, "page_open", lambda subject_id, cursor, limit: page_open(subject_id, cursor=cursor, limit=1))
+
+    with pytest.raises(NotAllowed, match="You have 3 requests"):
+        story.ask_for_prod()
 
 
 def test_what_is_open_has_a_most(story: Story, limited: None) -> None:

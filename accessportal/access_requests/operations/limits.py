@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import islice
 
 from accessportal.access_requests import store
 from accessportal.access_requests.config import current
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import counted
 from accessportal.kernel.errors import NotAllowed
+from accessportal.kernel.pages import Unreadable, every
 from accessportal.store.coordination import reserve_slot
 
 _MINUTE_SECONDS = 60.0
@@ -32,15 +34,16 @@ def require_patience(*, actor: Actor, now: datetime) -> None:
 
 
 def require_room(*, subject_id: str, request_id: str) -> None:
-    """One query of what is open, which may lag a moment: some that are sent at the same time may pass together.
+    """The list of what is open may lag a moment: some that are sent at the same time may pass together.
 
     :raises NotAllowed: when as many requests as there may be are held or wait, and this is none of them.
     """
     most = current().most_open
     if not most:
         return
-    page = store.page_open(subject_id, cursor=None, limit=most)
-    if len(page.items) + len(page.unreadable) >= most and store.get(request_id) is None:
+    unreadable: list[Unreadable] = []
+    found = every(lambda cursor: store.page_open(subject_id, cursor=cursor, limit=most), past=unreadable.append)
+    if len(list(islice(found, most))) + len(unreadable) >= most and store.get(request_id) is None:
         who = "The group has" if subject_id.startswith("/") else "You have"
         open_now = counted(most, "request that is", "requests that are")
         text = f"{who} {open_now} active or waiting, as many as there may be. End or cancel one first."
