@@ -213,6 +213,29 @@ def test_the_form_sent_twice_is_one_request_though_it_holds_by_now(story: Story)
     assert story.ask(seconds=4 * HOUR, submission_id="twice").request_id == first.request_id
 
 
+def test_who_sends_the_usual_length_again_gets_the_same_request_though_another_is_usual_by_now(story: Story) -> None:
+    def ask(seconds: int | None) -> AccessRequest:
+        return operations.submit(
+            kind="aws_account",
+            subject_id=None,
+            target={"account": "payments-dev", "permission_set": "PowerUserAccess"},
+            duration_seconds=seconds,
+            reason="Incident 4711",
+            ticket_id="",
+            submission_id="sent-twice",
+            actor=story.alice,
+            now=story.clock.now(),
+        )
+
+    first = ask(None)
+    assert first.duration_seconds == HOUR
+    load(story, ("default: 1h, max: 4h", "default: 2h, max: 4h"))
+
+    assert ask(None).request_id == first.request_id
+    with pytest.raises(Conflict, match="with another length"):
+        ask(2 * HOUR)
+
+
 def test_an_approval_that_comes_late_counts_what_is_held_then(story: Story) -> None:
     held = story.carry_out(story.approve(story.ask_for_prod(seconds=8 * HOUR)))
     story.clock.advance(4 * HOUR)
