@@ -388,6 +388,16 @@ def test_approvers_for_a_time_let_nobody_become_one(story: Story) -> None:
     assert story.approve(story.ask_for_prod(), actor=story.gina).status is Status.ACTIVE, "AWS access ends by itself"
 
 
+def test_who_has_left_between_two_looks_lets_nobody_in(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule was judged by a membership that is gone by now: none that is left is no membership without an end."""
+    with monkeypatch.context() as patch:
+        patch.setattr(queries, "find_person_with_ends", lambda **_: (None, {}))
+        with pytest.raises(NotAllowed) as refused:
+            story.ask_to_join(submission_id="left")
+    assert refused.value.code == "outlasts_membership"
+    assert story.ask_to_join(submission_id="left").status is Status.ACTIVE
+
+
 def test_a_member_for_a_time_does_not_let_themselves_in_for_longer(story: Story) -> None:
     """Whoever is in engineering may look around in it without approval: so could one who is let in for an hour, again and again."""
     start = story.clock.now()

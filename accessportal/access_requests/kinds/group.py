@@ -115,7 +115,7 @@ class GroupMembership:
 
 
 def _admitted_until(subject: Subject, rule: Rule, now: datetime) -> datetime | None:
-    """When the last membership ends by which ``rule`` admits the subject; ``None`` for never."""
+    """When the last membership ends by which ``rule`` admits the subject; ``None`` for never, ``now`` when none is left."""
     who = rule.subjects
     if EVERYBODY in who.groups or subject.subject_id in who.users:
         return None
@@ -124,7 +124,7 @@ def _admitted_until(subject: Subject, rule: Rule, now: datetime) -> datetime | N
     for group_id in subject.direct & frozenset(who.groups_only):
         membership = directory.find_membership(email=subject.subject_id, group_id=group_id)
         found += [claim.ends_at for claim in membership.claims if claim.counts_at(now)] if membership is not None else []
-    return max(found, key=lasts, default=None)
+    return max(found, key=lasts, default=now)
 
 
 def _group(text: str) -> Group:
