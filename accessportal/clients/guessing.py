@@ -60,7 +60,7 @@ class KnownTokens:
     """The tokens that nobody revoked, as last listed: one made since is known some seconds later."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._listing = threading.Lock()
         self._hashes: dict[str, str] = {}
         self._listed_at: datetime | None = None
 
@@ -70,16 +70,20 @@ class KnownTokens:
             token_id, secret = policy.parts_of(text)
         except TokenRefused:
             return False
-        with self._lock:
-            if self._is_listed(token_id, secret):
-                return True
-            if self._listed_at is not None and is_recent(self._listed_at, now=now, within=_LIST_EVERY):
-                return False
-            try:
-                self._hashes, self._listed_at = store.unrevoked_hashes(most=_MOST_TOKENS), now
-            except Unavailable:
-                return True
-            return self._is_listed(token_id, secret)
+        if self._is_listed(token_id, secret):
+            return True
+        if self._listed_at is not None and is_recent(self._listed_at, now=now, within=_LIST_EVERY):
+            return False
+        # Nobody stands behind a list that does not come: guesses of one address must not hold every thread, one after the other.
+        if not self._listing.acquire(blocking=False):
+            return True
+        try:
+            self._hashes, self._listed_at = store.unrevoked_hashes(most=_MOST_TOKENS), now
+        except Unavailable:
+            return True
+        finally:
+            self._listing.release()
+        return self._is_listed(token_id, secret)
 
     def _is_listed(self, token_id: str, secret: str) -> bool:
         if len(self._hashes) >= _MOST_TOKENS:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.clients import operations, queries, store
+from accessportal.clients.guessing import KnownTokens
 from accessportal.clients.models import TokenItem
 from accessportal.clients.states import NoSuchToken, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
 from tests.clients.conftest import ANA, MALLORY, OLGA, Tokens
+from tests.conftest import START
 
 
 def code_of(tokens: Tokens, text: str) -> str:
@@ -204,3 +208,24 @@ def test_a_row_that_somebody_else_changed_opens_nothing(tokens: Tokens) -> None:
     TokenItem(made.token.token_id).update(actions=[TokenItem.scope.set("everything")])
     with pytest.raises(Unavailable, match=made.token.token_id):
         tokens.use(made.text)
+
+
+def test_no_guess_waits_for_a_list_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the store hangs, one of the threads that guesses come in by asks it for the list, and no other stands behind it."""
+    asked, answered, known = threading.Event(), threading.Event(), KnownTokens()
+    guess = f"apt_{'a' * 12}_{'a' * 43}"
+
+    def hang(*, most: int) -> dict[str, str]:
+        asked.set()
+        assert answered.wait(30)
+        raise Unavailable("no answer", code="store_unavailable")
+
+    monkeypatch.setattr(store, "unrevoked_hashes", hang)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(known.holds, guess, now=START)
+        assert asked.wait(30)
+        try:
+            assert pool.submit(known.holds, guess, now=START).result(timeout=10), "nobody can say, so the strong read tells"
+        finally:
+            answered.set()
+        assert first.result(timeout=30)
