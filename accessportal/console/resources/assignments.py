@@ -11,7 +11,7 @@ from typing import Any
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest
 from accessportal.assignments import queries
-from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import PrincipalType
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
@@ -23,6 +23,7 @@ from accessportal.observe import heartbeats
 
 # As many as the job keeps (jobs.tasks).
 _KEPT = 100
+_UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """What the last comparison found to differ; ``assignment_id`` is empty for what the portal has no record of."""
+    """What the last comparison found to differ; ``assignment_id`` is empty for what the portal had no record of then."""
 
     drift: str
     key: AssignmentKey
@@ -61,8 +62,7 @@ def _last_drift() -> tuple[Drifted, ...]:
 
 def _drifted(*, drift: str, claims: Sequence[str], finding_id: str = "", **key: str) -> Drifted:
     found = AssignmentKey(**{**key, "principal_type": PrincipalType(key["principal_type"])})  # type: ignore[arg-type]
-    record = queries.find(key=found)
-    return Drifted(drift, found, tuple(claims), record.assignment_id if record is not None else "", finding_id)
+    return Drifted(drift, found, tuple(claims), "" if drift in _UNRECORDED else queries.id_of(key=found), finding_id)
 
 
 def _drift_by_id() -> dict[str, str]:

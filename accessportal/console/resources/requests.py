@@ -386,7 +386,7 @@ class Requests(Resource):
         named = _named_subjects(text)
         if len(named) == 1 and not catalog.search_accounts(text=text, limit=1):
             return "person", named[0]
-        raise InvalidRequest(_suggest(text), code="nothing_found", field="find")
+        raise InvalidRequest(_suggest(text, named), code="nothing_found", field="find")
 
 
 def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask, book: queries.ApproverBook) -> Row:
@@ -416,11 +416,11 @@ def _is_called(name: str, wanted: str) -> bool:
     return bool(wanted) and (wanted == " ".join(words) or wanted in words)
 
 
-def _suggest(text: str) -> str:
+def _suggest(text: str, named: Sequence[str]) -> str:
     """What was probably meant, when the box found no person and no account."""
     near = [account.name for account in catalog.search_accounts(text=text, limit=_SUGGESTIONS)]
     near += [person.key for person in directory.list_people(prefix=fold_email(text), limit=_SUGGESTIONS).items]
-    near += [subject for subject in _named_subjects(text) if subject not in near][:_SUGGESTIONS]
+    near += [subject for subject in named if subject not in near][:_SUGGESTIONS]
     kinds = "Type an e-mail address, a group’s name or path, an account’s name or 12 digits, a ticket, or a request’s whole id."
     remedy = f"Did you mean {', '.join(near)}?" if near else kinds
     return f"Nothing is called “{text[:60]}”. {remedy}"
