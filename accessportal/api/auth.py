@@ -32,7 +32,7 @@ class Client:
 
 
 class BearerToken(HttpAuthBase):
-    """For operations that need ``scope``; a token of scope ``admin`` may what ``track`` may."""
+    """For operations that need ``scope``. A token of scope ``admin`` may do all that one of scope ``track`` may."""
 
     openapi_scheme = "bearer"
 

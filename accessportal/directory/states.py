@@ -288,7 +288,7 @@ class Inherited:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why somebody may what they may: direct memberships, the roles that these give on the groups below, and the groups that
+    """Why a person has their rights: direct memberships, the roles that these give on the groups below, and the groups that
     rules see them in (``groups``, those above included). A disabled person has nothing but the memberships.
 
     ``is_whole``: nothing was left out. An admin of some groups sees what is in these and below, and nothing of the others.

@@ -14,7 +14,7 @@ from accessportal.kernel.clock import SystemClock
 
 
 class Reason(enum.Enum):
-    """Whether words go with it."""
+    """Whether a reason is asked for."""
 
     NONE = enum.auto()
     MAY = enum.auto()

@@ -1,4 +1,4 @@
-"""Why somebody may what they may."""
+"""Explain why a person has their rights."""
 
 from __future__ import annotations
 

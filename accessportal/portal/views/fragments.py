@@ -13,5 +13,5 @@ from accessportal.portal.tally import tell
 @require_safe
 def approvals_tally(request: HttpRequest) -> HttpResponse:
     """How many requests wait for the actor, with the way to the queue; nothing for people who have no business there."""
-    is_current = (request.headers.get("HX-Current-URL") or "").find("/admin/") > 0 and not actor_of(request).reads_everything
+    is_current = "/admin/" in request.headers.get("HX-Current-URL", "") and not actor_of(request).reads_everything
     return render(request, "portal/tally.html", {**tell(request, actor_of(request)), "is_current": is_current})

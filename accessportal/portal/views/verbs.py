@@ -16,7 +16,6 @@ from django_htmx.http import HttpResponseClientRedirect
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import queries as directory
-from accessportal.directory.states import PERMANENT
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
@@ -82,8 +81,7 @@ def _is_given_directly(access_request: AccessRequest) -> bool:
     """Whether an admin gave the membership without an end, too: then it stays."""
     if access_request.kind != "group":
         return False
-    held = directory.find_membership(email=access_request.subject_id, group_id=access_request.target["group_id"])
-    return held is not None and held.claim(PERMANENT) is not None
+    return directory.find_lasting_role(email=access_request.subject_id, group_id=access_request.target["group_id"]) is not None
 
 
 def _go_to(request: HttpRequest, access_request: AccessRequest) -> HttpResponse:
