@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -27,6 +28,7 @@ from accessportal.aws.errors import Busy, Gone, OutsideError, Refused, Throttled
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, Job, JobStatus
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.coordination import reserve_slot
@@ -145,7 +147,12 @@ def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) ->
     :raises Unavailable: when our own store does not answer.
     """
     until = store.lease_until(clock.now(), HOLD_SECONDS)
-    assignment = store.acquire(assignment_id, now=clock.now(), until=until)
+    try:
+        assignment = store.acquire(assignment_id, now=clock.now(), until=until)
+    except NoAnswer:
+        # Ours, if it was written: nobody need wait for its end.
+        _let_go(assignment_id, until)
+        raise
     if assignment is None:
         return _wait("busy", "Another worker is busy with this assignment", clock.now(), seconds=2)
     try:
@@ -155,6 +162,12 @@ def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) ->
     except _LateCall:
         return _take_charge_again(assignment_id, subject=subject, actor=actor, clock=clock)
     finally:
+        _let_go(assignment_id, until)
+
+
+def _let_go(assignment_id: str, until: datetime) -> None:
+    """Without an answer the hold ends by itself, and what was proved counts all the same."""
+    with suppress(NoAnswer):
         store.let_go(assignment_id, until=until)
 
 

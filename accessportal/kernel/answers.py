@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.errors import NoAnswer
 
 _LAST_GOOD_STATUS = 299
 
@@ -15,7 +15,7 @@ def refuse_garbled(*, operation_model: Any, response_dict: dict[str, Any], **_: 
 
     botocore takes it for an empty one, so for an absent item, an empty list, a write that was done.
 
-    :raises Unavailable: when such an answer says that all is well.
+    :raises NoAnswer: when such an answer says that all is well.
     """
     body: bytes = response_dict["body"]
     is_told_anything = operation_model.output_shape is not None and bool(operation_model.output_shape.members)
@@ -23,7 +23,7 @@ def refuse_garbled(*, operation_model: Any, response_dict: dict[str, Any], **_: 
         return
     if response_dict["status_code"] <= _LAST_GOOD_STATUS:
         message = "What came back is no answer of AWS. Whether anything was done is not known; try again."
-        raise Unavailable(message, code="answer_garbled")
+        raise NoAnswer(message, code="answer_garbled")
     # The status says enough, and is tried again where that helps.
     response_dict["body"] = b""
 

@@ -42,3 +42,7 @@ class InvalidRequest(PortalError):
 
 class Unavailable(PortalError):
     """Something we depend on did not answer. Nothing is known about the result; trying again is right."""
+
+
+class NoAnswer(Unavailable):
+    """No answer came, which passes by itself: the same may go well in a moment."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.errors import NoAnswer, Unavailable
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -61,3 +61,11 @@ def every(fetch: Callable[[str | None], Page[T]], *, past: Callable[[Unreadable]
         cursor = page.next_cursor
         if cursor is None:
             return
+
+
+def as_far(found: Iterable[T], *, told: Callable[[NoAnswer], object]) -> Iterator[T]:
+    """What comes of a list until no answer comes, which ``told`` hears: for whoever does one by one and goes on with what else there is."""
+    try:
+        yield from found
+    except NoAnswer as error:
+        told(error)

@@ -12,7 +12,7 @@ from pynamodb.exceptions import PynamoDBException
 from pynamodb.models import Model
 
 from accessportal.kernel.answers import refuse_garbled
-from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.errors import NoAnswer
 
 # For making connections: PynamoDB makes them at first use and without one.
 _lock = threading.RLock()
@@ -143,9 +143,9 @@ def code_of(error: PynamoDBException) -> str | None:
     return response.get("Error", {}).get("Code") or None
 
 
-def unavailable(error: PynamoDBException) -> Unavailable:
+def unavailable(error: PynamoDBException) -> NoAnswer:
     """The kernel's word for a store that did not answer or refused for a reason that is not the caller's."""
     code = code_of(error) or type(error.cause or error).__name__
-    return Unavailable(
+    return NoAnswer(
         f"The database did not answer ({code}). Whether anything was written is not known; try again.", code="store_unavailable"
     )

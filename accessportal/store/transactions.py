@@ -16,7 +16,7 @@ from pynamodb.expressions.operand import Path, Value
 from pynamodb.expressions.update import Action, SetAction
 from pynamodb.transactions import TransactWrite
 
-from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.errors import NoAnswer
 from accessportal.store.base import PortalModel, code_of, connection, unavailable
 
 _MAX_ATTEMPTS = 12
@@ -119,7 +119,7 @@ def transact(steps: Sequence[Step]) -> None:
         except PynamoDBException as error:
             raise unavailable(error) from error
         time.sleep(random.uniform(0.005, 0.02) * 1.6**attempt)
-    raise Unavailable("Too many others are changing the same thing right now. Try again.", code="store_contended")
+    raise NoAnswer("Too many others are changing the same thing right now. Try again.", code="store_contended")
 
 
 def update_one(step: Change | Upsert) -> PortalModel:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
+from pynamodb.connection import Connection
+from pynamodb.exceptions import GetError, QueryError, TransactWriteError, UpdateError
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.operations import sweeping
 from accessportal.access_requests.states import Status
 from accessportal.assignments.effects import SharedPace
-from accessportal.kernel.errors import Unavailable
 from accessportal.store import coordination
 from accessportal.store.coordination import claim_watch, reserve_slot
 from tests.fixtures_story import Story
+from tests.fixtures_twin import when
 
 
 def test_a_watch_that_ended_early_is_given_back(story: Story) -> None:
@@ -50,24 +54,91 @@ def test_who_asks_while_a_watcher_leaves_is_still_seen(story: Story, monkeypatch
     assert story.now_of(late[0]).status is Status.REVOKED
 
 
-def test_a_store_that_does_not_answer_for_a_moment_delays_an_end_by_seconds_only(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_does_not_answer_for_a_moment_delays_an_end_by_seconds_only(story: Story) -> None:
     granted = story.carry_out(story.ask(seconds=60))
-    look: Callable[..., Any] = sweeping._start_due
     outage = [story.clock.now() + timedelta(seconds=50), story.clock.now() + timedelta(seconds=56)]
 
-    def start_due(*args: Any, now: Any, **kwargs: Any) -> Any:
-        if outage[0] <= now <= outage[1]:
-            raise Unavailable("The database did not answer", code="store_unavailable")
-        return look(*args, now=now, **kwargs)
+    def lose(_parameters: object) -> None:
+        if outage[0] <= story.clock.now() <= outage[1]:
+            raise ReadTimeoutError(endpoint_url="x")
 
-    monkeypatch.setattr(sweeping, "_start_due", start_due)
+    with when("Query", lose):
+        report = story.tick(lookahead_seconds=95)
 
-    story.tick(lookahead_seconds=95)
+    assert not report.failures
 
     ended = story.now_of(granted)
     assert ended.status is Status.REVOKED
     assert ended.receipts[-1].lateness_seconds is not None
     assert ended.receipts[-1].lateness_seconds < 5
+
+
+class Losing:
+    """Of the calls of the store, counted from 0, one is answered to nobody: after it was done, or before."""
+
+    def __init__(self) -> None:
+        self.lost = -1
+        self.is_done = False
+        self.count = 0
+
+    def call(self, send: Callable[[], Any]) -> Any:
+        self.count += 1
+        if self.count - 1 != self.lost:
+            return send()
+        if self.is_done:
+            send()
+        raise ReadTimeoutError(endpoint_url="x")
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["not written", "written"])
+def test_no_lost_answer_delays_an_end_by_more_than_seconds(story: Story, is_done: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer of the store that a tick needs is lost in turn, with all attempts: the tick goes on by itself."""
+    losing, below = Losing(), Connection.dispatch
+
+    def dispatch(self: Any, operation: str, parameters: Any) -> Any:
+        def send() -> Any:
+            return below(self, operation, parameters)
+
+        if losing.lost < 0:
+            return send()
+        try:
+            return losing.call(send)
+        except ReadTimeoutError as error:
+            kind = {"GetItem": GetError, "Query": QueryError, "TransactWriteItems": TransactWriteError}.get(operation, UpdateError)
+            raise kind("lost", error) from error
+
+    monkeypatch.setattr(Connection, "dispatch", dispatch)
+    losing.is_done = is_done
+    for lost in itertools.count():
+        ended = story.carry_out(story.ask(seconds=60))
+        story.clock.advance(60)
+        losing.lost, losing.count = lost, 0
+        story.tick(lookahead_seconds=95)
+        losing.lost, tried = -1, losing.count
+        after = story.now_of(ended)
+        assert (lost, after.status) == (lost, Status.REVOKED)
+        assert after.receipts[-1].lateness_seconds is not None
+        assert after.receipts[-1].lateness_seconds < 20, lost
+        assert not story.twin.assignments()
+        if tried <= lost:
+            break
+    assert lost > 20
+
+
+def test_what_the_store_never_answers_for_is_told_and_the_rest_is_done(story: Story) -> None:
+    ended = story.carry_out(story.ask(seconds=60))
+    story.clock.advance(60)
+
+    def lose(parameters: dict[str, Any]) -> None:
+        if "PENDING" in str(parameters["ExpressionAttributeValues"]):
+            raise ReadTimeoutError(endpoint_url="x")
+
+    with when("Query", lose):
+        report = story.tick(lookahead_seconds=30)
+
+    assert story.now_of(ended).status is Status.REVOKED
+    [failure] = report.failures
+    assert (failure.request_id, "ReadTimeoutError" in failure.error) == ("waiting requests", True)
 
 
 def test_a_deletion_goes_before_everything_that_queues(story: Story, shared_pace: None) -> None:

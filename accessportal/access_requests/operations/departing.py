@@ -88,10 +88,7 @@ class Run:
         if isinstance(departure, UnreadableDeparture):
             self.failures.append(Failure(departure.name, "It is not a departure that can be read. Somebody else has changed it."))
             return
-        before, now = len(self.failures), self.clock.now()
         self._unit(departure.entity, partial(self._look_after, departure))
-        if len(self.failures) == before and abs(now - departure.since) >= _SETTLED_AFTER:
-            directory_operations.settle_departure(departure=departure)
 
     def everything_open(self) -> Mapping[str, list[AccessRequest]]:
         """All that is held or waited for, by subject. From the index: it may lag, and each is read again before it is changed."""
@@ -118,13 +115,18 @@ class Run:
         return SubjectsReport(self.checked, len(self.ended), len(self.cancelled), tuple(self.failures), stopped)
 
     def _look_after(self, departure: Departure) -> None:
+        before, now = len(self.failures), self.clock.now()
+        self.end_all(self._doomed_by(departure))
+        if len(self.failures) == before and abs(now - departure.since) >= _SETTLED_AFTER:
+            directory_operations.settle_departure(departure=departure)
+
+    def _doomed_by(self, departure: Departure) -> list[Doomed]:
         if departure.is_of_group:
             held = self.everything_open().values()
             doomed = self.doomed_among([unit for unit in held if any(_hangs_on(departure, one) for one in unit)])
-            self.end_all((one, decision) for one, decision in doomed if _is_explained(departure, one, decision))
-            return
+            return [(one, decision) for one, decision in doomed if _is_explained(departure, one, decision)]
         held_by_person = list(every(partial(_held_by, departure.name), past=self._pass_over))
-        self.end_all(self.doomed_among([held_by_person] if held_by_person else []))
+        return self.doomed_among([held_by_person] if held_by_person else [])
 
     def _doomed_of(self, unit: Sequence[AccessRequest]) -> list[Doomed]:
         found: list[Doomed] = []

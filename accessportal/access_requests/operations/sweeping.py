@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,9 +20,9 @@ from accessportal.directory import queries as directory
 from accessportal.directory.states import Departure, UnreadableDeparture
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.moments import furthest
-from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.kernel.pages import Page, Unreadable, as_far, every
 from accessportal.store.coordination import claim_watch, leave_watch
 
 TICK = system("tick")
@@ -48,10 +49,8 @@ def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers:
     What hung on people and groups that are disabled, gone or moved is ended first (``departing``).
 
     With nothing due or coming it makes seven queries and returns. Any number may run at once: every change is conditional,
-    so each piece of work is done once. One failing item is counted in ``failures`` and the others go on. ``workers`` items
-    are carried out at a time (1: in this thread).
-
-    :raises Unavailable: when what is due can't be read until the end of the look-ahead.
+    so each piece of work is done once. One failing item is counted in ``failures`` and the others go on; what the store did not
+    answer for is tried again until the end of the look-ahead. ``workers`` items are carried out at a time (1: in this thread).
     """
     return _sweep(until=clock.now() + timedelta(seconds=lookahead_seconds), is_watcher=False, clock=clock, workers=workers)
 
@@ -62,8 +61,10 @@ def watch_ends(*, until: datetime, clock: Clock) -> TickReport | None:
     ``None`` when another watcher covers that time.
     """
     stay_until = until + timedelta(seconds=60)
-    if not _claim_watch(needed_until=until, until=stay_until, now=clock.now()):
-        return None
+    # Where the store does not say who watches, two are better than none.
+    with suppress(NoAnswer):
+        if not _claim_watch(needed_until=until, until=stay_until, now=clock.now()):
+            return None
     return _sweep(until=stay_until, is_watcher=True, clock=clock, workers=_WORKERS)
 
 
@@ -78,33 +79,26 @@ def _sweep(*, until: datetime, is_watcher: bool, clock: Clock, workers: int) -> 
     with _pool(workers, seconds=seconds) as start:
         while True:
             now = clock.now()
-            next_at = _look(run, start, now=now, horizon=until)
+            next_at = _start_due(run, start, now=now, horizon=until)
             if now >= until:
                 break
-            if next_at is None and not run.in_hand:
+            if next_at is None and not run.in_hand and not run.unanswered:
                 if run.takes_another_look():
                     continue
                 if not is_watching:
                     break
                 # Whoever was told that somebody watches had written its request before: one more look sees it.
-                leave_watch(_WATCH, until=until, now=now)
-                is_watching = False
-                continue
-            is_watching = True
-            _claim_watch(needed_until=until, until=until, now=now)
+                with suppress(NoAnswer):
+                    leave_watch(_WATCH, until=until, now=now)
+                    is_watching = False
+                    continue
+            else:
+                is_watching = True
+                with suppress(NoAnswer):
+                    _claim_watch(needed_until=until, until=until, now=now)
             again_at = min(next_at or until, now + timedelta(seconds=_LOOK_AGAIN_SECONDS), until)
             clock.sleep((again_at - now).total_seconds())
     return run.report()
-
-
-def _look(run: _Run, start: _Start, *, now: datetime, horizon: datetime) -> datetime | None:
-    """As :func:`_start_due`; while there is time left, a store that does not answer is asked again a little later."""
-    try:
-        return _start_due(run, start, now=now, horizon=horizon)
-    except Unavailable:
-        if now >= horizon:
-            raise
-        return now + timedelta(seconds=_LOOK_AGAIN_SECONDS)
 
 
 @dataclass
@@ -113,6 +107,8 @@ class _Run:
 
     clock: Clock
     in_hand: set[str] = field(default_factory=set)
+    # What the store did not answer for at the latest look, with the words: the next look tries it again.
+    unanswered: dict[str, str] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     lapsed: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
@@ -129,6 +125,8 @@ class _Run:
         except Conflict:
             # Another worker or a person was first; that is how parallel ticks meet.
             return
+        except NoAnswer as error:
+            self.unanswered[request_id] = error.message
         except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the sweep; it is reported and fails the job
             self.failures.append(Failure(request_id, f"{type(error).__name__}: {error}"))
         finally:
@@ -139,6 +137,9 @@ class _Run:
         if one.key not in self.broken:
             self.broken.add(one.key)
             self.failures.append(Failure(one.key, str(one)))
+
+    def miss(self, what: str, error: NoAnswer) -> None:
+        self.unanswered[what] = error.message
 
     def look_after(self, departure: Departure | UnreadableDeparture, _mark: str) -> None:
         """What hung on it is ended, or its failure told; once in a run as it stands."""
@@ -173,7 +174,7 @@ class _Run:
             revoked=sum(request.status is Status.REVOKED for request in latest),
             departed=self.departed,
             waiting=sum(request.work is not None for request in latest),
-            failures=tuple(self.failures),
+            failures=(*self.failures, *(Failure(what, words) for what, words in self.unanswered.items())),
         )
 
 
@@ -212,31 +213,37 @@ class _pool:  # noqa: N801 - reads as the context manager that it is
 
 def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) -> datetime | None:
     """Start everything due ``now`` and return the next moment until ``horizon`` at which something comes due, if any."""
-    for departure in directory.list_departures():
+    run.unanswered.clear()
+    for departure in as_far(directory.list_departures(), told=partial(run.miss, "departures")):
         mark = departure.token if isinstance(departure, Departure) else departure.name
         if mark not in run.looked_after:
             run.looked_after.add(mark)
             start(run, mark, partial(run.look_after, departure))
     coming: list[datetime] = []
-    for request in every(partial(_by_status, Status.PENDING, now), past=run.pass_over):
+    for request in _every(run, "waiting requests", partial(_by_status, Status.PENDING, now)):
         start(run, request.request_id, run.lapse)
-    for request in every(partial(_by_status, Status.ACTIVE, horizon), past=run.pass_over):
+    for request in _every(run, "active requests", partial(_by_status, Status.ACTIVE, horizon)):
         if request.is_over(now):
             if request.work is not Work.REVOKE:
                 start(run, request.request_id, run.expire)
         else:
             coming.append(request.expires_at)
     for work in (Work.REVOKE, Work.GRANT):
-        for request in every(partial(_by_work, work, horizon), past=run.pass_over):
+        for request in _every(run, f"work {work}", partial(_by_work, work, horizon)):
             assert request.work_due_at is not None
             if request.work_due_at <= now:
                 start(run, request.request_id, run.carry_out)
             else:
                 coming.append(request.work_due_at)
         # Put off by a clock that was wrong, so due.
-        for request in every(partial(_by_work_ahead, work, now), past=run.pass_over):
+        for request in _every(run, f"work {work} ahead", partial(_by_work_ahead, work, now)):
             start(run, request.request_id, run.carry_out)
     return min(coming, default=None)
+
+
+def _every(run: _Run, what: str, fetch: Callable[[str | None], Page[AccessRequest]]) -> Iterator[AccessRequest]:
+    """The others come all the same when one can't be read, or the store does not answer for one list."""
+    return as_far(every(fetch, past=run.pass_over), told=partial(run.miss, what))
 
 
 def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
@@ -13,7 +15,7 @@ from accessportal.access_requests.states import AccessRequest, Receipt, Status, 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.moments import is_due
 from accessportal.kernel.proofs import Proof, Waiting
 
@@ -21,6 +23,7 @@ WORKER = system("worker")
 # The claim of a worker that died is free again after this; longer than the assignment's own hold (60 s) and its patience.
 CLAIM_SECONDS = 75.0
 _PATIENCE_SECONDS = 25.0
+_AFTER_NO_ANSWER_SECONDS = 3.0
 
 
 def carry_out(*, request_id: str, clock: Clock) -> AccessRequest:
@@ -42,9 +45,20 @@ def carry_out(*, request_id: str, clock: Clock) -> AccessRequest:
             request = load(request_id)
     if request.work is None or request.work_due_at is None or not is_due(request.work_due_at, now=now, longest=policy.LONGEST_WAIT):
         return request
-    if not store.claim_work(request, until=now + timedelta(seconds=CLAIM_SECONDS)):
-        return load(request_id)
-    return _work(request, clock)
+    held_until = now + timedelta(seconds=CLAIM_SECONDS)
+    try:
+        if not store.claim_work(request, until=held_until):
+            return load(request_id)
+        return _work(request, clock)
+    except NoAnswer:
+        _give_back(request, held_until, clock)
+        raise
+
+
+def _give_back(request: AccessRequest, held_until: datetime, clock: Clock) -> None:
+    """This worker lives: its work need not wait until the claim of a dead one would be free."""
+    with suppress(NoAnswer):
+        store.claim_work(replace(request, work_due_at=held_until), until=clock.now() + timedelta(seconds=_AFTER_NO_ANSWER_SECONDS))
 
 
 def retry(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:

@@ -8,6 +8,7 @@ of an entity are the beginning of its chain, whoever publishes, however many at 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -18,6 +19,7 @@ from accessportal.aws import sns
 from accessportal.aws.errors import OutsideError, Transient
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.pages import every
 from accessportal.store import coordination
 
@@ -64,10 +66,10 @@ def publish_outbox(
     """What waits has been published, oldest first, up to ``limit`` events and ``limit_seconds``.
 
     May run at any time, twice, and beside itself. An event that SNS refuses keeps the later ones of its entity back, and no
-    others. ``told`` hears after each batch how many events this run has published.
+    others. What was sent and could not be marked, because the store did not answer, is sent once more by the next run.
+    ``told`` hears after each batch how many events this run has published.
 
     :raises NotAllowed: unless the actor is an operator or the portal itself.
-    :raises Unavailable: when the store did not answer; what was sent and not marked is sent once more by the next run.
     """
     policy.may_publish(actor).require()
     if send is None:
@@ -76,7 +78,7 @@ def publish_outbox(
     shards = store.outbox_shards()
     # Each minute begins with another one, so that a shard that takes all the time does not starve the others.
     first = int(clock.now().timestamp() // 60) % len(shards)
-    is_read = [_publish_shard(shard, run) for shard in (*shards[first:], *shards[:first])]
+    is_read = [_publish_by_itself(shard, run) for shard in (*shards[first:], *shards[:first])]
     return PublishReport(
         has_topic=True,
         published=run.published,
@@ -109,8 +111,20 @@ class _Lease:
         return coordination.claim_watch(self.name, needed_until=free_at, until=until, longest=_LEASE, now=now)
 
     def leave(self) -> None:
-        if self.until is not None:
+        if self.until is None:
+            return
+        # Otherwise it ends by itself.
+        with suppress(NoAnswer):
             coordination.leave_watch(self.name, until=self.until, now=self.clock.now())
+
+
+def _publish_by_itself(shard: str, run: _Run) -> bool:
+    """As :func:`_publish_shard`; one that the store does not answer for stops no other."""
+    try:
+        return _publish_shard(shard, run)
+    except NoAnswer as error:
+        run.failures.append(PublishFailure(shard, 0, error.message))
+        return False
 
 
 def _publish_shard(shard: str, run: _Run) -> bool:

@@ -28,8 +28,9 @@ from accessportal.directory.store.whole import TableImage, read_table
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE, most_at_once
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import InvalidRequest, Unavailable
+from accessportal.kernel.errors import InvalidRequest, NoAnswer, Unavailable
 from accessportal.kernel.moments import is_due
+from accessportal.kernel.pages import as_far
 
 POOL_NAME = "accessportal"
 # The sweep comes every minute.
@@ -62,20 +63,23 @@ def sweep_mirror(*, clock: Clock, limit_seconds: float | None = SWEEP_SECONDS, w
     Nothing new is begun after ``limit_seconds`` (``None``: no limit). One item that fails stops nobody; ``failures`` are those
     that broke or that failed repeatedly. May run at any time, twice, and beside itself.
 
-    :raises Unavailable: when the work could not be listed.
     """
     run = _Run(clock, until=None if limit_seconds is None else clock.now() + timedelta(seconds=limit_seconds))
     seen: set[tuple[str, str, int]] = set()
     while not run.is_over:
         # Once each as it stands: what failed comes again when it is due, what was asked for meanwhile at once.
-        due = [work for work in run.readable(work_store.every_work()) if _is_due(work, clock) and _mark(work) not in seen]
+        due = [
+            work
+            for work in run.readable(as_far(work_store.every_work(), told=run.miss))
+            if _is_due(work, clock) and _mark(work) not in seen
+        ]
         if not due:
             break
         seen.update(map(_mark, due))
         run.bring_up([work.entity for work in due], workers=workers)
-    waiting = sum(1 for _ in work_store.every_work())
+    left = sum(1 for _ in as_far(work_store.every_work(), told=run.miss))
     told = {failure.entity: failure for failure in run.failures if failure.entity in run.broken or _fails_often(failure)}
-    return MirrorReport(done=len(run.done), waiting=waiting, failures=tuple(told.values()))
+    return MirrorReport(done=len(run.done), waiting=left, failures=tuple(told.values()))
 
 
 def compare_mirror(
@@ -162,6 +166,9 @@ class _Run:
             told = self.failures if attempt.is_error else self.waiting
             told.append(MirrorFailure(entity, attempt.reason))
 
+    def miss(self, error: NoAnswer) -> None:
+        self._break(MirrorFailure("the list of what waits", error.message))
+
     def _break(self, failure: MirrorFailure) -> None:
         self.broken.add(failure.entity)
         self.failures.append(failure)
@@ -194,7 +201,10 @@ def _mark(work: MirrorWork) -> tuple[str, str, int]:
 
 
 def _fails_often(failure: MirrorFailure) -> bool:
-    work = work_store.find(failure.entity)
+    try:
+        work = work_store.find(failure.entity)
+    except NoAnswer:
+        return True
     return work is not None and work.attempts >= _FAILURES_TO_TELL
 
 

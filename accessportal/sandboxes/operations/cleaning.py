@@ -15,9 +15,9 @@ from itertools import chain, islice
 
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import PortalError
+from accessportal.kernel.errors import NoAnswer, PortalError
 from accessportal.kernel.moments import furthest, is_due, is_recent
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import as_far, every
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.effects import Fate, Sending
@@ -54,14 +54,14 @@ def clean(
     whole is in trouble, or has too many calls, no sandbox has failed: the run stops, and says why. Any number of runs may go on
     at once: each sandbox is one cleaner's at a time.
 
-    :raises Unavailable: when what is due can't be read.
+    What the store does not answer for is a failure, and the rest goes on.
     """
     run = _Run(provider, clock, current().clean_gap_seconds if pace_seconds is None else pace_seconds, actor)
     now = clock.now()
     beyond = furthest(now, longest=policy.LONGEST_GAP)
     due = every(lambda cursor: store.page_due(Due.CLEAN, until=now, cursor=cursor, limit=_PAGE))
     left_ahead = every(lambda cursor: store.page_due(Due.CLEAN, beyond=beyond, cursor=cursor, limit=_PAGE))
-    some = islice(chain(due, left_ahead), limit)
+    some = islice(chain(as_far(due, told=run.miss), as_far(left_ahead, told=run.miss)), limit)
     if workers == 1:
         for seen in some:
             run.unit(seen)
@@ -69,7 +69,10 @@ def clean(
         with ThreadPoolExecutor(workers) as pool:
             for future in [pool.submit(run.unit, seen) for seen in some]:
                 future.result()
-    run.settle()
+    try:
+        run.settle()
+    except NoAnswer as error:
+        run.miss(error)
     return run.report()
 
 
@@ -117,6 +120,9 @@ class _Run:
         if self.stopped or len(self.suspects) >= _MOST_SUSPECTS or time.monotonic() - self._began > _LAST_STARTS_SECONDS:
             return
         self._by_itself(seen.sandbox_id, partial(self._clean, seen.sandbox_id))
+
+    def miss(self, error: NoAnswer) -> None:
+        self.failures.append(Failure("the list of what is to be cleaned", error.message))
 
     def settle(self) -> None:
         """After all were tried: whose the failures are is known only by what became of the others."""

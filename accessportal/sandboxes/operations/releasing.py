@@ -7,8 +7,8 @@ from functools import partial
 
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, to_epoch, whole_second
-from accessportal.kernel.errors import Conflict, NotAllowed, PortalError
-from accessportal.kernel.pages import every
+from accessportal.kernel.errors import Conflict, NoAnswer, NotAllowed, PortalError
+from accessportal.kernel.pages import as_far, every
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.shared import (
@@ -137,15 +137,16 @@ def expire_loaded(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
 def expire(*, clock: Clock, actor: Actor = EXPIRE) -> ExpireReport:
     """Every allocation past its deadline and grace ends. Costs what is due, and one query for what other programs left.
 
-    :raises Unavailable: when what is due can't be read to its end.
+    What the store does not answer for is a failure, and the rest goes on.
     """
     run = _ExpireRun(clock, actor)
     now = clock.now()
-    for one in every(lambda cursor: store.page_due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)):
+    for one in as_far(every(lambda cursor: store.page_due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)), told=run.miss):
         run.unit(one)
     # Allocated by other programs and never met since: they have no due time, but they have an age. Ours were met above.
     longest = timedelta(hours=current().longest_hours, seconds=current().grace_seconds)
-    for one in every(lambda cursor: store.page_by_status(Status.ALLOCATED, allocated_until=now - longest, cursor=cursor, limit=_PAGE)):
+    others = every(lambda cursor: store.page_by_status(Status.ALLOCATED, allocated_until=now - longest, cursor=cursor, limit=_PAGE))
+    for one in as_far(others, told=run.miss):
         if isinstance(one, Unreadable) or policy.mending_of(one) is not Mending.NOTHING:
             run.unit(one)
     return ExpireReport(tuple(run.expired), tuple(run.mended), tuple(run.failures))
@@ -169,6 +170,9 @@ class _ExpireRun:
             until_written(partial(self._one, seen.sandbox_id))
         except PortalError as error:
             self.failures.append(Failure(seen.sandbox_id, error.message))
+
+    def miss(self, error: NoAnswer) -> None:
+        self.failures.append(Failure("the list of what is over", error.message))
 
     def _one(self, sandbox_id: str) -> None:
         found = store.get(sandbox_id)

@@ -12,9 +12,9 @@ from itertools import chain
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
-from accessportal.kernel.errors import Conflict, PortalError
+from accessportal.kernel.errors import Conflict, NoAnswer, PortalError, Unavailable
 from accessportal.kernel.moments import furthest, is_due
-from accessportal.kernel.pages import Unreadable, every
+from accessportal.kernel.pages import Unreadable, as_far, every
 from accessportal.kernel.ports import after_commit
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.operations.cleaning import clean
@@ -148,22 +148,28 @@ def _cleaned_up(provider: Provider | None, clock: Clock) -> tuple[Report, str]:
 def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, ...]:
     """Every run that waits, or whose performer died, has ended; those that others perform are left to them.
 
-    :raises Unavailable: when the store did not answer; the next sweep goes on. Also, after all others were performed, for one
-        that can't be read; it is named.
+    :raises Unavailable: after all others were performed, for one that can't be read, which is named, and when the store did not
+        answer; the next sweep goes on.
     """
     now = clock.now()
     performed = []
-    unreadable: list[Unreadable] = []
-    due = every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE), past=unreadable.append)
+    missed: list[Unavailable] = []
+
+    def pass_over(one: Unreadable) -> None:
+        missed.append(one.error())
+
+    due = every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE), past=pass_over)
     beyond = furthest(now, longest=HOLD)
-    left_ahead = every(lambda cursor: store.page_runs(RunDue.PERFORM, beyond=beyond, cursor=cursor, limit=_PAGE), past=unreadable.append)
-    for run in chain(due, left_ahead):
+    left_ahead = every(lambda cursor: store.page_runs(RunDue.PERFORM, beyond=beyond, cursor=cursor, limit=_PAGE), past=pass_over)
+    for run in chain(as_far(due, told=missed.append), as_far(left_ahead, told=missed.append)):
         try:
             performed.append(perform_run(run_id=run.run_id, provider=provider, clock=clock))
         except (Conflict, NoSuchRun):
             continue
-    if unreadable:
-        raise unreadable[0].error()
+        except NoAnswer as error:
+            missed.append(error)
+    if missed:
+        raise missed[0]
     return tuple(performed)
 
 
