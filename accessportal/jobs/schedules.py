@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import structlog
 from django.db import transaction
+from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
 from accessportal.jobs.lines import Line
@@ -53,22 +55,36 @@ SCHEDULES: tuple[JobSchedule, ...] = (
 )
 
 _OURS = "accessportal.jobs."
+log = structlog.get_logger(__name__)
 
 
-def apply_schedules(*, now: datetime) -> dict[str, str]:
+def apply_schedules(*, now: datetime, removes_unknown: bool = False) -> dict[str, str]:
     """Of our tasks the queue's table schedules exactly these; says of each what changed.
 
     ``added``, ``changed``, ``kept``, or ``removed`` for one that is no longer listed. A kept schedule keeps its next run,
-    unless that lies further away than one period (a clock that was wrong once must not stop the tick for long).
+    unless that lies further away than one period (a clock that was wrong once must not stop the tick for long). One whose function
+    this version does not have is a newer version's and ``left alone``, unless ``removes_unknown``: then nobody runs a newer one.
     """
     outcome: dict[str, str] = {}
     with transaction.atomic():
         for gone in Schedule.objects.filter(func__startswith=_OURS).exclude(name__in=[job.name for job in SCHEDULES]):
+            if not (removes_unknown or _is_known(gone.func)):
+                outcome[str(gone.name)] = "left alone"
+                log.warning("jobs.schedule_left_to_newer", schedule=gone.name, func=gone.func)
+                continue
             outcome[str(gone.name)] = "removed"
             gone.delete()
         for job in SCHEDULES:
             outcome[job.name] = _apply(job, now)
     return outcome
+
+
+def _is_known(func: str) -> bool:
+    try:
+        import_string(func)
+    except ImportError:
+        return False
+    return True
 
 
 def _apply(job: JobSchedule, now: datetime) -> str:

@@ -14,13 +14,19 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An item of ``table`` that is not as its class says, so that somebody else must have written it; ``why`` in words."""
+    """An item of ``table`` that is not as its class says, so that somebody else must have written it; ``why`` in words.
+
+    ``is_newer``: a newer version of the portal has, and it is right as it is."""
 
     table: str
     key: str
     why: str
+    is_newer: bool = False
 
     def __str__(self) -> str:
+        if self.is_newer:
+            made = f"The item {self.key} of the table {self.table} was made by a newer version of the portal ({self.why})."
+            return f"{made} This version leaves it alone; update this process."
         return f"The item {self.key} of the table {self.table} can't be read ({self.why}). Somebody else has changed it; mend it by hand."
 
     def error(self) -> Unavailable:

@@ -232,6 +232,14 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
+class NewerRule:
+    """A rule in force about a kind of access that this version does not know: nothing that this version decides depends on it."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuleSet:
     """All rules in force, in file order, as put in force together. ``version`` 0 with no rules: nothing was ever loaded.
 
@@ -243,6 +251,7 @@ class RuleSet:
     audit_head: str = ""
     applied_at: datetime | None = None
     applied_by: str = ""
+    newer: tuple[NewerRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

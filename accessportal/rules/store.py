@@ -24,10 +24,12 @@ from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, ru
 from accessportal.rules.states import (
     AWS_ACCOUNT,
     GROUP,
+    KINDS,
     SANDBOX,
     Approval,
     Effect,
     EndsWith,
+    NewerRule,
     People,
     Rule,
     RuleHead,
@@ -35,7 +37,7 @@ from accessportal.rules.states import (
     Targets,
     Ticket,
 )
-from accessportal.store.base import unavailable
+from accessportal.store.base import SCHEMA_VERSION, unavailable
 from accessportal.store.listing import Listing
 from accessportal.store.reading import BROKEN, get_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
@@ -104,8 +106,13 @@ def put_in_force(base: RuleSet, rules: Sequence[Rule], *, actor: Actor, now: dat
     Up to ``CHANGES_PER_WRITE`` changed rules go in one transaction with the new set. More are written before it, in
     several; nobody reads them until the set names them, and the same call after a crash goes on where it stopped.
 
-    :raises Conflict: when another set than ``base`` is in force by now, or another load is writing.
+    :raises Conflict: when another set than ``base`` is in force by now, or another load is writing; and when ``base`` has rules of a
+        newer version, which this one would lose.
     """
+    if base.newer:
+        names = ", ".join(f"{one.name} ({one.kind})" for one in base.newer)
+        message = f"A newer version of the portal has made rules in force: {names}. Load rules with that version."
+        raise Conflict(message, code="rules_newer", present=base)
     kept = {rule.name for rule in rules}
     heads = _heads([*kept, *(rule.name for rule in base.rules)])
     staged = [*_new_versions(rules, heads), *_removals([rule for rule in base.rules if rule.name not in kept], heads)]
@@ -132,11 +139,15 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     manifest = get_item(RuleItem, SET_KEY, int(pointer.current_version or 0))
     if manifest is None:
         raise _incomplete("its list of rules is missing")
-    entries = list(manifest.entries or [])
+    entries, newer = [], []
+    for entry in manifest.entries or []:
+        (entries if entry.get("kind", KINDS[0]) in KINDS else newer).append(entry)
     found = _batch_get((entry["name"], int(entry["version"])) for entry in entries)
     rules = []
     for position, entry in enumerate(entries):
         item = found.get((entry["name"], int(entry["version"])))
+        if item is not None and (item.schema_version or 0) > SCHEMA_VERSION:
+            raise _newer(f"rule {entry['name']}")
         rule = None if item is None else _unchanged(item, entry["hash"])
         if rule is None:
             raise _incomplete(f"version {entry['version']} of rule {entry['name']} is missing or was changed")
@@ -147,7 +158,12 @@ def _read_set(pointer: RuleItem) -> RuleSet:
         audit_head=pointer.audit_head or "",
         applied_at=from_epoch(manifest.applied_at),
         applied_by=manifest.applied_by,
+        newer=tuple(NewerRule(entry["name"], entry["kind"]) for entry in newer),
     )
+
+
+def _newer(what: str) -> Unavailable:
+    return Unavailable(f"The {what} in force was made by a newer version of the portal. Update this process.", code="rules_newer")
 
 
 def _unchanged(item: RuleItem, hash_in_set: str) -> Rule | None:
@@ -249,7 +265,8 @@ def _set_steps(
         actor=actor,
         now=now,
     )
-    entries = [{"name": rule.name, "version": rule.version, "hash": rule.hash} for rule in rules]
+    # The kind tells an older version what it need not understand.
+    entries = [{"name": rule.name, "version": rule.version, "hash": rule.hash, "kind": rule.kind} for rule in rules]
     stamp: dict[str, Any] = {"applied_at": to_epoch(now), "applied_by": actor.name}
     pointer = [_set(name, value) for name, value in {**stamp, "current_version": version, "audit_head": event.head}.items()]
     move: Step

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pynamodb.attributes import NumberAttribute
 from pynamodb.connection import Connection, TableConnection
 from pynamodb.exceptions import PynamoDBException
 from pynamodb.models import Model
 
 from accessportal.kernel.answers import refuse_garbled
 from accessportal.kernel.errors import NoAnswer
+
+SCHEMA_VERSION = 1
+"""What this version writes and understands. A version that writes items which this one would misread raises it, and then this one
+leaves those alone (docs/decisions/0046-made-by-a-newer-version.md)."""
 
 # For making connections: PynamoDB makes them at first use and without one.
 _lock = threading.RLock()
@@ -44,6 +49,9 @@ class PortalModel(Model):
 
     class Meta:
         table_name = "unset"
+
+    # Written with every change by ``transactions``, and looked at by ``reading``; items from before there was one have none.
+    schema_version = NumberAttribute(null=True)
 
     @classmethod
     def _get_connection(cls) -> TableConnection:

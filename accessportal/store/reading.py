@@ -11,7 +11,7 @@ from pynamodb.indexes import Index
 
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, Unreadable
-from accessportal.store.base import PortalModel, unavailable
+from accessportal.store.base import SCHEMA_VERSION, PortalModel, unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 
 M = TypeVar("M", bound=PortalModel)
@@ -22,6 +22,17 @@ RawItem = Mapping[str, Any]
 _LONGEST_KEY_BYTES = 2048
 BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 """What reading raises when an item is not what its class says (a time of the year five billion is an OSError)."""
+
+
+class NewerItem(ValueError):
+    """A newer version of the portal made it: this one leaves it alone."""
+
+
+def known(item: M) -> M:
+    """:raises NewerItem: for an item that this version may misread."""
+    if (item.schema_version or 0) > SCHEMA_VERSION:
+        raise NewerItem(f"its schema is {item.schema_version:.0f}, and {SCHEMA_VERSION} is known here")
+    return item
 
 
 def read_item(model: type[M], convert: Callable[[M], R], hash_key: str, range_key: str | int | None = None) -> R | None:
@@ -78,15 +89,15 @@ def read_items(
 def get_item(model: type[M], hash_key: str, range_key: str | int | None = None) -> M | None:
     """The item, strongly read, or ``None`` when it does not exist.
 
-    :raises Unavailable: when the store did not answer; never ``None`` for that.
+    :raises Unavailable: when the store did not answer, never ``None`` for that; and for an item of a newer version, which is named.
     """
     if not _is_key(hash_key):
         return None
     try:
-        return model.get(hash_key, range_key, consistent_read=True)
+        return known(model.get(hash_key, range_key, consistent_read=True))
     except DoesNotExist:
         return None
-    except AttributeDeserializationError as error:
+    except (AttributeDeserializationError, NewerItem) as error:
         raise _unreadable(model, str(hash_key), error).error() from error
     except PynamoDBException as error:
         raise unavailable(error) from error
@@ -153,8 +164,9 @@ def query_page(
 def _complete(item: M) -> M:
     """PynamoDB reads a missing attribute as ``None``, whatever its class says.
 
-    :raises ValueError: naming what is missing.
+    :raises ValueError: naming what is missing, or as :func:`known`.
     """
+    known(item)
     missing = [name for name, attribute in item.get_attributes().items() if not attribute.null and getattr(item, name) is None]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
@@ -169,7 +181,7 @@ def _key_in(model: type[PortalModel], raw: RawItem) -> str:
 
 
 def _unreadable(model: type[PortalModel], key: str, error: Exception) -> Unreadable:
-    return Unreadable(table=model.base_table_name, key=key, why=str(error) or type(error).__name__)
+    return Unreadable(table=model.base_table_name, key=key, why=str(error) or type(error).__name__, is_newer=isinstance(error, NewerItem))
 
 
 def _is_key(value: str | int) -> bool:

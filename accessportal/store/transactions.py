@@ -17,7 +17,7 @@ from pynamodb.expressions.update import Action, SetAction
 from pynamodb.transactions import TransactWrite
 
 from accessportal.kernel.errors import NoAnswer
-from accessportal.store.base import PortalModel, code_of, connection, unavailable
+from accessportal.store.base import SCHEMA_VERSION, PortalModel, code_of, connection, unavailable
 
 _MAX_ATTEMPTS = 12
 _UNDER_WAY = "TransactionInProgressException"
@@ -133,9 +133,8 @@ def update_one(step: Change | Upsert) -> PortalModel:
     :raises Unavailable: when the store did not answer; whether it was written is not known.
     """
     item = _key_only(step)
-    condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
     try:
-        item.update(actions=list(step.actions), condition=condition)
+        item.update(actions=_stamped(step), condition=_guarded(step))
     except UpdateError as error:
         if code_of(error) == "ConditionalCheckFailedException":
             written = _as_written(step) if _was_sent_again(error) else None
@@ -187,14 +186,25 @@ def _write(steps: Sequence[Step], token: str) -> None:
     with TransactWrite(connection=connection(), client_request_token=token) as transaction:
         for step in steps:
             if isinstance(step, Insert):
+                step.item.schema_version = SCHEMA_VERSION
                 transaction.save(step.item, condition=~exists(type(step.item)), return_values="ALL_OLD")
             elif isinstance(step, Guard):
                 transaction.condition_check(step.model, step.hash_key, step.range_key, condition=exists(step.model) & step.condition)
             elif isinstance(step, Remove):
-                transaction.delete(_key_only(step), condition=exists(step.model) & step.condition)
+                transaction.delete(_key_only(step), condition=_guarded(step))
             else:
-                condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
-                transaction.update(_key_only(step), actions=list(step.actions), condition=condition, return_values="ALL_OLD")
+                transaction.update(_key_only(step), actions=_stamped(step), condition=_guarded(step), return_values="ALL_OLD")
+
+
+def _stamped(step: Change | Upsert) -> list[Action]:
+    return [*step.actions, step.model.schema_version.set(SCHEMA_VERSION)]
+
+
+def _guarded(step: Change | Upsert | Remove) -> Condition:
+    """No item of a newer version is changed, whoever has read it before."""
+    mark = step.model.schema_version
+    condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
+    return condition & (mark.does_not_exist() | (mark <= SCHEMA_VERSION))
 
 
 def exists(model: type[PortalModel]) -> Condition:

@@ -13,12 +13,14 @@ from django.utils.module_loading import import_string
 from django_q.conf import Conf
 from django_q.exceptions import TimeoutException
 from django_q.models import OrmQ, Schedule
+from django_q.tasks import async_task
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import Status, SubjectsReport, Work
 from accessportal.directory import operations as directory
 from accessportal.directory.states import State
 from accessportal.jobs import queue, tasks
+from accessportal.jobs.broker import LineBroker
 from accessportal.jobs.lines import Line
 from accessportal.jobs.queue import TASKS, enqueue
 from accessportal.jobs.schedules import SCHEDULES, apply_schedules
@@ -115,7 +117,7 @@ def test_schedules_are_mended() -> None:
     apply_schedules(now=NOW)
     Schedule.objects.filter(name="tick").update(minutes=60, next_run=NOW + timedelta(days=400))
     Schedule.objects.create(name="tick", func="accessportal.jobs.tasks.tick", schedule_type=Schedule.MINUTES, minutes=1)
-    Schedule.objects.create(name="old", func="accessportal.jobs.tasks.old", schedule_type=Schedule.MINUTES, minutes=1)
+    Schedule.objects.create(name="old", func="accessportal.jobs.tasks.carry_out", schedule_type=Schedule.MINUTES, minutes=1)
     Schedule.objects.create(name="theirs", func="other.task", schedule_type=Schedule.MINUTES, minutes=1)
 
     outcome = apply_schedules(now=NOW)
@@ -398,3 +400,40 @@ def test_a_job_with_nothing_to_do_has_failed_no_longer(on_story_clock: Story, na
     beat = heartbeats.last_beat(name)
     assert beat is not None
     assert beat.is_ok
+
+
+@pytest.mark.django_db
+def test_a_job_of_a_newer_version_stays_for_a_worker_that_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line.URGENT.value
+    newer = {
+        "accessportal.jobs.tasks.brew_coffee": {},
+        "accessportal.newer.tasks.tick": {},
+        "accessportal.jobs.tasks.carry_out": {"request_id": "r-1", "strength": "strong"},
+    }
+    for func, payload in newer.items():
+        async_task(func, **payload, q_options={"cluster": line})
+    enqueue("carry_out", request_id="r-2")
+    locks = list(OrmQ.objects.order_by("pk").values_list("lock", flat=True))
+    broker = LineBroker(line)
+
+    taken = [broker.dequeue() for _ in range(4)]
+
+    assert taken[:3] == [[], [], []]
+    [[(row, _)]] = taken[3:]
+    assert OrmQ.objects.get(pk=row).task["kwargs"] == {"request_id": "r-2"}
+    left = OrmQ.objects.exclude(pk=row).order_by("pk")
+    assert [one.task["func"] for one in left] == list(newer)
+    assert list(left.values_list("lock", flat=True)) == locks[:3], "not held either"
+    monkeypatch.setattr(tasks, "brew_coffee", lambda: "brewed", raising=False)
+    [(known, _)] = LineBroker(line).dequeue()
+    assert OrmQ.objects.get(pk=known).task["func"] == "accessportal.jobs.tasks.brew_coffee"
+
+
+@pytest.mark.django_db
+def test_a_schedule_of_a_newer_version_is_left_alone_unless_nobody_runs_one() -> None:
+    Schedule.objects.create(name="brew", func="accessportal.jobs.tasks.brew_coffee", schedule_type=Schedule.MINUTES, minutes=1)
+
+    assert apply_schedules(now=NOW)["brew"] == "left alone"
+    assert Schedule.objects.filter(name="brew").exists()
+    call_command("apply_schedules", "--remove-unknown")
+    assert not Schedule.objects.filter(name="brew").exists()

@@ -10,6 +10,7 @@ from typing import Any
 from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.states import TARGET_PARTS, AccessRequest, ApprovalDemand, Receipt, Status, Work
 from accessportal.kernel.clock import from_epoch
+from accessportal.store.reading import NewerItem
 
 # More seconds than this, from any moment that is one, would be past the last year that a clock knows.
 _MOST = 10**9
@@ -70,7 +71,7 @@ def _require_whole(item: RequestItem, approval: Mapping[str, Any], target: Mappi
     """
     parts = TARGET_PARTS.get(item.kind)
     if parts is None:
-        raise ValueError(f"kind {item.kind!r} is unknown")
+        raise NewerItem(f"its kind {item.kind[:40]!r} is not known here")
     wrong = [name for name in parts if not isinstance(target.get(name), str)]
     wrong += [name for name in ("groups", "users", "groups_only") if not _is_texts(approval.get(name, []))]
     wrong += [] if isinstance(approval["required"], bool) else ["approval.required"]

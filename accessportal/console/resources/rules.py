@@ -10,14 +10,19 @@ from accessportal.console.differences import versions_of
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.rules import queries
-from accessportal.rules.states import Rule
+from accessportal.rules.states import NewerRule, Rule
 
 
 def _in_order(ask: Ask) -> Page[Rule]:
     # All rules are one query of the table and are tried as one list; there are never pages of them.
-    return Page(items=queries.current_rules())
+    current = queries.current_set()
+    return Page(items=current.rules, unreadable=tuple(_named(one) for one in current.newer))
+
+
+def _named(one: NewerRule) -> Unreadable:
+    return Unreadable("AccessRules", one.name, f"its kind {one.kind[:40]!r} is not known here", is_newer=True)
 
 
 class Rules(Resource):

@@ -17,7 +17,7 @@ from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.listing import Listing
-from accessportal.store.reading import BROKEN, get_item
+from accessportal.store.reading import BROKEN, NewerItem, get_item, known
 
 R = TypeVar("R")
 Past = Callable[[Unreadable], object]
@@ -177,14 +177,14 @@ def read_as(convert: Callable[[DirectoryItem], R], item: DirectoryItem) -> R:
     :raises Unavailable: when it can't be read; it is named.
     """
     try:
-        return convert(item)
+        return convert(known(item))
     except BROKEN as error:
         raise unreadable(item.pk, item.sk, error) from error
 
 
 def unreadable(pk: str, sk: str, error: Exception) -> Unavailable:
     """The error that names an item which can't be read."""
-    return Unreadable(DirectoryItem.base_table_name, name_of(pk, sk), str(error)).error()
+    return Unreadable(DirectoryItem.base_table_name, name_of(pk, sk), str(error), is_newer=isinstance(error, NewerItem)).error()
 
 
 def name_of(pk: str, sk: str) -> str:

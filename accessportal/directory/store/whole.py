@@ -13,7 +13,7 @@ from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
 from accessportal.directory.store.reading import unreadable
 from accessportal.store.base import unavailable
-from accessportal.store.reading import BROKEN, RawItem
+from accessportal.store.reading import BROKEN, RawItem, known
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Image:
 
     def take(self, raw: RawItem) -> None:
         try:
-            self._keep(DirectoryItem.from_raw_data(dict(raw)))
+            self._keep(known(DirectoryItem.from_raw_data(dict(raw))))
         except BROKEN as error:
             raise unreadable(str(raw["pk"]["S"]), str(raw["sk"]["S"]), error) from error
 

@@ -19,9 +19,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object, for programs")
+        parser.add_argument(
+            "--remove-unknown",
+            action="store_true",
+            dest="removes_unknown",
+            help="also remove schedules of a newer version, after a rollback that lasts",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        outcome = apply_schedules(now=SystemClock().now())
+        outcome = apply_schedules(now=SystemClock().now(), removes_unknown=options["removes_unknown"])
         if options["as_json"]:
             self.stdout.write(json.dumps({"schedules": outcome}, indent=2))
             return
