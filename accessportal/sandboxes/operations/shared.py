@@ -142,7 +142,7 @@ def leaving_free_list(sandbox: Sandbox) -> Step | None:
 
 def unreadable_failure(seen: Unreadable) -> Failure:
     """How a run reports a row that it had to pass over."""
-    return Failure(seen.sandbox_id, "the row can't be read: another program has changed it")
+    return Failure(seen.sandbox_id, "the row can't be read: another program, or a newer version of the portal, has written it")
 
 
 def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
