@@ -139,9 +139,9 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     manifest = get_item(RuleItem, SET_KEY, int(pointer.current_version or 0))
     if manifest is None:
         raise _incomplete("its list of rules is missing")
-    entries, newer = [], []
-    for entry in manifest.entries or []:
-        (entries if entry.get("kind", KINDS[0]) in KINDS else newer).append(entry)
+    listed = list(manifest.entries or [])
+    newer = [entry for entry in listed if entry.get("kind", KINDS[0]) not in KINDS]
+    entries = [entry for entry in listed if entry not in newer]
     found = _batch_get((entry["name"], int(entry["version"])) for entry in entries)
     rules = []
     for position, entry in enumerate(entries):

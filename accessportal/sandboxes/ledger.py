@@ -103,7 +103,11 @@ def _is_outside(event: AuditEvent) -> bool:
 
 def _problems_of_row(sandbox_id: str, fence: int, holder: str, row: Sandbox | Unreadable | None) -> Iterator[Problem]:
     if isinstance(row, Unreadable):
-        yield Problem("unreadable", sandbox_id, "its row can't be read: another program has changed it (mend it by hand), or a newer version of the portal has")
+        yield Problem(
+            "unreadable",
+            sandbox_id,
+            "its row can't be read: another program has changed it (mend it by hand), or a newer version of the portal has",
+        )
         return
     if row is None:
         if holder:

@@ -69,7 +69,7 @@ def read_items(
             except Unavailable as error:
                 if past is None or error.code != "item_unreadable":
                     raise
-                past(Unreadable(table=model.base_table_name, key=key, why=str(error.__cause__)))
+                past(Unreadable(model.base_table_name, key, str(error.__cause__), is_newer=isinstance(error.__cause__, NewerItem)))
             else:
                 found |= {} if one is None else {key: one}
         return found

@@ -203,8 +203,9 @@ def _stamped(step: Change | Upsert) -> list[Action]:
 def _guarded(step: Change | Upsert | Remove) -> Condition:
     """No item of a newer version is changed, whoever has read it before."""
     mark = step.model.schema_version
-    condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
-    return condition & (mark.does_not_exist() | (mark <= SCHEMA_VERSION))
+    condition: Condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
+    guarded: Condition = condition & (mark.does_not_exist() | (mark <= SCHEMA_VERSION))
+    return guarded
 
 
 def exists(model: type[PortalModel]) -> Condition:

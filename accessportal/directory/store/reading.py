@@ -167,7 +167,8 @@ def _passing(read: Callable[[], R | None], key: Key, past: Past | None) -> R | N
     except Unavailable as error:
         if past is None or error.code != "item_unreadable":
             raise
-        past(Unreadable(DirectoryItem.base_table_name, name_of(*key), str(error.__cause__)))
+        is_newer = isinstance(error.__cause__, NewerItem)
+        past(Unreadable(DirectoryItem.base_table_name, name_of(*key), str(error.__cause__), is_newer=is_newer))
         return None
 
 
