@@ -24,7 +24,7 @@ from accessportal.sandboxes import queries as pool_queries
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.sandboxes.states import Unreadable as UnreadableSandbox
-from accessportal.store.base import SCHEMA_VERSION, registered_models
+from accessportal.store.base import PortalModel, registered_models
 from accessportal.store.coordination import CoordinationItem
 from accessportal.store.reading import get_item, query_page
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
@@ -35,7 +35,7 @@ from tests.sandboxes.conftest import Pool, asked_of_the_queue, pool
 
 __all__ = ["asked_of_the_queue", "pool", "signed_in"]
 Raw = dict[str, Any]
-NEWER = SCHEMA_VERSION + 1
+NEWER = PortalModel.known_schema + 1
 UNTIL = CoordinationItem.until
 
 

@@ -37,7 +37,7 @@ from accessportal.rules.states import (
     Targets,
     Ticket,
 )
-from accessportal.store.base import SCHEMA_VERSION, unavailable
+from accessportal.store.base import unavailable
 from accessportal.store.listing import Listing
 from accessportal.store.reading import BROKEN, get_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
@@ -146,7 +146,7 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     rules = []
     for position, entry in enumerate(entries):
         item = found.get((entry["name"], int(entry["version"])))
-        if item is not None and (item.schema_version or 0) > SCHEMA_VERSION:
+        if item is not None and (item.schema_version or 0) > RuleItem.known_schema:
             raise _newer(f"rule {entry['name']}")
         rule = None if item is None else _unchanged(item, entry["hash"])
         if rule is None:

@@ -15,10 +15,6 @@ from pynamodb.models import Model
 from accessportal.kernel.answers import refuse_garbled
 from accessportal.kernel.errors import NoAnswer
 
-SCHEMA_VERSION = 1
-"""What this version writes and understands. A version that writes items which this one would misread raises it, and then this one
-leaves those alone (docs/decisions/0046-made-by-a-newer-version.md)."""
-
 # For making connections: PynamoDB makes them at first use and without one.
 _lock = threading.RLock()
 
@@ -44,6 +40,9 @@ class PortalModel(Model):
     """
 
     base_table_name: ClassVar[str]
+    # What this version writes and understands of the table. A version that writes items which the one before would misread raises it, and
+    # then that one leaves those alone (docs/decisions/0046-made-by-a-newer-version.md).
+    known_schema: ClassVar[int] = 1
     # The attribute with the epoch seconds after which DynamoDB deletes an item by itself.
     time_to_live: ClassVar[str] = ""
 

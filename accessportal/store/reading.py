@@ -11,7 +11,7 @@ from pynamodb.indexes import Index
 
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, Unreadable
-from accessportal.store.base import SCHEMA_VERSION, PortalModel, unavailable
+from accessportal.store.base import PortalModel, unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 
 M = TypeVar("M", bound=PortalModel)
@@ -30,8 +30,8 @@ class NewerItem(ValueError):
 
 def known(item: M) -> M:
     """:raises NewerItem: for an item that this version may misread."""
-    if (item.schema_version or 0) > SCHEMA_VERSION:
-        raise NewerItem(f"its schema is {item.schema_version:.0f}, and {SCHEMA_VERSION} is known here")
+    if (item.schema_version or 0) > item.known_schema:
+        raise NewerItem(f"its schema is {item.schema_version:.0f}, and {item.known_schema} is known here")
     return item
 
 

@@ -17,7 +17,7 @@ from pynamodb.expressions.update import Action, SetAction
 from pynamodb.transactions import TransactWrite
 
 from accessportal.kernel.errors import NoAnswer
-from accessportal.store.base import SCHEMA_VERSION, PortalModel, code_of, connection, unavailable
+from accessportal.store.base import PortalModel, code_of, connection, unavailable
 
 _MAX_ATTEMPTS = 12
 _UNDER_WAY = "TransactionInProgressException"
@@ -186,7 +186,7 @@ def _write(steps: Sequence[Step], token: str) -> None:
     with TransactWrite(connection=connection(), client_request_token=token) as transaction:
         for step in steps:
             if isinstance(step, Insert):
-                step.item.schema_version = SCHEMA_VERSION
+                step.item.schema_version = step.item.known_schema
                 transaction.save(step.item, condition=~exists(type(step.item)), return_values="ALL_OLD")
             elif isinstance(step, Guard):
                 transaction.condition_check(step.model, step.hash_key, step.range_key, condition=exists(step.model) & step.condition)
@@ -197,14 +197,14 @@ def _write(steps: Sequence[Step], token: str) -> None:
 
 
 def _stamped(step: Change | Upsert) -> list[Action]:
-    return [*step.actions, step.model.schema_version.set(SCHEMA_VERSION)]
+    return [*step.actions, step.model.schema_version.set(step.model.known_schema)]
 
 
 def _guarded(step: Change | Upsert | Remove) -> Condition:
     """No item of a newer version is changed, whoever has read it before."""
     mark = step.model.schema_version
     condition: Condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
-    guarded: Condition = condition & (mark.does_not_exist() | (mark <= SCHEMA_VERSION))
+    guarded: Condition = condition & (mark.does_not_exist() | (mark <= step.model.known_schema))
     return guarded
 
 

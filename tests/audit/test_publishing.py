@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from accessportal.audit import queries, store
 from accessportal.audit.operations import publish_outbox
@@ -17,7 +19,7 @@ from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.kernel.pages import Page
 from tests.audit.conftest import Outbox, Topic
 from tests.conftest import START, FakeClock
-from tests.fixtures_twin import REGION
+from tests.fixtures_twin import REGION, when
 
 ONE, OTHER = "request#one", "request#other"
 
@@ -57,6 +59,24 @@ def test_without_a_topic_everything_is_kept(outbox: Outbox, topic: Topic) -> Non
     assert not report.has_topic
     assert queries.count_unpublished().count == 3
     assert outbox.publish(topic.send).published == 3
+
+
+def test_a_shard_that_the_store_does_not_answer_for_stops_no_other(outbox: Outbox, topic: Topic) -> None:
+    for number in range(40):
+        outbox.write(f"request#{number}")
+    lost: list[str] = []
+
+    def lose(parameters: dict[str, Any]) -> None:
+        if not lost and parameters.get("IndexName"):
+            lost.append(str(parameters))
+            raise ReadTimeoutError(endpoint_url="x")
+
+    with when("Query", lose):
+        report = outbox.publish(topic.send)
+
+    assert ["ReadTimeoutError" in failure.error for failure in report.failures] == [True]
+    assert (report.is_finished, 0 < report.published < 40) == (False, True)
+    assert outbox.publish(topic.send).published == 40 - report.published
 
 
 def test_only_operators_and_the_portal_itself_publish(outbox: Outbox, topic: Topic, clock: FakeClock) -> None:

@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from accessportal.sandboxes import operations, policy, queries
 from accessportal.sandboxes.states import Status
 from accessportal.twin.protocol import Answer
 from accessportal.twin.sandbox_provider import PREFIX
+from tests.fixtures_twin import when
 from tests.sandboxes.conftest import OLGA, Upstream
 
 
@@ -33,6 +35,31 @@ class Odd:
         for row in told.get("sandboxes", [told]):
             row.pop("generation", None)
         return Answer(answer.status, answer.headers, json.dumps(told).encode())
+
+
+def test_a_list_that_the_store_does_not_answer_for_stops_nothing_else(upstream: Upstream) -> None:
+    """What jobs of other programs left, and what a clock that was wrong put off, are lists beside that of what is due."""
+    upstream.fill(2)
+    given_back = upstream.given_back()
+    upstream.pool.take("track-9")
+    lost: list[int] = []
+
+    def lose_second(_parameters: object) -> None:
+        lost.append(0)
+        if len(lost) == 2:
+            raise ReadTimeoutError(endpoint_url="x")
+
+    with when("Query", lose_second):
+        cleaned = upstream.clean()
+    lost.clear()
+    upstream.pool.clock.advance(5 * 3600)
+    with when("Query", lose_second):
+        expired = upstream.pool.expire()
+
+    assert cleaned.cleaned == (given_back.sandbox_id,)
+    assert ["ReadTimeoutError" in failure.error for failure in cleaned.failures] == [True]
+    assert len(expired.expired) == 1
+    assert ["ReadTimeoutError" in failure.error for failure in expired.failures] == [True]
 
 
 def test_a_sandbox_that_was_given_back_is_deleted_looked_at_and_free_again(upstream: Upstream) -> None:
