@@ -46,6 +46,7 @@ lint: $(VENV)/.dev ## style, types, import contracts, templates, settings, migra
 	$(DEMO_SETTINGS) $(BIN)/python manage.py check
 	$(DEMO_SETTINGS) $(BIN)/python manage.py makemigrations --check --dry-run
 	$(NEW_KEY) PORTAL_DATABASE_URL=sqlite://:memory: \
+	  PORTAL_OIDC_ISSUER=https://login.example.com PORTAL_OIDC_CLIENT_ID=portal PORTAL_OIDC_CLIENT_SECRET=secret \
 	  $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 check: lint test ## lint, then the tests

@@ -151,6 +151,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+CACHES = {"default": {"BACKEND": "accessportal.identity.memory.SteadyMemory"}}
+
 AUTHENTICATION_BACKENDS = ["accessportal.identity.backends.DirectoryBackend"]
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"

@@ -9,6 +9,8 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from django.test import Client
@@ -29,13 +31,17 @@ from accessportal.directory.operations import mirroring
 from accessportal.directory.policy import mirror as mirror_policy
 from accessportal.directory.states import MirrorWork, person_entity
 from accessportal.directory.store import mirror as mirror_store
+from accessportal.identity.memory import SteadyMemory
 from accessportal.identity.operations import ensure_demo_user, record_refusal
 from accessportal.identity.sessions import SEEN_AT, SIGNED_IN_AT
 from accessportal.jobs.broker import LineBroker
-from accessportal.jobs.schedules import apply_schedules
+from accessportal.jobs.keeper import Slot, Stopping
+from accessportal.jobs.schedules import SCHEDULES, apply_schedules
+from accessportal.jobs.worker import _keep_schedules
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW, furthest, is_due, is_recent
 from accessportal.observe import heartbeats
+from accessportal.observe.health import work
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import policy as sandbox_policy
 from accessportal.sandboxes import queries as pool
@@ -101,12 +107,65 @@ def a_queued_task(at: Wrong) -> Works:
 
 
 @story_of
-def heartbeat(at: Wrong) -> Works:
-    heartbeats.beat("sweep_line", now=at.now())
+def the_process_of_the_schedules(at: Wrong) -> Works:
+    """A worker's own, with a wrong clock for a minute and a half, and then with the right one, which finds the next tick due."""
+    _look_at_schedules(at)
+    assert "tick" in _queued()
+    OrmQ.objects.all().delete()
 
     def works() -> bool:
-        beat = heartbeats.last_beat("sweep_line")
-        return beat is not None and not beat.is_fresh(at.now())
+        _look_at_schedules(at)
+        return _queued() == {job.name for job in SCHEDULES}
+
+    return works
+
+
+def _look_at_schedules(at: Wrong) -> None:
+    """The process of the schedules looks twice: as it does each minute, and five seconds later."""
+    for _ in range(2):
+        _keep_schedules([], Slot(), cast(Stopping, _Once()))
+        at.story.clock.advance(5)
+
+
+class _Once:
+    """Asked to stop after one look."""
+
+    def __init__(self) -> None:
+        self._answers = iter([False])
+
+    def __bool__(self) -> bool:
+        return next(self._answers, True)
+
+
+def _queued() -> set[str]:
+    return {str(row.task["group"]) for row in OrmQ.objects.all()}
+
+
+@story_of
+def what_a_process_remembers_of_the_issuer_and_of_passwords(at: Wrong) -> Works:
+    memory = SteadyMemory("of this story", {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("accessportal.identity.memory.time", SimpleNamespace(monotonic=lambda: 100.0))
+        memory.set("issuer", "down", 5)
+        assert memory.get("issuer") == "down"
+
+    def works() -> bool:
+        """Six seconds later, whatever the machine's clock says."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("accessportal.identity.memory.time", SimpleNamespace(monotonic=lambda: 106.0))
+            return memory.get("issuer") is None and memory.add("issuer", "up", 5)
+
+    return works
+
+
+@story_of
+def heartbeat(at: Wrong) -> Works:
+    for part in (*heartbeats.LINES, heartbeats.TICK):
+        heartbeats.beat(part, now=at.now())
+
+    def works() -> bool:
+        beats = heartbeats.all_beats()
+        return not any(beat.is_fresh(at.now()) for beat in beats) and set(work(now=at.now()).missing) == {beat.part for beat in beats}
 
     return works
 

@@ -64,3 +64,22 @@ def test_the_program_says_so_without_the_secret() -> None:
     assert "The settings can't be used. PORTAL_OIDC_ISSUER, PORTAL_OIDC_CLIENT_ID, PORTAL_OIDC_CLIENT_SECRET belong together" in said.stderr
     assert "set PORTAL_OIDC_ISSUER and PORTAL_OIDC_CLIENT_ID too" in said.stderr
     assert "hunter2" not in said.stderr + said.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({}, 1),
+        (WHOLE, 0),
+        ({"PORTAL_DEMO": "true", "PORTAL_SECURE": "false", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, 0),
+    ],
+    ids=["no way in", "an issuer", "the demo's passwords"],
+)
+def test_a_deployment_that_nobody_could_sign_in_to_fails_its_check(tmp_path: Path, given: dict[str, str], code: int) -> None:
+    environ = {"PATH": "", "PORTAL_SECRET_KEY": "x" * 50, "PORTAL_DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3", **given}
+    said = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy"], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+
+    assert said.returncode == code
+    assert ("(identity.E001) Nobody can sign in" in said.stderr) is (code == 1)
