@@ -81,6 +81,7 @@ class Conf(BaseSettings):
     sandbox_grace_seconds: int = Field(default=300, ge=0, le=86_400 * 7)
     sandbox_longest_hours: int = Field(default=24, ge=1, le=24 * 366)
     workers: int = Field(default=4, ge=1)
+    web_threads: int = Field(default=16, ge=4, le=1_000)
     log_level: str = "INFO"
     log_json: bool = True
     metrics_token: SecretStr = SecretStr("")

@@ -34,6 +34,7 @@ AWS_START_URL = _conf.aws_start_url
 EVENTS_TOPIC_ARN = _conf.events_topic_arn
 IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
 TRUSTED_PROXIES = _conf.trusted_proxies
+WEB_THREADS = _conf.web_threads
 METRICS_TOKEN = _conf.metrics_token.get_secret_value()
 DEMO_PASSWORD = _conf.demo_password.get_secret_value()
 
@@ -87,15 +88,17 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # Before hosts are judged and http is sent to https: a balancer's probes have neither.
-    "accessportal.observe.probes.Probes",
-    # The first of all that pages pass: what any of the others answers under /v1/ passes here.
+    # The first: what any of the others answers under /v1/ passes here.
     "accessportal.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # Before WhiteNoise, which answers for static files itself: they get the policy too.
     "csp.middleware.CSPMiddleware",
+    # Before anything judges a host: balancers send the target's address as one.
+    "accessportal.observe.probes.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
+    # Static files wait for nothing; everything from here on may.
+    "accessportal.observe.seats.Seats",
+    "accessportal.observe.web_log.RequestLog",
     "accessportal.identity.sessions.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -222,6 +225,8 @@ SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 # For every body, whatever is in it (portal.middleware.BodyLimit); and no file is taken in any.
 DATA_UPLOAD_MAX_MEMORY_SIZE = _conf.most_body_bytes
 FILE_UPLOAD_HANDLERS = ["accessportal.portal.middleware.NoFiles"]
+# Nor do balancers ask over HTTPS.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|workz)$"]
 if _conf.secure:
     SECURE_SSL_REDIRECT = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

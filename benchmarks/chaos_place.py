@@ -32,7 +32,7 @@ class Missing(Exception):
 
 class WebHost(Server):
     def __init__(self, number: int, folder: Path, settings: Mapping[str, str]) -> None:
-        super().__init__(number, folder, threads=8, settings=settings)
+        super().__init__(number, folder, settings=settings)
 
 
 class WorkerHost(Part):

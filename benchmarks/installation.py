@@ -108,6 +108,8 @@ def environment(twin_url: str, folder: Path) -> dict[str, str]:
         # A few people ask for everything: more than people do, but counted as theirs is.
         "PORTAL_ASKS_PER_MINUTE": "10000",
         "PORTAL_MOST_OPEN_REQUESTS": "0",
+        # Sixteen of them work on requests at a time.
+        "PORTAL_WEB_THREADS": "32",
         "PORTAL_LOG_LEVEL": "ERROR",
         "PORTAL_ALLOWED_HOSTS": "localhost,127.0.0.1",
     }

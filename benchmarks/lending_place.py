@@ -72,9 +72,9 @@ class Part:
 class Server(Part):
     """The portal under gunicorn, on a port of its own."""
 
-    def __init__(self, number: int, folder: Path, *, threads: int = 16, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, number: int, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
         self.port = free_port()
-        flags = ["--bind", f"127.0.0.1:{self.port}", "--workers", "1", "--threads", str(threads)]
+        flags = ["--bind", f"127.0.0.1:{self.port}", "--workers", "1"]
         flags += ["--keep-alive", "75", "--no-control-socket"]
         command = [sys.executable, "-m", "gunicorn", "accessportal.wsgi:application", *flags]
         super().__init__(f"server-{number}", command, folder / f"server-{number}.log", settings=settings)
@@ -91,7 +91,7 @@ class Server(Part):
 class Cleaner(Part):
     """See :mod:`benchmarks.lending_cleaner`."""
 
-    def __init__(self, number: int, folder: Path) -> None:
+    def __init__(self, number: int, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
         command = [sys.executable, "-m", "benchmarks.lending_cleaner", str(folder), str(number)]
         super().__init__(f"cleaner-{number}", command, folder / f"cleaner-{number}.log")
 

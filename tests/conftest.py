@@ -36,11 +36,13 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_remembered() -> None:
+def _nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a web process keeps in its memory (tries of passwords, what an issuer published, its health) is of one test alone."""
     cache.clear()
     health.PAGES.forget()
     health.WORK.forget()
+    # Moto may take longer than a store; tests of one that hangs set what they need.
+    monkeypatch.setattr(health, "STORE_SECONDS", 60.0)
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 class ApiMiddleware:
-    """The first but for probes, so that everything that is answered under ``/v1/`` passes here, and the logs know the number too."""
+    """The first of all, so that everything that is answered under ``/v1/`` passes here, and the logs know the number too."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response

@@ -98,7 +98,8 @@ def _twin_command() -> tuple[str, ...]:
 
 
 def _web_command(port: int) -> tuple[str, ...]:
-    flags = ("--bind", f"{_HOST}:{port}", "--workers", "1", "--threads", "8", "--graceful-timeout", "3", "--no-control-socket")
+    address = f"{_HOST}:{port}"
+    flags = ("--config", "gunicorn.conf.py", "--bind", address, "--workers", "1", "--graceful-timeout", "3", "--no-control-socket")
     return (sys.executable, "-m", "gunicorn", "accessportal.wsgi:application", *flags)
 
 

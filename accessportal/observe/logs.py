@@ -104,6 +104,8 @@ def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
             "accessportal": {"level": level},
             "django_structlog": {"level": level},
             "django-q": {"level": level},
+            "gunicorn.error": {"level": level, "handlers": ["stderr"], "propagate": False},
+            "gunicorn.access": {"level": level, "handlers": ["stderr"], "propagate": False},
             # django-structlog tells every request once already.
             "django.request": {"level": "ERROR"},
             "django.server": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},

@@ -45,7 +45,7 @@ PROBES: Mapping[str, Callable[[HttpRequest], HttpResponse]] = {"/healthz": healt
 
 
 class Probes:
-    """Answers them before anything else looks at the request: load balancers ask over HTTP, with a target's address as ``Host``."""
+    """Answers them before anything judges the request: load balancers ask over HTTP, with a target's address as ``Host``."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

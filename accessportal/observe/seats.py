@@ -1,0 +1,63 @@
+"""A share of this process's threads for what may wait for a store, so that one is always left to say that the process lives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import structlog
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+log = structlog.get_logger(__name__)
+
+# How long a burst may wait for a seat.
+_PATIENCE_SECONDS = 1.0
+_RETRY_AFTER_SECONDS = 5
+_BUSY = "The portal has too much to do right now. Nothing was done. Try again in a few seconds.\n"
+
+
+class Seats:
+    """Half of the threads work on requests at a time, a quarter may wait for them to end; who comes beyond that is told 503 at once.
+
+    Once somebody has waited in vain nobody else waits until a seat is free again. Probes and static files need no seat: they are
+    answered before. A view that streams would have left its seat before its body is sent; there is none.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+        self._seats = threading.Semaphore(max(1, settings.WEB_THREADS // 2))
+        self._places_to_wait = threading.Semaphore(settings.WEB_THREADS // 4)
+        self._is_jammed = False
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not self._take():
+            return _refused()
+        try:
+            return self._get_response(request)
+        finally:
+            self._is_jammed = False
+            self._seats.release()
+
+    def _take(self) -> bool:
+        if self._seats.acquire(blocking=False):
+            return True
+        if self._is_jammed or not self._places_to_wait.acquire(blocking=False):
+            return False
+        try:
+            is_free = self._seats.acquire(timeout=_PATIENCE_SECONDS)
+        finally:
+            self._places_to_wait.release()
+        if not is_free and not self._is_jammed:
+            log.warning("seats.jammed")
+            self._is_jammed = True
+        return is_free
+
+
+def _refused() -> HttpResponse:
+    """Not a page with everything around it: that would ask the stores who this is."""
+    response = HttpResponse(_BUSY, status=503, content_type="text/plain; charset=utf-8")
+    response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
+    # Django would log each as an error; that it is jammed is in the log once, and each answer with its code.
+    response._has_been_logged = True  # type: ignore[attr-defined]  # Django's own mark
+    return response
