@@ -16,6 +16,7 @@ import yaml
 from accessportal.access_requests import operations as access_requests
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.audit import operations as audit
 from accessportal.clients import operations as clients
 from accessportal.clients.states import Scope
 from accessportal.directory import operations as directory
@@ -23,7 +24,7 @@ from accessportal.directory import queries
 from accessportal.directory.operations.claims import add_claim
 from accessportal.directory.states import Claim, GroupRole, State
 from accessportal.identity.queries import actor_named
-from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.actors import Actor, Role, person, system
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import NotAllowed, NotFound
 from accessportal.kernel.lasting import FOR_A_TIME, Right, rule_on_effect
@@ -35,6 +36,7 @@ from tests.fixtures_story import RULES, Story
 ROOMS = ("access_requests", "assignments", "audit", "catalog", "clients", "directory", "identity", "rules", "sandboxes")
 PAYMENTS = "/engineering/payments"
 SETUP = system("setup")
+SETUP_OPERATOR = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 
 
 class Leaves(enum.Enum):
@@ -112,6 +114,24 @@ def _revoke_token(story: Story, who: Who) -> None:
     clients.revoke_token(token_id=made.token.token_id, actor=who.operator, now=story.clock.now())
 
 
+def _revoke_every_token(story: Story, who: Who) -> None:
+    now = story.clock.now()
+    clients.create_token(name="Lab", scope=Scope.ADMIN, actor=SETUP, now=now)
+    made_before = now + timedelta(minutes=1)
+    assert len(clients.revoke_every_token(made_before=made_before, keep=(), reason="Restored", actor=who.operator, now=now)) == 1
+
+
+def _begin_restore(story: Story, who: Who) -> None:
+    now = story.clock.now()
+    audit.begin_restore(restored_to=now - timedelta(hours=1), actor=who.operator, now=now)
+
+
+def _confirm_restore(story: Story, who: Who) -> None:
+    now = story.clock.now()
+    begun = audit.begin_restore(restored_to=now - timedelta(hours=1), actor=SETUP_OPERATOR, now=now)
+    audit.confirm_restore(begun, counts={}, actor=who.operator, now=now)
+
+
 def _apply_rules(story: Story, who: Who) -> None:
     text = yaml.safe_dump({"rules": yaml.safe_load(RULES)["rules"][:-1]})
     rules.apply_rules(text=text, actor=who.operator, now=story.clock.now())
@@ -166,6 +186,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "access_requests.deny": (Leaves.ENDS, lambda story, who: story.deny(story.ask_for_prod(), actor=who.approver)),
     "access_requests.end": (Leaves.ENDS, lambda story, who: story.end(story.ask(), actor=who.operator)),
     "access_requests.end_departed": (Leaves.OWN, None),
+    "access_requests.end_lost": (Leaves.OWN, None),
     "access_requests.expire": (Leaves.OWN, None),
     "access_requests.extend": (Leaves.ENDS, _extend),
     "access_requests.lapse": (Leaves.OWN, None),
@@ -179,10 +200,16 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "assignments.configure": (Leaves.OWN, None),
     "assignments.go_on": (Leaves.OWN, None),
     "assignments.hold": (Leaves.OWN, None),
+    "assignments.raise_fences": (Leaves.OWN, None),
     "assignments.release": (Leaves.OWN, None),
     "assignments.repair": (Leaves.OWN, None),
+    # Whoever is on call looks after the tables; what a confirmed restore lets go on was decided by others.
+    "audit.begin_restore": (Leaves.NO_POWER, _begin_restore),
+    "audit.confirm_restore": (Leaves.NO_POWER, _confirm_restore),
+    "audit.note_step": (Leaves.OWN, None),
     "audit.prepare_event": (Leaves.OWN, None),
     "audit.publish_outbox": (Leaves.OWN, None),
+    "audit.require_restore_right": (Leaves.OWN, None),
     "catalog.sync_catalog": (Leaves.OWN, None),
     "clients.authenticate": (Leaves.OWN, None),
     "clients.claim_request": (Leaves.OWN, None),
@@ -190,6 +217,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "clients.require_maker": (Leaves.OWN, None),
     "clients.require_track": (Leaves.OWN, None),
     # Whoever is on call stops a token that has strayed; a program gets another one.
+    "clients.revoke_every_token": (Leaves.NO_POWER, _revoke_every_token),
     "clients.revoke_token": (Leaves.NO_POWER, _revoke_token),
     "directory.compare_mirror": (Leaves.OWN, None),
     "directory.configure": (Leaves.OWN, None),
@@ -204,6 +232,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     ),
     "directory.delete_group": (Leaves.FOR_GOOD, _delete_group),
     "directory.delete_person": (Leaves.FOR_GOOD, _admins(directory.delete_person, **_MALLORY)),
+    "directory.disable_as_mirrored": (Leaves.OWN, None),
     "directory.ensure_user_pool": (Leaves.OWN, None),
     "directory.forget_identity": (Leaves.FOR_GOOD, _forget_identity),
     "directory.found_directory": (
@@ -226,6 +255,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "directory.settle_departure": (Leaves.OWN, None),
     "directory.sweep_mirror": (Leaves.OWN, None),
     "identity.admit": (Leaves.OWN, None),
+    "identity.end_every_session": (Leaves.OWN, None),
     "identity.ensure_demo_user": (Leaves.OWN, None),
     "identity.ensure_user": (Leaves.OWN, None),
     "identity.record_password_sign_in": (Leaves.OWN, None),
@@ -235,6 +265,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "rules.plan_rules": (Leaves.OWN, None),
     "sandboxes.add": (Leaves.NO_POWER, lambda story, who: _added(story, who.operator)),
     "sandboxes.clean": (Leaves.OWN, None),
+    "sandboxes.clean_restored": (Leaves.OWN, None),
     "sandboxes.configure": (Leaves.OWN, None),
     "sandboxes.count": (Leaves.OWN, None),
     "sandboxes.expire": (Leaves.OWN, None),
@@ -252,6 +283,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "sandboxes.release": (Leaves.OWN, None),
     "sandboxes.release_by_operator": (Leaves.ENDS, _release_by_operator),
     "sandboxes.restore": (Leaves.NO_POWER, _restore),
+    "sandboxes.settle_restore": (Leaves.OWN, None),
     "sandboxes.sync": (Leaves.OWN, None),
     "sandboxes.take": (Leaves.OWN, None),
 }

@@ -300,6 +300,14 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """What of before a restore of the tables was ended, by request id, because it may have been ended in the lost time."""
+
+    ended: tuple[str, ...]
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TickReport:
     """What a tick did, counted, and which items failed. ``waiting`` are those that wait for something outside, ``departed`` those
     that were ended or cancelled because of what became of their subject."""

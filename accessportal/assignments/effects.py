@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accessportal.assignments import store
@@ -23,8 +23,9 @@ from accessportal.assignments.policy import (
     poll_gap_seconds,
 )
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift
+from accessportal.assignments.waits import never, no_seat, out_of_time, sorted_wait, wait
 from accessportal.audit.states import Draft
-from accessportal.aws.errors import Busy, Gone, OutsideError, Refused, Throttled, Transient
+from accessportal.aws.errors import Gone, OutsideError, Refused, Throttled, Transient
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, Job, JobStatus
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
@@ -32,6 +33,7 @@ from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.coordination import reserve_slot
+from accessportal.store.restores import held_back, held_restore
 
 _LONGEST_QUEUE_SECONDS = 8.0
 # Calls that take nothing away queue up no further than this, so that a deletion finds at most so much before it.
@@ -121,7 +123,7 @@ class _PaceWhileHeld:
     def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
         is_our_turn = self._pace.wait_for_turn(is_urgent=is_urgent)
         if self._clock.now() > self._last_call_at:
-            raise _HandBack(_out_of_time(self._clock.now()))
+            raise _HandBack(out_of_time(self._clock.now()))
         return is_our_turn
 
 
@@ -154,7 +156,7 @@ def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) ->
         _let_go(assignment_id, until)
         raise
     if assignment is None:
-        return _wait("busy", "Another worker is busy with this assignment", clock.now(), seconds=2)
+        return wait("busy", "Another worker is busy with this assignment", clock.now(), seconds=2)
     try:
         return _Driver(assignment, subject=subject, actor=actor, clock=clock, until=until).run()
     except _HandBack as stop:
@@ -187,16 +189,17 @@ def _doubt(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> N
     while True:
         assignment = store.get(assignment_id)
         assert assignment is not None, "assignments are never deleted"
+        fence = store.next_fence(assignment)
         if assignment.state is AssignmentState.ABSENT and not assignment.is_wanted:
             to = AssignmentState.PRESENT
             draft = Draft("assignment.adopted", subject, {"state": to.value, "claims": [], "drift": Drift.LEFT_OVER.value})
         elif assignment.state is AssignmentState.PRESENT:
             to = AssignmentState.DELETING
-            draft = Draft("assignment.deleting", subject, {"state": to.value, "fence": assignment.fence + 1})
+            draft = Draft("assignment.deleting", subject, {"state": to.value, "fence": fence})
         else:
             return
         try:
-            store.move(assignment, to, draft=draft, actor=actor, now=clock.now(), seats=1)
+            store.move(assignment, to, fence=fence, draft=draft, actor=actor, now=clock.now(), seats=1)
         except store.Overtaken:
             continue
         return
@@ -245,7 +248,7 @@ class _Driver:
         except OutsideError as error:
             if self._goes_on_without_proof():
                 return None
-            raise _HandBack(_sorted_wait(error, self._clock.now(), without_proof=_WITHOUT_PROOF.get(step, ""))) from error
+            raise _HandBack(sorted_wait(error, self._clock.now(), without_proof=_WITHOUT_PROOF.get(step, ""))) from error
 
     def _goes_on_without_proof(self) -> bool:
         """After an error for an answer: whether there is a way forward at once.
@@ -267,10 +270,11 @@ class _Driver:
     # One method for each step. Each returns the proof when all is as wanted, else None to go on.
 
     def _start_creating(self) -> None:
+        self._require_not_held()
         try:
             self._move(AssignmentState.CREATING, "assignment.creating")
         except store.NoSeat:
-            raise _HandBack(_no_seat(self._clock.now())) from None
+            raise _HandBack(no_seat(self._clock.now(), seats=_limits.open_creations)) from None
         self._may_have_been_sent = False
 
     def _start_deleting(self) -> None:
@@ -278,11 +282,12 @@ class _Driver:
 
     def _send_create(self) -> None:
         if self._may_have_been_sent:
+            self._require_not_held()
             # Its place may have been given back meanwhile.
             try:
                 store.take_seat_again(self._assignment, seats=_limits.open_creations)
             except store.NoSeat:
-                raise _HandBack(_no_seat(self._clock.now())) from None
+                raise _HandBack(no_seat(self._clock.now(), seats=_limits.open_creations)) from None
         try:
             self._start_job(self._center.create_assignment)
         except Refused:
@@ -292,7 +297,7 @@ class _Driver:
             self._give_place_back()
             self._center.require_instance(self._target)
             reason = f"Something that it was decided on is not in IAM Identity Center any more ({error.message}). Ask again."
-            raise _HandBack(_never(reason, self._clock.now())) from error
+            raise _HandBack(never(reason, self._clock.now())) from error
 
     def _give_place_back(self) -> None:
         """A refused creation keeps no place among the open ones while it waits for somebody to mend the cause.
@@ -365,7 +370,7 @@ class _Driver:
                 self._settle_absent("SUCCEEDED")
         elif self._gives_access():
             self._move(AssignmentState.PRESENT, "assignment.present", job_status="FAILED", proved=True)
-            raise _HandBack(_wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
+            raise _HandBack(wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
         else:
             self._settle_absent("FAILED")
 
@@ -382,9 +387,15 @@ class _Driver:
     def _check_present(self) -> Proof | None:
         if self._center.is_present(self._target):
             return self._proof()
+        self._require_not_held()
         # Somebody took it away outside the portal; it is still claimed, so it is made again.
         self._move(AssignmentState.ABSENT, "assignment.absent", job_status="VANISHED", proved=True)
         return None
+
+    def _require_not_held(self) -> None:
+        """Right before what leads to a creation: nothing is given while nobody has confirmed a restore of the tables."""
+        if held_restore() is not None:
+            raise _HandBack(held_back(self._clock.now()))
 
     def _gives_access(self) -> bool:
         """What can't be deleted because its user or group is gone stays listed, and gives access to nobody."""
@@ -393,8 +404,8 @@ class _Driver:
     def _why_not_created(self, job: Job) -> Waiting:
         if self._has_lost_its_principal():
             reason = "IAM Identity Center does not have the user or group any more that it was decided on. Ask again."
-            return _never(reason, self._clock.now())
-        return _wait("job_failed", f"IAM Identity Center could not create it: {job.reason}", self._clock.now(), is_error=True)
+            return never(reason, self._clock.now())
+        return wait("job_failed", f"IAM Identity Center could not create it: {job.reason}", self._clock.now(), is_error=True)
 
     def _has_lost_its_principal(self) -> bool:
         """Only when that is certain: what AWS said of the job must not be hidden by another call that fails."""
@@ -422,12 +433,14 @@ class _Driver:
 
     def _move(self, to: AssignmentState, action: str, *, job_status: str = "", proved: bool = False) -> None:
         now = self._clock.now()
-        data: dict[str, object] = {"state": to.value, "fence": self._assignment.fence + 1}
+        fence = store.next_fence(self._assignment)
+        data: dict[str, object] = {"state": to.value, "fence": fence}
         if to in (AssignmentState.PRESENT, AssignmentState.ABSENT):
             data |= {"job_id": self._assignment.job_id, "job_status": job_status}
         self._assignment = store.move(
             self._assignment,
             to,
+            fence=fence,
             draft=Draft(action, self._subject, data),
             actor=self._actor,
             now=now,
@@ -463,7 +476,7 @@ class _Driver:
         self._polls += 1
         now = self._clock.now()
         if now + timedelta(seconds=gap) > self._give_up_at:
-            raise _HandBack(_wait("job_running", f"The {what} job at IAM Identity Center is still running", now, seconds=3))
+            raise _HandBack(wait("job_running", f"The {what} job at IAM Identity Center is still running", now, seconds=3))
         self._clock.sleep(gap)
 
     def _wait_for_list(self, what: str) -> None:
@@ -479,7 +492,7 @@ class _Driver:
 
     def _check_time(self) -> None:
         if self._clock.now() > self._give_up_at:
-            raise _HandBack(_out_of_time(self._clock.now()))
+            raise _HandBack(out_of_time(self._clock.now()))
 
     @property
     def _target(self) -> AssignmentTarget:
@@ -488,29 +501,3 @@ class _Driver:
 
 def target_of(key: AssignmentKey) -> AssignmentTarget:
     return AssignmentTarget(key.principal_type.value, key.principal_id, key.account_id, key.permission_set_arn)
-
-
-def _wait(code: str, reason: str, now: datetime, *, seconds: float = 0, is_error: bool = False) -> Waiting:
-    return Waiting(code=code, reason=reason, retry_at=now + timedelta(seconds=seconds), is_error=is_error)
-
-
-def _out_of_time(now: datetime) -> Waiting:
-    return _wait("out_of_time", "This attempt used up its time; the next one goes on", now, seconds=1)
-
-
-def _never(reason: str, now: datetime) -> Waiting:
-    return replace(_wait("gone", reason, now, is_error=True), is_final=True)
-
-
-def _no_seat(now: datetime) -> Waiting:
-    reason = f"{_limits.open_creations} creations are open, as many as IAM Identity Center allows"
-    return replace(_wait("creations_full", reason, now, seconds=2), is_queued=True)
-
-
-def _sorted_wait(error: OutsideError, now: datetime, *, without_proof: str) -> Waiting:
-    """Conflict, throttling and everything else are three different things: the first two pass by themselves."""
-    if isinstance(error, Throttled):
-        return _wait("throttled", f"IAM Identity Center asks for fewer calls ({error.code})", now, seconds=2)
-    if isinstance(error, Busy):
-        return _wait("conflict", "Another job is running for this account and permission set", now, seconds=2)
-    return _wait(f"aws_{error.code}", f"{without_proof}IAM Identity Center answered {error.code}: {error.message}", now, is_error=True)

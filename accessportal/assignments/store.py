@@ -21,6 +21,7 @@ from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.coordination import leave_seat, take_seat
 from accessportal.store.listing import Listing
 from accessportal.store.reading import read_item, read_items
+from accessportal.store.restores import first_fence
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, transact, update_one
 
 SEATS = "identity-center.open-creations"
@@ -88,7 +89,7 @@ def insert(
         permission_set_arn=key.permission_set_arn,
         claims=set(claims) or None,
         state=state.value,
-        fence=1,
+        fence=first_fence() + 1,
         changed_at=_epoch(now),
         version=1,
         audit_head=event.head,
@@ -108,13 +109,14 @@ def move(
     assignment: Assignment,
     to: AssignmentState,
     *,
+    fence: int,
     draft: Draft,
     actor: Actor,
     now: datetime,
     seats: int,
     proved_at: datetime | None = None,
 ) -> Assignment:
-    """Give it the state ``to`` and a new fence; CREATING takes one of ``seats``, leaving CREATING frees it.
+    """Give it the state ``to`` and the new ``fence`` (:func:`next_fence`); CREATING takes one of ``seats``, leaving CREATING frees it.
 
     Entering CREATING or DELETING forgets the former job: the intent is written before its call is sent.
 
@@ -125,7 +127,7 @@ def move(
         raise ValueError(f"an assignment does not go from {assignment.state} to {to}")
     actions: list[Action] = [
         AssignmentItem.state.set(to.value),
-        AssignmentItem.fence.set(assignment.fence + 1),
+        AssignmentItem.fence.set(fence),
         AssignmentItem.changed_at.set(_epoch(now)),
     ]
     if to in (AssignmentState.CREATING, AssignmentState.DELETING):
@@ -142,7 +144,7 @@ def move(
     return replace(
         assignment,
         state=to,
-        fence=assignment.fence + 1,
+        fence=fence,
         changed_at=from_epoch(_epoch(now)),
         job_id="" if starts_job else assignment.job_id,
         called_at=None if starts_job else assignment.called_at,
@@ -150,6 +152,21 @@ def move(
         version=assignment.version + 1,
         audit_head=audit_head,
     )
+
+
+def next_fence(assignment: Assignment) -> int:
+    """The fence that its next change of state gets: above its own, and above all that were given before a restore of the tables.
+
+    What is there was raised right after the restore (:func:`raise_fence`), so that taking it back asks for nothing more.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return 1 + (max(assignment.fence, first_fence()) if assignment.state is AssignmentState.ABSENT else assignment.fence)
+
+
+def raise_fence(assignment: Assignment, fence: int, *, draft: Draft, actor: Actor, now: datetime) -> None:
+    """:raises Overtaken: when somebody else changed it first."""
+    _change(assignment, [AssignmentItem.fence.set(fence)], draft=draft, actor=actor, now=now)
 
 
 def give_seat_back(assignment: Assignment) -> None:

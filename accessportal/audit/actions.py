@@ -66,6 +66,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "assignment.present": _spec("Proved present", "state", "fence", "job_id", "job_status"),
     "assignment.absent": _spec("Proved absent", "state", "fence", "job_id", "job_status"),
     "assignment.adopted": _spec("Found and adopted", "state", "fence", "claims", "drift"),
+    "assignment.fence_raised": _spec("Counted on from a higher fence after a restore", "fence"),
     # rules
     "rule.added": _spec("Rule added", "version", "hash"),
     "rule.changed": _spec("Rule changed", "version", "hash", "old_hash"),
@@ -105,11 +106,18 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.seen_again": _spec("Listed by the provider again", "fence", "status"),
     "sandbox.quarantined": _spec("Put in quarantine", "fence", "status", "track", "reason"),
     "sandbox.restored": _spec("Restored, to be cleaned", "fence", "status"),
+    "sandbox.fence_raised": _spec("Counted on from a higher fence after a restore", "fence", "status", "track"),
     "sandbox.run_ordered": _spec("Run of the pool ordered", "run_kind", "run_id"),
     "sandbox.sync_stopped": _spec("Sync stopped", "reason", "listed", "known", "going_stale"),
     # clients: never anything of a token's secret
     "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held"),
     "token.revoked": _spec("Token revoked", "reason"),
+    # the tables: a restore, its steps, and that grants go on
+    "restore.begun": _spec("Tables restored; grants held", "restored_to", "epoch"),
+    "restore.step_done": _spec(
+        "Step after a restore done", "step", "sessions", "tokens", "people", "sandboxes", "quarantined", "brought_in", "failed"
+    ),
+    "restore.confirmed": _spec("Restore confirmed; grants go on", "ended", "cleaned"),
     # written by former versions; nothing new gets these names
     "person.created": _former("Person created", "email", "name", "state"),
     "person.enabled": _former("Person enabled", "state"),

@@ -16,22 +16,25 @@ SCHEMA = 1
 _GROUP_ID = re.compile(r"[!-~]{1,128}")
 
 
-def message_of(event: AuditEvent) -> Message:
-    """The event with its id for deduplication. One that is too long for SNS goes without its data, and says so."""
-    message = _message(event, envelope(event))
+def message_of(event: AuditEvent, *, epoch: int = 0) -> Message:
+    """The event with its id for deduplication, its sequence counted on from ``epoch``. One that is too long for SNS goes without its data,
+    and says so."""
+    body = envelope(event, epoch=epoch)
+    message = _message(event, body)
     if message.size > MOST_BYTES:
-        message = _message(event, envelope(event) | {"data": {}, "data_left_out": True})
+        message = _message(event, body | {"data": {}, "data_left_out": True})
     return message
 
 
-def envelope(event: AuditEvent) -> dict[str, Any]:
-    """The body before it is JSON; ``docs/events.schema.json`` describes it."""
+def envelope(event: AuditEvent, *, epoch: int = 0) -> dict[str, Any]:
+    """The body before it is JSON; ``docs/events.schema.json`` describes it. ``epoch``: of the restore after which it happened, so that
+    no sequence that consumers saw in the time that was lost comes again."""
     return {
         "schema": SCHEMA,
         "id": event.event_id,
         "type": event.action,
         "entity": event.entity,
-        "sequence": event.sequence,
+        "sequence": epoch + event.sequence,
         "at": event.at.isoformat(timespec="milliseconds"),
         "actor": event.actor,
         "subject": event.subject,

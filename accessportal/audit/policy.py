@@ -38,6 +38,13 @@ def may_publish(actor: Actor) -> Decision:
     return refuse("Only operators may publish events. Ask an operator.", code="publishing_operators_only")
 
 
+def may_restore(actor: Actor) -> Decision:
+    """Whether ``actor`` may say that the tables were restored, and that grants may go on after that."""
+    if actor.is_operator:
+        return allow("operators look after the tables")
+    return refuse("Only operators may tell and confirm a restore of the tables. Ask an operator.", code="operators_only")
+
+
 def event_hash(
     *,
     entity: str,

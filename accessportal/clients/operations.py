@@ -15,8 +15,11 @@ from accessportal.clients.states import DEFAULT_RATE, ApiToken, NewToken, NoSuch
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.pages import every
 
 log = structlog.get_logger(__name__)
+
+_PAGE = 100
 
 _rate_limit = RateLimit()
 _guesses = GuessLimit()
@@ -97,6 +100,23 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
     except store.Overtaken:
         # Nothing but a revocation changes a token's version.
         return _found(token_id)
+
+
+def revoke_every_token(*, made_before: datetime, keep: Collection[str], reason: str, actor: Actor, now: datetime) -> tuple[str, ...]:
+    """None of the tokens that were made before opens anything any more, but for those to ``keep``; the ids of what was revoked now.
+
+    :raises NotAllowed: unless the actor is an operator.
+    :raises NotFound: when there is none of those to keep; nothing was revoked then.
+    """
+    policy.may_manage(actor).require()
+    for token_id in keep:
+        _found(token_id)
+    # Read to the end first: each revocation takes one out of the list.
+    listed = list(every(lambda cursor: store.page(with_revoked=False, cursor=cursor, limit=_PAGE)))
+    doomed = [token.token_id for token in listed if token.created_at < made_before and token.token_id not in keep]
+    for token_id in doomed:
+        revoke_token(token_id=token_id, reason=reason, actor=actor, now=now)
+    return tuple(doomed)
 
 
 def authenticate(*, text: str, address: str = "", now: datetime) -> ApiToken:

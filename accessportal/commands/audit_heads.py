@@ -27,6 +27,7 @@ from accessportal.rules.states import RuleHead
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox, Unreadable
 from accessportal.sandboxes.states import Status as SandboxStatus
+from accessportal.store.restores import Restore, every_restore
 
 _ACTOR = system("verify_audit")
 _PAGE = 200
@@ -58,6 +59,7 @@ def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
     for pool_status in SandboxStatus:
         yield from (_of_sandbox(one) for one in every(partial(_sandboxes, pool_status)) if isinstance(one, Sandbox) and one.version)
     yield from _of_pool()
+    yield from map(_of_restore, every_restore())
     yield from (_of_token(one) for one in every(lambda cursor: clients.list_tokens(cursor=cursor, limit=_PAGE), past=past))
 
 
@@ -174,6 +176,13 @@ def _of_pool() -> Iterator[Head]:
     entity, version, audit_head = sandboxes.pool_head()
     if version:
         yield Head(entity, version, audit_head, again=lambda: next(_of_pool(), None))
+
+
+def _of_restore(restore: Restore) -> Head:
+    def again() -> Head | None:
+        return next((_of_restore(one) for one in every_restore() if one.epoch == restore.epoch), None)
+
+    return Head(restore.entity, restore.version, restore.audit_head, again)
 
 
 def _of_token(token: ApiToken) -> Head:

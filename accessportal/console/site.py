@@ -29,7 +29,8 @@ from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.identity.views import sign_out
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import NotAllowed, NotFound
+from accessportal.kernel.errors import NotAllowed, NotFound, Unavailable
+from accessportal.store.restores import held_restore
 
 View = Callable[..., HttpResponseBase]
 
@@ -121,7 +122,9 @@ class PortalAdminSite(admin.AdminSite):
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context = super().each_context(request)
         actor = cast(PortalRequest, request).actor
-        context["console_places"] = _places(request, actor) if actor is not None and context["has_permission"] else []
+        is_in = actor is not None and context["has_permission"]
+        context["console_places"] = _places(request, actor) if actor is not None and is_in else []
+        context["held_words"] = _held_words() if is_in else ""
         return context
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
@@ -148,6 +151,18 @@ def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:
         # The explainer lives under the rules' address; only one place may be the current one.
         place["is_current"] = place["is_current"] and not explained["is_current"]
     return places
+
+
+def _held_words() -> str:
+    """The banner of every admin page while grants are held; that it can't be known is said too, on the pages that need no table."""
+    try:
+        restore = held_restore()
+    except Unavailable:
+        return "Whether grants are held after a restore of the tables can't be read at the moment."
+    if restore is None:
+        return ""
+    told = f"The tables were restored to {restore.restored_to:%Y-%m-%d %H:%M} UTC (told by {restore.begun_by})"
+    return f"{told}. Nothing is granted until that is confirmed; taking back goes on. See “Restore” in docs/operations.md."
 
 
 def _place(request: HttpRequest, url: str, label: str) -> dict[str, Any]:

@@ -419,6 +419,17 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Disabled:
+    """People whom the user pool has disabled, or has no more, and the table had enabled, by address.
+
+    ``failures``: who could not be disabled there.
+    """
+
+    people: tuple[str, ...]
+    failures: tuple[MirrorFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Changed(Generic[R]):
     """A change that was written: the new record, and whether Cognito has followed it yet."""
 

@@ -8,6 +8,8 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import DatabaseError
 
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
@@ -129,6 +131,18 @@ def _tell_refusal(key: str, *, reason: str, method: str, now: datetime) -> None:
             continue
         return
     log.warning("identity.refusal_not_told", reason=reason)
+
+
+def end_every_session() -> int:
+    """Nobody is signed in any more; how many sessions there were.
+
+    :raises Unavailable: when Django's database does not answer.
+    """
+    try:
+        ended, _ = Session.objects.all().delete()
+    except DatabaseError as error:
+        raise Unavailable(f"Django's database does not answer ({type(error).__name__}).", code="database_unavailable") from error
+    return ended
 
 
 def ensure_user(*, email: str, name: str) -> User:

@@ -17,6 +17,7 @@ from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import system
 from accessportal.kernel.moments import furthest
 from accessportal.observe import health, heartbeats
+from accessportal.store.restores import held_restore
 
 log = structlog.get_logger(__name__)
 
@@ -125,6 +126,14 @@ def _catalog(now: datetime) -> Iterator[Metric]:
         )
 
 
+def _restores(_now: datetime) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "accessportal_grants_held",
+        "1 while nothing is granted because a restore of the tables waits to be confirmed, 0 otherwise.",
+        value=held_restore() is not None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """Figures that are read together. ``is_in_store``: from DynamoDB, otherwise from Django's database."""
@@ -140,4 +149,5 @@ FAMILIES = {
     "health": Family(_health, is_in_store=False),
     "requests": Family(_requests, is_in_store=True),
     "events": Family(_events, is_in_store=True),
+    "restores": Family(_restores, is_in_store=True),
 }

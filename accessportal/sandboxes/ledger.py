@@ -26,6 +26,7 @@ _HOLDS = frozenset({"sandbox.taken", "sandbox.adopted"})
 _ENDS = frozenset({"sandbox.released", "sandbox.expired", "sandbox.quarantined"})
 _MOVES = frozenset({"sandbox.prolonged", "sandbox.shortened"})
 _NOTES = frozenset({"sandbox.clean_failed"}) | _MOVES
+_RAISED = "sandbox.fence_raised"
 _FOREVER = float("inf")
 Span = tuple[float, float]
 
@@ -46,7 +47,8 @@ class Receipt:
 @dataclass(frozen=True, slots=True)
 class Problem:
     """``kind``: ``overlap`` (two holders at once), ``gap`` (a hand-over without event), ``orphan`` (one side alone knows of it),
-    ``refused`` (a client was told that none is free while one was), ``unreadable`` (its row can't be judged)."""
+    ``refused`` (a client was told that none is free while one was), ``unreadable`` (its row can't be judged), ``behind`` (the provider
+    has reset it since, so there was a hand-over that the tables don't know)."""
 
     kind: str
     sandbox_id: str
@@ -81,6 +83,10 @@ def problems_of_events(events: Sequence[AuditEvent], row: Sandbox | Unreadable |
     sandbox_id = events[0].entity.partition("#")[2] if events else row.sandbox_id if row else ""
     for event in events:
         told = int(event.data.get("fence", 0))
+        if event.action == _RAISED and told > fence:
+            # After a restore of the tables; whoever holds it goes on, at the new fence.
+            fence, holder = told, holder and f"{event.data['track']} (fence {told})"
+            continue
         is_new = event.action == "sandbox.taken" or (told == fence + 1 and _is_outside(event))
         if told != fence + (1 if is_new else 0):
             yield Problem("gap", sandbox_id, f"event {event.sequence} ({event.action}) has fence {told} after {fence}")
@@ -175,7 +181,11 @@ def _held(receipts: Sequence[Receipt], histories: Mapping[str, Sequence[AuditEve
 
 
 def _end_by_events(events: Sequence[AuditEvent], fence: int) -> float:
-    ends = (event.at.timestamp() for event in events if event.action in _ENDS and event.data.get("fence") == fence)
+    ends = (
+        event.at.timestamp()
+        for event in events
+        if (event.action in _ENDS and event.data.get("fence") == fence) or (event.action == _RAISED and event.data["fence"] > fence)
+    )
     return next(ends, _FOREVER)
 
 

@@ -108,6 +108,7 @@ class SandboxItem(PortalModel):
     held_until = NumberAttribute(null=True)
     delete_sent_at = NumberAttribute(null=True)
     delete_generation = UnicodeAttribute(null=True)
+    generation = UnicodeAttribute(null=True)
     clean_error = UnicodeAttribute(null=True)
     quarantine_reason = UnicodeAttribute(null=True)
     last_released_by = UnicodeAttribute(null=True)

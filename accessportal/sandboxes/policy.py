@@ -151,6 +151,22 @@ def brake(plan: SyncPlan, most_share: float) -> str:
     return ""
 
 
+def is_reset_since(sandbox: Sandbox, generation: str) -> bool:
+    """Whether the provider, which shows it in the life ``generation``, has ended the one in which it became free for its present
+    hand-over, or for the next. Nobody but a cleaning does that, so there was a hand-over of which our row knows nothing."""
+    is_ours = mending_of(sandbox) is Mending.NOTHING and sandbox.status in {Status.ALLOCATED, Status.AVAILABLE}
+    return is_ours and bool(sandbox.generation and generation) and sandbox.generation != generation
+
+
+def doubt_after_restore(sandbox: Sandbox, generation: str, *, is_ready: bool) -> str:
+    """Why nobody may have it before it was cleaned, though the restored row says so; empty when the row is believed."""
+    if is_reset_since(sandbox, generation) or (sandbox.status is Status.ALLOCATED and not is_ready):
+        return "the provider has reset it since then, so it was given back, and perhaps lent anew"
+    if sandbox.status in {Status.AVAILABLE, Status.STALE}:
+        return "it may have been lent since then"
+    return ""
+
+
 class Mending(enum.Enum):
     """What our own notes on a row lack because another program changed it."""
 

@@ -11,8 +11,9 @@ from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
+from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
-from accessportal.sandboxes import ledger, policy, store
+from accessportal.sandboxes import effects, ledger, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.ledger import Problem, Receipt
 from accessportal.sandboxes.states import (
@@ -30,6 +31,8 @@ from accessportal.sandboxes.states import (
     Unreadable,
     entity_of,
 )
+from accessportal.upstream.errors import UpstreamError
+from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 # From the moment at which something is due to the end of the job that does it: jobs run every minute.
 _RUN_SECONDS = 60
@@ -182,8 +185,11 @@ class Verdict:
     problems: tuple[Problem, ...]
 
 
-def verify(*, receipts: Sequence[Receipt], slack_seconds: float, progress: Callable[[], object] = lambda: None) -> Verdict:
-    """Check every hand-over of every sandbox that ever was, by its events, its row, and the clients' receipts.
+def verify(
+    *, receipts: Sequence[Receipt], slack_seconds: float, provider: Provider | None = None, progress: Callable[[], object] = lambda: None
+) -> Verdict:
+    """Check every hand-over of every sandbox that ever was, by its events, its row, the clients' receipts, and what the provider shows:
+    whether it has reset a sandbox since the last hand-over that we know.
 
     Reads the whole audit log once: for checks, not for pages.
     """
@@ -196,7 +202,31 @@ def verify(*, receipts: Sequence[Receipt], slack_seconds: float, progress: Calla
         problems += found
         progress()
     problems += ledger.problems_of_receipts(receipts, histories, slack_seconds=slack_seconds)
+    problems += list_behind(provider=provider) if provider is not None else ()
     return Verdict(len(sandbox_ids), tuple(problems))
+
+
+def list_behind(*, provider: Provider) -> tuple[Problem, ...]:
+    """Sandboxes that the provider has reset since the last hand-over that our tables know: restored tables, or other hands. Each is
+    looked at twice, on both sides. A provider that can't be read is a problem too."""
+    try:
+        listed = effects.read_list(provider)
+        rows = (row for row in store.every_row() if isinstance(row, Sandbox) and row.external_id in listed)
+        suspects = [row for row in rows if policy.is_reset_since(row, listed[row.external_id].generation)]
+        behind = [row for row in suspects if _is_still_behind(row, provider.get_sandbox(row.external_id))]
+    except (Unavailable, UpstreamError) as error:
+        return (Problem("unread", "", f"the provider could not be asked which sandboxes it has reset: {error}"),)
+    return tuple(_behind_problem(row) for row in behind)
+
+
+def _is_still_behind(row: Sandbox, found: UpstreamSandbox | None) -> bool:
+    fresh = store.look(row.sandbox_id)
+    return found is not None and isinstance(fresh, Sandbox) and policy.is_reset_since(fresh, found.generation)
+
+
+def _behind_problem(row: Sandbox) -> Problem:
+    holder = f"lent to {row.track} (fence {row.fence})" if row.status is Status.ALLOCATED else f"free after fence {row.fence}"
+    return Problem("behind", row.sandbox_id, f"{holder}, but the provider has reset it since: a later hand-over is in no table")
 
 
 def _every_id() -> Iterator[str]:

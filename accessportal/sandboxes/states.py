@@ -56,7 +56,8 @@ class Sandbox:
     """One sandbox as it stands. Empty strings and ``None`` stand for attributes that the row does not have.
 
     ``fence`` grows with every hand-over: whoever shows an older one holds it no longer. ``version`` 0: no program of ours
-    has written the row yet. ``claims`` are those for whom it is lent, by name; an allocation to a track has none.
+    has written the row yet. ``generation`` is the provider's word for the life in which it became free last (empty: not known);
+    each hand-over is followed by another life. ``claims`` are those for whom it is lent, by name; an allocation to a track has none.
     """
 
     sandbox_id: str
@@ -79,6 +80,7 @@ class Sandbox:
     deletion_retry_count: int = 0
     delete_sent_at: datetime | None = None
     delete_generation: str = ""
+    generation: str = ""
     clean_error: str = ""
     quarantine_reason: str = ""
     held_by: str = ""
@@ -213,6 +215,16 @@ class CleanReport:
     quarantined: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettleReport:
+    """What was done in the pool after a restore of the tables. ``raised``: rows whose fence is above all former ones now."""
+
+    raised: int
+    quarantined: tuple[str, ...] = ()
+    added: int = 0
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from accessportal.access_requests.operations.deciding import approve, deny, laps
 from accessportal.access_requests.operations.departing import compare_subjects, end_departed
 from accessportal.access_requests.operations.ending import end, expire
 from accessportal.access_requests.operations.reconciling import compare_assignments, last_report, reconcile_assignments
+from accessportal.access_requests.operations.restoring import end_lost
 from accessportal.access_requests.operations.sweeping import LOOKAHEAD_SECONDS, tick, watch_ends
 from accessportal.access_requests.operations.working import carry_out, retry
 
@@ -23,6 +24,7 @@ __all__ = [
     "deny",
     "end",
     "end_departed",
+    "end_lost",
     "expire",
     "extend",
     "lapse",

@@ -35,6 +35,7 @@ from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
+from accessportal.store.restores import held_back, held_restore
 
 # A claim younger than this may belong to a request that is just being settled.
 _SETTLING = timedelta(minutes=5)
@@ -174,6 +175,8 @@ def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof
         return None
     if finding.drift is not Drift.MISSING or remedy is not Remedy.REPAIR or not holders:
         return assignments.repair(finding=finding, remedy=remedy, actor=actor, clock=clock)
+    if held_restore() is not None:
+        return held_back(clock.now())
     # As work of a request it is tried again until it is proved; a bare repair that has to wait would be forgotten.
     try:
         request = carry_out(request_id=_grant_again(holders[0], actor, clock.now()).request_id, clock=clock)

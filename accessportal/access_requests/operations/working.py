@@ -18,6 +18,7 @@ from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.moments import is_due
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.store.restores import held_back, held_restore
 
 WORKER = system("worker")
 # The claim of a worker that died is free again after this; longer than the assignment's own hold (60 s) and its patience.
@@ -104,6 +105,8 @@ def _act(request: AccessRequest, clock: Clock) -> Proof | Waiting:
     kind = kind_named(request.kind)
     if request.work is Work.REVOKE:
         return kind.revoke(request=request, actor=WORKER, clock=clock)
+    if held_restore() is not None:
+        return held_back(clock.now())
     try:
         return kind.grant(request=request, guards=[store.still_to_be_granted(request.request_id)], actor=WORKER, clock=clock)
     except Conflict as error:

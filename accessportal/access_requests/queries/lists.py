@@ -40,6 +40,12 @@ def list_ended(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> P
     return store.page_ended(actor.name, cursor=cursor, limit=limit)
 
 
+def list_unproved(*, before: datetime) -> tuple[AccessRequest, ...]:
+    """Active access that was asked for ``before`` and has not been proved to be granted yet; the index behind it may lag."""
+    grants = every(lambda cursor: store.page_work(Work.GRANT, cursor=cursor, limit=_COUNTED_AT_ONCE))
+    return tuple(request for request in grants if request.status is Status.ACTIVE and request.requested_at < before)
+
+
 def list_by_subject(*, subject_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
     """Requests for a person or group, newest first."""
     _may_list(actor, now)

@@ -79,7 +79,8 @@ def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock
         if assignment is None:
             store.insert(finding.key, claims=claims, state=AssignmentState.PRESENT, draft=draft, guards=(), actor=actor, now=now)
         elif assignment.state is AssignmentState.ABSENT:
-            store.move(assignment, AssignmentState.PRESENT, draft=draft, actor=actor, now=now, seats=1)
+            fence = store.next_fence(assignment)
+            store.move(assignment, AssignmentState.PRESENT, fence=fence, draft=draft, actor=actor, now=now, seats=1)
     except store.Overtaken:
         # Somebody claimed it at this moment; the claims decide.
         pass

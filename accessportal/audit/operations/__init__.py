@@ -1,8 +1,9 @@
-"""Making the event that goes into the transaction of a change, and publishing what was written."""
+"""Making the event that goes into the transaction of a change, publishing what was written, and what is told of a restore."""
 
 from __future__ import annotations
 
 from accessportal.audit.operations.preparing import Prepared, prepare_event
 from accessportal.audit.operations.publishing import publish_outbox
+from accessportal.audit.operations.restoring import begin_restore, confirm_restore, note_step, require_restore_right
 
-__all__ = ["Prepared", "prepare_event", "publish_outbox"]
+__all__ = ["Prepared", "begin_restore", "confirm_restore", "note_step", "prepare_event", "publish_outbox", "require_restore_right"]

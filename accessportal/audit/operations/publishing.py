@@ -22,6 +22,7 @@ from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.pages import every
 from accessportal.store import coordination
+from accessportal.store.restores import epoch_of, every_restore
 
 _PAGE = 100
 _CHAIN_PAGE = 25
@@ -200,7 +201,9 @@ def _publish_round(events: list[AuditEvent], run: _Run) -> set[str]:
             run.failures.append(PublishFailure(event.entity, event.sequence, f"not published, because it {flaw}"))
         else:
             whole[event.event_id] = event
-    for batch in sns.batches(map(message_of, whole.values())):
+    # Read after the events: whatever was written after a restore is known to be so.
+    restores = every_restore()
+    for batch in sns.batches(message_of(event, epoch=epoch_of(event.at, restores)) for event in whole.values()):
         if run.is_over:
             break
         admitted = batch[: run.left]

@@ -25,6 +25,7 @@ from accessportal.directory.states import Mirrored, MirrorWork, group_entity, pe
 from accessportal.directory.store import mirror as work_store
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
+from accessportal.store.restores import HELD, held_restore
 
 # No call is begun with less of the lease left: the longest that one call may take (connect 3 s, read 10 s), and some.
 _RESERVE = timedelta(seconds=20)
@@ -91,6 +92,10 @@ class _GroupNotReady(Exception):
         self.is_error = is_error
 
 
+class _GrantsHeld(Exception):
+    """Cognito is to give something, and a restore of the tables is not confirmed yet."""
+
+
 class _OutOfTime(Exception):
     """The caller does not wait any longer."""
 
@@ -104,6 +109,7 @@ class _Worker:
         self._give_up_at = give_up_at
         self._called_at: datetime | None = None
         self._pool = current().user_pool_id
+        self._is_held = held_restore() is not None
 
     def drive(self) -> Attempt:
         entity = self._work.entity
@@ -121,6 +127,8 @@ class _Worker:
             return _seen_from_outside(entity, self._called_at)
         except _OutOfTime:
             return self._give_back("Cognito has not followed everything yet; it goes on in the background.", is_error=False)
+        except _GrantsHeld as held:
+            return self._give_back(str(held), is_error=False)
         except _GroupNotReady as group:
             return self._give_back(str(group), is_error=group.is_error)
         except OutsideError as error:
@@ -171,6 +179,10 @@ class _Worker:
             wanted = wanted_user(key, self._clock.now())
             self._turn()
             present = present_user(self._pool, key)
+            if wanted != present and self._is_held:
+                wanted = policy.without_gains(wanted, present)
+                if wanted == present:
+                    raise _GrantsHeld(f"{HELD}. Cognito gives {key} less than the directory.")
             if wanted == present:
                 if wanted is not None and not wanted.is_enabled:
                     # Whether it was done can't be read, so it is done again.

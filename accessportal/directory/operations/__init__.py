@@ -14,6 +14,7 @@ from accessportal.directory.operations.memberships import grant_membership, leav
 from accessportal.directory.operations.mirroring import POOL_NAME, compare_mirror, ensure_user_pool, sweep_mirror
 from accessportal.directory.operations.moving import move_group
 from accessportal.directory.operations.people import create_person, rename_person, set_person_state
+from accessportal.directory.operations.restoring import disable_as_mirrored
 from accessportal.directory.operations.signing import forget_identity, record_sign_in, record_sign_out
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "create_person",
     "delete_group",
     "delete_person",
+    "disable_as_mirrored",
     "ensure_user_pool",
     "forget_identity",
     "found_directory",

@@ -35,6 +35,13 @@ def wanted_user(person: Person, memberships: Iterable[Membership], *, groups: Ma
     return UserImage(is_enabled=True, name=person.name, groups=names)
 
 
+def without_gains(wanted: UserImage | None, present: UserImage | None) -> UserImage | None:
+    """What is to be of ``present`` now, where ``wanted`` takes away and gives nothing."""
+    if wanted is None or present is None:
+        return None
+    return UserImage(wanted.is_enabled and present.is_enabled, wanted.name, wanted.groups & present.groups)
+
+
 def wanted_groups(group: Group) -> frozenset[str]:
     """All three or, while it is disabled, none: whoever reads Cognito must see nobody in it."""
     return cognito_groups(group.group_id) if group.is_enabled else frozenset()

@@ -6,6 +6,7 @@ from accessportal.sandboxes.config import SandboxSettings, configure
 from accessportal.sandboxes.operations.cleaning import clean
 from accessportal.sandboxes.operations.holding import hold, let_go
 from accessportal.sandboxes.operations.releasing import expire, release, release_by_operator
+from accessportal.sandboxes.operations.restoring import clean_restored, settle_restore
 from accessportal.sandboxes.operations.runs import forget_old, order_run, perform_due_runs, perform_run
 from accessportal.sandboxes.operations.syncing import count, sync
 from accessportal.sandboxes.operations.taking import take
@@ -15,6 +16,7 @@ __all__ = [
     "SandboxSettings",
     "add",
     "clean",
+    "clean_restored",
     "configure",
     "count",
     "expire",
@@ -29,6 +31,7 @@ __all__ = [
     "release",
     "release_by_operator",
     "restore",
+    "settle_restore",
     "sync",
     "take",
 ]

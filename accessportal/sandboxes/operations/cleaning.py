@@ -182,7 +182,7 @@ class _Run:
         if found.fate is Fate.GONE:
             self.gone.append(sent)
         elif found.fate is Fate.READY:
-            self._make_free(sent)
+            self._make_free(sent, found.generation)
         else:
             self._look_again(sent)
 
@@ -218,8 +218,8 @@ class _Run:
             with self._pacing:
                 self.clock.sleep(self.gap_seconds)
 
-    def _make_free(self, sandbox: Sandbox) -> None:
-        after = unheld(sandbox, Status.AVAILABLE)
+    def _make_free(self, sandbox: Sandbox, generation: str) -> None:
+        after = dataclasses.replace(unheld(sandbox, Status.AVAILABLE), generation=generation)
         now = self.clock.now()
         store.change(sandbox, after, draft=told("sandbox.cleaned", after, status=after.status.value), actor=self.actor, now=now)
         self.cleaned.append(sandbox.sandbox_id)

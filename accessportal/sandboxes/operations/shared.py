@@ -154,6 +154,7 @@ def _adopt(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
         due=Due.EXPIRE,
         due_at=after.grace_ends_at,
         claims=() if sandbox.is_foreign else sandbox.claims,
+        generation="" if sandbox.is_foreign else sandbox.generation,
     )
     key_step = None
     record = store.get_key(sandbox.key) if sandbox.key else None
@@ -190,7 +191,7 @@ def _take_in(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
 
 
 def _list_as_free(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
-    after = unheld(sandbox, Status.AVAILABLE)
+    after = dataclasses.replace(unheld(sandbox, Status.AVAILABLE), generation="")
     draft = told("sandbox.adopted", after, track="", status=after.status.value)
     return store.change(sandbox, after, draft=draft, actor=actor, now=now)
 

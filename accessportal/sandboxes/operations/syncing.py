@@ -151,7 +151,9 @@ class _Sorted:
             return
         if row.status is Status.AVAILABLE and not found.is_ready and self._stood_still(row):
             self.not_ready.append(row)
-        if row.missing_since is not None or row.last_synced is None or not is_recent(row.last_synced, now=self.began, within=_SEEN_EVERY):
+        is_new_life = row.status is Status.AVAILABLE and not row.generation and bool(found.generation) and self._stood_still(row)
+        was_seen = row.last_synced is not None and is_recent(row.last_synced, now=self.began, within=_SEEN_EVERY)
+        if row.missing_since is not None or not was_seen or is_new_life:
             self.to_note.append(row)
 
     def _sort_missing(self, row: Sandbox) -> None:
@@ -164,7 +166,9 @@ class _Sorted:
 
     def always(self, actor: Actor, clock: Clock) -> list[_Unit]:
         """What is done also when the brake holds: only what is missing may be wrong in a list, and not what it shows."""
-        return _mendings(self.to_mend, actor, clock) + [(row.sandbox_id, partial(_note_seen, row, clock)) for row in self.to_note]
+        return _mendings(self.to_mend, actor, clock) + [
+            (row.sandbox_id, partial(_note_seen, row, self.listed[row.external_id].generation, clock)) for row in self.to_note
+        ]
 
     def plan(self, *, unknown: Collection[str], failures: Collection[Failure]) -> SyncPlan:
         return SyncPlan(
@@ -188,8 +192,8 @@ def _carry_out(
     rows: _Sorted, plan: SyncPlan, listed: Mapping[str, UpstreamSandbox], provider: Provider, actor: Actor, clock: Clock
 ) -> list[Failure]:
     units: list[_Unit] = []
-    units += [(external_id, partial(_add, listed[external_id], actor, clock)) for external_id in plan.new]
-    units += [(row.sandbox_id, partial(_see_again, row, actor, clock)) for row in rows.seen_again]
+    units += [(external_id, partial(add_listed, listed[external_id], actor, clock)) for external_id in plan.new]
+    units += [(row.sandbox_id, partial(_see_again, row, listed[row.external_id].generation, actor, clock)) for row in rows.seen_again]
     units += [(row.sandbox_id, partial(_note_missing, row, clock)) for row in [*rows.missing, *rows.lent_but_missing]]
     units += [(row.sandbox_id, partial(_go_stale, row, actor, clock)) for row in rows.going_stale]
     units += [(row.sandbox_id, partial(_hold_back, row, provider, actor, clock)) for row in rows.not_ready]
@@ -220,12 +224,14 @@ def _each(units: Iterable[_Unit]) -> list[Failure]:
     return failures
 
 
-def _add(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
+def add_listed(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
+    """What the provider lists as ready is in the pool, by this sync or another."""
     try:
         add(
             external_id=found.external_id,
             name=found.name,
             lab_duration_hours=found.lab_duration_hours,
+            generation=found.generation,
             actor=actor,
             now=clock.now(),
         )
@@ -240,8 +246,10 @@ def _mend(row: Sandbox, actor: Actor, clock: Clock) -> None:
         mended(fresh, actor=actor, now=clock.now())
 
 
-def _note_seen(row: Sandbox, clock: Clock) -> None:
-    store.note(row, dataclasses.replace(row, last_synced=clock.now(), missing_since=None))
+def _note_seen(row: Sandbox, generation: str, clock: Clock) -> None:
+    """Which life a free one is in is noted once: another one later tells of a hand-over that our tables don't know."""
+    known = row.generation or (generation if row.status is Status.AVAILABLE else "")
+    store.note(row, dataclasses.replace(row, last_synced=clock.now(), missing_since=None, generation=known))
 
 
 def _note_missing(row: Sandbox, clock: Clock) -> None:
@@ -265,8 +273,8 @@ def _hold_back(row: Sandbox, provider: Provider, actor: Actor, clock: Clock) -> 
     store.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=leaving_free_list(row))
 
 
-def _see_again(row: Sandbox, actor: Actor, clock: Clock) -> None:
-    after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole_second(clock.now()))
+def _see_again(row: Sandbox, generation: str, actor: Actor, clock: Clock) -> None:
+    after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole_second(clock.now()), generation=generation)
     draft = told("sandbox.seen_again", after, status=after.status.value)
     store.change(row, after, draft=draft, actor=actor, now=clock.now())
 

@@ -21,6 +21,7 @@ from accessportal.sandboxes.operations.releasing import end, expire_loaded
 from accessportal.sandboxes.operations.shared import held_anew, mended, told, until_written
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Claim, Due, KeyRecord, NoneFree, Sandbox, Status, Taken, Unreadable
+from accessportal.store.restores import HELD, held_restore
 from accessportal.store.transactions import Step
 
 # Candidates of the quick look, before the whole free list is gone through.
@@ -145,7 +146,10 @@ def lend_any(asked: Asked, record: KeyRecord | None) -> Sandbox:
     :raises NoneFree: when there was a moment at which none was free.
     :raises KeyOvertaken: when another request with the key was faster.
     :raises FurtherFailed: when one of the further steps did not hold.
+    :raises Unavailable: also while a restore of the tables is not confirmed: what looks free may be somebody's.
     """
+    if held_restore() is not None:
+        raise Unavailable(f"{HELD}. Try again later.", code="grants_held")
     return _quick(asked, record) or _thorough(asked, record)
 
 

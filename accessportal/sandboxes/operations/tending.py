@@ -12,6 +12,7 @@ from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.operations.shared import check_fence, closing_key, leaving_free_list, load, mended, told, unheld, until_written
 from accessportal.sandboxes.states import Due, Sandbox, Status
+from accessportal.store.restores import last_restore
 
 _NAMESPACE = uuid.UUID("5b0f9f0e-6d1b-4d0a-9a86-6f3c0a7b7e21")
 
@@ -21,9 +22,10 @@ def sandbox_id_for(external_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, external_id))
 
 
-def add(*, external_id: str, name: str, lab_duration_hours: float, actor: Actor, now: datetime) -> Sandbox:
-    """A sandbox that is ready at the provider is in the pool, free. One that was in the pool before and left it is cleaned first:
-    nobody knows what became of it meanwhile.
+def add(*, external_id: str, name: str, lab_duration_hours: float, generation: str = "", actor: Actor, now: datetime) -> Sandbox:
+    """A sandbox that is ready at the provider, in the life that ``generation`` names, is in the pool, free. One that was in the pool
+    before and left it is cleaned first, and so is any while a restore of the tables is not confirmed: nobody knows what became of it
+    meanwhile.
 
     :raises Conflict: when it is in the pool already.
     """
@@ -33,7 +35,7 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, actor: Actor,
     if lab_duration_hours <= 0:
         raise InvalidRequest("The lab's duration must be above zero hours.", code="duration_not_positive", field="lab_duration_hours")
     sandbox_id = sandbox_id_for(external_id)
-    last = store.last_event(sandbox_id)
+    last, restore = store.last_event(sandbox_id), last_restore()
     at = whole_second(now)
     fresh = Sandbox(
         sandbox_id=sandbox_id,
@@ -44,9 +46,13 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, actor: Actor,
         created_at=at,
         updated_at=at,
         last_synced=at,
+        generation=generation,
+        fence=0 if restore is None else restore.epoch,
     )
     if last is not None:
-        fresh = dataclasses.replace(fresh, version=last.sequence, audit_head=last.hash, fence=int(last.data["fence"]))
+        fence = max(fresh.fence, int(last.data["fence"]))
+        fresh = dataclasses.replace(fresh, version=last.sequence, audit_head=last.hash, fence=fence)
+    if last is not None or (restore is not None and restore.is_held):
         fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now)
     draft = told("sandbox.added", fresh, name=name, external_id=external_id, status=fresh.status.value)
     try:

@@ -47,6 +47,7 @@ from accessportal.sandboxes.store.pool import (
 from accessportal.sandboxes.store.runs import begin_run, end_run, get_run, insert_run, last_run, page_runs, remove_run
 from accessportal.sandboxes.store.steps import becoming_free, close_key, open_key, take_free
 from accessportal.store.reading import get_item
+from accessportal.store.restores import first_fence
 from accessportal.store.transactions import ConditionFailed, Insert, Remove, Step, transact, update_one
 
 __all__ = [
@@ -154,12 +155,15 @@ def last_event(sandbox_id: str) -> AuditEvent | None:
 
 
 def continued(sandbox: Sandbox) -> Sandbox:
-    """The sandbox with the fence of its last hand-over: a row that another program made anew lacks it, and its chain tells.
+    """The sandbox with the fence of its last hand-over: a row that another program made anew lacks it, and its chain tells; what the
+    tables have lost, the epoch of their restore.
 
     For what is written next, not for what is expected of the row.
     """
-    last = None if sandbox.version else last_event(sandbox.sandbox_id)
-    return sandbox if last is None else dataclasses.replace(sandbox, fence=max(sandbox.fence, int(last.data["fence"])))
+    if sandbox.version:
+        return sandbox
+    last = last_event(sandbox.sandbox_id)
+    return dataclasses.replace(sandbox, fence=max(sandbox.fence, int(last.data["fence"]) if last else 0, first_fence()))
 
 
 def insert(sandbox: Sandbox, *, draft: Draft, actor: Actor, now: datetime) -> Sandbox:

@@ -10,12 +10,14 @@ from rich.progress import Progress
 
 from accessportal.commands.base import BadUsage, Document, Outcome, PortalCommand, plain, read_duration
 from accessportal.sandboxes import ledger, queries
+from accessportal.upstream import client as upstream
 
 
 class Command(PortalCommand):
     help = (
-        "Check the ledger of the pool: every hand-over by its events, and against the receipts of clients if there are any. "
-        "Reports two holders at once, hand-overs without event, what one side alone knows of, and rows that can't be read. "
+        "Check the ledger of the pool: every hand-over by its events, against what the provider shows, and against the receipts of clients "
+        "if there are any. Reports two holders at once, hand-overs without event, what one side alone knows of, what the provider has "
+        "reset since, and rows that can't be read. "
         "Exit code 1 when there is one."
     )
     example = "verify_sandboxes --receipts receipts.jsonl --json"
@@ -30,7 +32,12 @@ class Command(PortalCommand):
         receipts = [] if options["receipts"] is None else _read(options["receipts"])
         with Progress(console=self.progress_console(), disable=not self.is_watched) as progress:
             bar = progress.add_task("Sandboxes", total=None)
-            verdict = queries.verify(receipts=receipts, slack_seconds=slack, progress=lambda: progress.advance(bar))
+            verdict = queries.verify(
+                receipts=receipts,
+                slack_seconds=slack,
+                provider=upstream.provider() if upstream.is_set() else None,
+                progress=lambda: progress.advance(bar),
+            )
         problem = f"{len(verdict.problems)} problems in the ledger of the pool."
         return Outcome(plain(verdict) | {"receipts": len(receipts)}, ok=not verdict.problems, problem=problem)
 

@@ -1,0 +1,49 @@
+"""What a restore of the tables leaves to do for requests: nothing is given again that somebody may have ended in the lost time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from accessportal.access_requests import store
+from accessportal.access_requests.operations.ending import end_without_subject
+from accessportal.access_requests.operations.shared import ask_for_work
+from accessportal.access_requests.queries.lists import list_unproved
+from accessportal.access_requests.states import AccessRequest, Failure, ReconcileReport, RestoreReport, Status
+from accessportal.assignments.states import OUTSIDE_CLAIM
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict, NotFound, Unavailable
+from accessportal.store.restores import Restore
+
+
+def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, clock: Clock) -> RestoreReport:
+    """Access of before the restore is ended that is not there (``compared`` tells) or that was not proved to be there yet: in the lost
+    time it may have been ended. Whoever still needs it asks again.
+
+    May be repeated at any time. One that fails is told, and hinders no other.
+
+    :raises Unavailable: when what is to be looked at can't be listed.
+    """
+    ended: list[str] = []
+    failures: list[Failure] = []
+    reason = f"The tables were restored to {restored.restored_to:%Y-%m-%d %H:%M} UTC, and it may have been ended since. Ask again."
+    for request in {one.request_id: one for one in [*_of_missing(compared), *list_unproved(before=restored.lost_since)]}.values():
+        if request.requested_at >= restored.lost_since:
+            continue
+        now = clock.now()
+        try:
+            after = end_without_subject(request_id=request.request_id, reason=reason, actor=actor, now=now)
+        except (Conflict, NotFound):
+            continue
+        except Unavailable as error:
+            failures.append(Failure(request.request_id, error.message))
+            continue
+        ask_for_work(after, now)
+        ended.append(request.request_id)
+    return RestoreReport(ended=tuple(ended), failures=tuple(failures))
+
+
+def _of_missing(compared: ReconcileReport) -> Iterable[AccessRequest]:
+    claims = {claim for finding in compared.missing for claim in finding.claims if claim != OUTSIDE_CLAIM}
+    found = (store.get(claim) for claim in sorted(claims))
+    return (request for request in found if request is not None and request.status is Status.ACTIVE)

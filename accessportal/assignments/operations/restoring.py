@@ -1,0 +1,43 @@
+"""What a restore of the tables leaves to do for assignments."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from accessportal.assignments import store
+from accessportal.assignments.states import Assignment, AssignmentState
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.pages import Page, every
+
+
+def raise_fences(*, to: int, actor: Actor, clock: Clock) -> int:
+    """No assignment that may be there has a fence below ``to`` any more; how many had. Absent ones get theirs when they are made.
+
+    May be repeated at any time: what is raised already is left alone.
+
+    :raises Unavailable: when our store does not answer, or an item can't be read.
+    """
+    raised = 0
+    for state in (AssignmentState.CREATING, AssignmentState.PRESENT, AssignmentState.DELETING):
+        for assignment in list(every(partial(_by_state, state))):
+            raised += _raise(assignment, to, actor, clock)
+    return raised
+
+
+def _raise(seen: Assignment, to: int, actor: Actor, clock: Clock) -> bool:
+    assignment: Assignment | None = seen
+    while assignment is not None and assignment.fence < to:
+        draft = Draft("assignment.fence_raised", assignment.key.principal_id, {"fence": to})
+        try:
+            store.raise_fence(assignment, to, draft=draft, actor=actor, now=clock.now())
+        except store.Overtaken:
+            assignment = store.get(assignment.assignment_id)
+        else:
+            return True
+    return False
+
+
+def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
+    return store.page_by_state(state, cursor=cursor, limit=100)

@@ -1,0 +1,62 @@
+"""What a restore of the table leaves to do: who was disabled in the lost time is so in the user pool alone."""
+
+from __future__ import annotations
+
+from accessportal.aws import cognito
+from accessportal.aws.errors import OutsideError
+from accessportal.directory import effects
+from accessportal.directory.config import current
+from accessportal.directory.operations.people import set_person_state
+from accessportal.directory.policy import mirror as policy
+from accessportal.directory.states import Disabled, MirrorFailure, State, person_entity
+from accessportal.directory.store import mirror as work_store
+from accessportal.directory.store.whole import read_table
+from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.brakes import most_at_once
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict, NotFound, Unavailable
+
+_ACTOR = system("after_restore")
+
+
+def disable_as_mirrored(*, apply: bool, actor: Actor, clock: Clock) -> Disabled:
+    """Whom the user pool has disabled, or has no more, and the table enabled, is disabled with ``apply``. Without a pool nobody knows
+    of any. The brake: of more than a fifth who are not in the pool none is disabled for that; then it is the wrong pool.
+
+    :raises NotAllowed: for anybody but operators and the portal itself.
+    :raises Unavailable: when table or pool can't be read to their end.
+    """
+    policy.may_keep_pool(actor).require()
+    if not current().user_pool_id:
+        return Disabled(())
+    people, users = read_table().people, effects.read_pool().users
+    enabled = [key for key, person in people.items() if person.is_enabled and not person.is_deleting]
+    found = [key for key in enabled if key in users and not users[key].is_enabled and _is_shut_out(key)]
+    missing = [key for key in enabled if key not in users and work_store.find(person_entity(key)) is None and _is_shut_out(key)]
+    failures = []
+    if len(missing) > most_at_once(len(enabled)):
+        failures.append(MirrorFailure(current().user_pool_id, f"{len(missing)} of {len(enabled)} people are not in this user pool"))
+        missing = []
+    people_found = tuple(sorted([*found, *missing]))
+    for key in people_found if apply else ():
+        failures += _disable(key, clock)
+    return Disabled(people_found, tuple(failures))
+
+
+def _disable(key: str, clock: Clock) -> list[MirrorFailure]:
+    try:
+        set_person_state(email=key, state=State.DISABLED, actor=_ACTOR, now=clock.now())
+    except NotFound:
+        return []
+    except Conflict as error:
+        return [] if error.code == "person_state_unchanged" else [MirrorFailure(person_entity(key), error.message)]
+    return []
+
+
+def _is_shut_out(key: str) -> bool:
+    """By the pool, asked for this one: what comes from another identity provider is not ours to judge."""
+    try:
+        user = cognito.get_user(current().user_pool_id, key)
+    except OutsideError as error:
+        raise Unavailable(f"The user pool could not be read: {error}", code="cognito_unavailable") from error
+    return user is None or (not user.is_federated and not user.is_enabled)

@@ -1,0 +1,158 @@
+"""What is known of each time that the tables were restored to an earlier moment: from which number everything counts on, and whether
+grants are held.
+
+One small table, ``Restores`` (PK ``name``, SK ``epoch``), durable. An epoch is the moment, in whole epoch seconds, at which the
+restore was told to the portal: what was counted before it, also in the time that is lost, grew by less than one a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
+
+from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.moments import SKEW
+from accessportal.kernel.proofs import Waiting
+from accessportal.store.base import PortalModel, register
+from accessportal.store.listing import Listing
+from accessportal.store.transactions import Change, Insert, Step
+
+_NAME = "restore"
+_LOOK_AGAIN = timedelta(minutes=1)
+HELD = "The tables were restored, and nothing is granted until an operator has confirmed that"
+
+
+@register
+class RestoreItem(PortalModel):
+    """One restore. Times are epoch seconds; ``done`` are the steps after it that are done."""
+
+    base_table_name = "Restores"
+
+    class Meta:
+        table_name = "Restores"
+        billing_mode = "PAY_PER_REQUEST"
+
+    name = UnicodeAttribute(hash_key=True)
+    epoch = NumberAttribute(range_key=True)
+    restored_to = NumberAttribute()
+    begun_by = UnicodeAttribute()
+    done = UnicodeSetAttribute(null=True)
+    confirmed_by = UnicodeAttribute(null=True)
+    confirmed_at = NumberAttribute(null=True)
+    version = NumberAttribute()
+    audit_head = UnicodeAttribute()
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """One restore, as it stands. Grants are held until somebody has confirmed it."""
+
+    epoch: int
+    restored_to: datetime
+    begun_by: str
+    done: frozenset[str] = frozenset()
+    confirmed_by: str = ""
+    confirmed_at: datetime | None = None
+    version: int = 0
+    audit_head: str = ""
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return f"restore#{self.epoch}"
+
+    @property
+    def is_held(self) -> bool:
+        return self.confirmed_at is None
+
+    @property
+    def lost_since(self) -> datetime:
+        """Whatever is told to have happened from then on happened after the restore; what was lost is in no table."""
+        return min(self.restored_to + SKEW, from_epoch(self.epoch))
+
+
+def last_restore() -> Restore | None:
+    """The newest, strongly read: one request. ``None``: the tables were never restored.
+
+    :raises Unavailable: when the store did not answer, or the item can't be read; nobody may take that for "not held".
+    """
+    return next(_RESTORES.every(_NAME, at_once=1), None)
+
+
+def every_restore() -> tuple[Restore, ...]:
+    """Newest first, strongly read.
+
+    :raises Unavailable: as :func:`last_restore`.
+    """
+    return tuple(_RESTORES.every(_NAME))
+
+
+def held_restore() -> Restore | None:
+    """The restore because of which nothing may be given now; ``None`` while grants go on.
+
+    :raises Unavailable: as :func:`last_restore`.
+    """
+    last = last_restore()
+    return last if last is not None and last.is_held else None
+
+
+def held_back(now: datetime) -> Waiting:
+    """What a grant waits for meanwhile. It is no error, and nobody stands by for it."""
+    return Waiting("grants_held", HELD, now + _LOOK_AGAIN, is_error=False, is_queued=True)
+
+
+def first_fence() -> int:
+    """No fence is given that is not above this one.
+
+    :raises Unavailable: as :func:`last_restore`.
+    """
+    last = last_restore()
+    return last.epoch if last is not None else 0
+
+
+def epoch_of(at: datetime, restores: Sequence[Restore]) -> int:
+    """The epoch to which something belongs that happened ``at``, of ``restores``, newest first; 0: before the first."""
+    return next((one.epoch for one in restores if at >= one.lost_since), 0)
+
+
+def insert_step(restore: Restore) -> Insert:
+    """The transaction step that writes a new one; its event belongs into the same transaction."""
+    return Insert(
+        RestoreItem(
+            _NAME,
+            restore.epoch,
+            restored_to=to_epoch(restore.restored_to),
+            begun_by=restore.begun_by,
+            version=restore.version,
+            audit_head=restore.audit_head,
+        )
+    )
+
+
+def change_step(before: Restore, after: Restore) -> Step:
+    """The transaction step that makes ``after`` of ``before``, if it is as it was read."""
+    actions = [RestoreItem.version.set(after.version), RestoreItem.audit_head.set(after.audit_head)]
+    if after.done != before.done:
+        actions.append(RestoreItem.done.set(set(after.done)))
+    if after.confirmed_at is not None and before.confirmed_at is None:
+        actions += [RestoreItem.confirmed_by.set(after.confirmed_by), RestoreItem.confirmed_at.set(to_epoch(after.confirmed_at))]
+    return Change(RestoreItem, _NAME, actions, RestoreItem.version == before.version, range_key=before.epoch)
+
+
+def _record(item: RestoreItem) -> Restore:
+    return Restore(
+        epoch=int(item.epoch),
+        restored_to=from_epoch(item.restored_to),
+        begun_by=item.begun_by,
+        done=frozenset(item.done or ()),
+        confirmed_by=item.confirmed_by or "",
+        confirmed_at=None if item.confirmed_at is None else from_epoch(item.confirmed_at),
+        version=int(item.version),
+        audit_head=item.audit_head,
+    )
+
+
+_RESTORES = Listing("restores", RestoreItem, _record, newest_first=True, consistent=True)
