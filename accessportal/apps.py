@@ -13,6 +13,9 @@ from accessportal.conf import Conf, conf, debug_faults, demo_faults
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
 
+# More would only wait for the processor; with all threads of a web process in a read, there are connections left.
+_READS_SIDE_BY_SIDE = 8
+
 
 class AccessPortalConfig(AppConfig):
     name = "accessportal"
@@ -36,6 +39,7 @@ class AccessPortalConfig(AppConfig):
                 connect_timeout_seconds=conf().dynamodb_connect_seconds,
                 read_timeout_seconds=conf().dynamodb_read_seconds,
                 max_attempts=conf().dynamodb_attempts,
+                reads_side_by_side=_READS_SIDE_BY_SIDE,
             )
         )
         configure_cursors(settings.SECRET_KEY)

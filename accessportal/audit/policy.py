@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -86,6 +86,16 @@ def find_breaks(events: Iterable[AuditEvent]) -> Iterator[ChainBreak]:
         if flaw := flaw_of(event):
             yield ChainBreak(event.entity, event.sequence, flaw)
         expected_sequence, prev_hash = event.sequence + 1, event.hash
+
+
+def check_chain(entity: str, events: Sequence[AuditEvent], *, version: int, audit_head: str) -> list[ChainBreak]:
+    """The breaks of a chain, and whether it ends where the item says."""
+    breaks = list(find_breaks(events))
+    last = events[-1] if events else None
+    if last is None or last.sequence != version or last.hash != audit_head:
+        found = last.sequence if last else 0
+        breaks.append(ChainBreak(entity, version, f"the item is at version {version} but the chain ends at {found} or with another hash"))
+    return breaks
 
 
 def flaw_of(event: AuditEvent) -> str:

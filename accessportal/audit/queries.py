@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from accessportal.audit import policy, store
@@ -35,18 +35,29 @@ def find_breaks(entity: str) -> list[ChainBreak]:
 
 def check_head(entity: str, *, version: int, audit_head: str) -> list[ChainBreak]:
     """The breaks of ``entity``'s chain, and whether it ends where the item says (a cut-off tail is a break too)."""
-    events = list(every(lambda cursor: store.page_of_entity(entity, cursor=cursor, limit=200, newest_first=False)))
-    breaks = list(policy.find_breaks(events))
-    last = events[-1] if events else None
-    if last is None or last.sequence != version or last.hash != audit_head:
-        found = last.sequence if last else 0
-        breaks.append(ChainBreak(entity, version, f"the item is at version {version} but the chain ends at {found} or with another hash"))
-    return breaks
+    events = every(lambda cursor: store.page_of_entity(entity, cursor=cursor, limit=200, newest_first=False))
+    return policy.check_chain(entity, list(events), version=version, audit_head=audit_head)
 
 
 def every_entity() -> Iterator[str]:
     """Every entity that ever had an event, those that are gone too. Reads the whole table: for checks, not for pages."""
     return store.every_entity()
+
+
+def breaks_in(events: Sequence[AuditEvent]) -> list[ChainBreak]:
+    """Every break in a chain that was read."""
+    return list(policy.find_breaks(events))
+
+
+def check_chain(entity: str, events: Sequence[AuditEvent], *, version: int, audit_head: str) -> list[ChainBreak]:
+    """As :func:`check_head`, of a chain that was read."""
+    return policy.check_chain(entity, events, version=version, audit_head=audit_head)
+
+
+def every_chain(*, segment: int, segments: int) -> Iterator[tuple[str, list[AuditEvent]]]:
+    """Everything that ever had an event, also what is gone, with its events in order: one of the ``segments`` that the table is cut
+    into. Reads the whole table: for checks, not for pages."""
+    return store.every_chain(segment=segment, segments=segments)
 
 
 def count_unpublished(*, counted_to: int = UNPUBLISHED_COUNTED_TO) -> Unpublished:

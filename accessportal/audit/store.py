@@ -21,7 +21,7 @@ from accessportal.kernel.pages import Page
 from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.listing import Listing
-from accessportal.store.reading import RawItem, query_page
+from accessportal.store.reading import RawItem, query_page, scan_all
 from accessportal.store.transactions import Change, ConditionFailed, Insert, update_one
 
 Events = Listing[AuditItem, AuditEvent]
@@ -136,6 +136,16 @@ def every_entity() -> Iterator[str]:
             last = item.entity
     except PynamoDBException as error:
         raise unavailable(error) from error
+
+
+def every_chain(*, segment: int, segments: int) -> Iterator[tuple[str, list[AuditEvent]]]:
+    """Each entity of one of the ``segments`` of the table, with all its events in order, strongly read.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    events = scan_all(AuditItem, _event, unreadable=_ruin, segment=segment, segments=segments)
+    for entity, chain in itertools.groupby(events, key=lambda event: event.entity):
+        yield entity, sorted(chain, key=lambda event: event.sequence)
 
 
 def _page_of_shard(shard: str, start: dict[str, Any] | None, *, limit: int) -> Page[AuditEvent]:

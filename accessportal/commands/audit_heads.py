@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -12,7 +12,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit import queries as audit
-from accessportal.audit.states import ChainBreak
+from accessportal.audit.states import AuditEvent, ChainBreak
 from accessportal.clients import queries as clients
 from accessportal.clients.states import ApiToken
 from accessportal.directory import queries as directory
@@ -74,18 +74,13 @@ def breaks_of(head: Head) -> list[ChainBreak]:
     return _check(now)
 
 
-def gone_entities(known: Set[str]) -> Iterator[str]:
-    """Every entity with a chain whose item is not among ``known``: deleted, purged, or never more than its events."""
-    return (entity for entity in audit.every_entity() if entity not in known)
-
-
-def breaks_of_gone(entity: str, *, began: datetime) -> list[ChainBreak]:
+def breaks_of_gone(entity: str, events: Sequence[AuditEvent], *, began: datetime) -> list[ChainBreak]:
     """The breaks of a chain whose item is gone; that of a person or group must tell that it went.
 
     One that was written to after ``began`` may have got its item only then.
     """
-    breaks = audit.find_breaks(entity)
-    newest = audit.history(entity, limit=1).items[0]
+    breaks = list(audit.breaks_in(events))
+    newest = events[-1]
     ending = _ENDINGS.get(entity.partition("#")[0], newest.action)
     if newest.action != ending and newest.at < began:
         breaks.append(ChainBreak(entity, newest.sequence, f"the item is gone, but the chain does not end with {ending}"))

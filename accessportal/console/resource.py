@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
 from accessportal.kernel.decisions import Decision, allow, refuse
@@ -39,13 +40,14 @@ class Right(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Who asks, when, and for which part of a list."""
+    """Who asks, when, and for which part of a list. ``book``: what the page has looked up already."""
 
     actor: Actor
     now: datetime
     parameter: str = ""
     cursor: str | None = None
     limit: int = PAGE_SIZE
+    book: ApproverBook | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, register_converter, reverse
 
-from accessportal.access_requests import queries as access_requests
 from accessportal.console import chain, explain, new_token, ordering, views
+from accessportal.console.books import book_of
 from accessportal.console.framework import ReadOnly
 from accessportal.console.keys import KeyConverter
 from accessportal.console.resource import Ask, Resource
@@ -49,7 +49,7 @@ class PortalAdminSite(admin.AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         """Operators, auditors, and approvers of some current rule; ``is_staff`` is not asked."""
         if not hasattr(request, _CACHED):
-            setattr(request, _CACHED, _is_admitted(cast(PortalRequest, request).actor))
+            setattr(request, _CACHED, _is_admitted(request))
         return bool(getattr(request, _CACHED))
 
     def admin_view(self, view: View, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002  # Django's signature
@@ -114,7 +114,7 @@ class PortalAdminSite(admin.AdminSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The start page, with how many requests wait and are stuck."""
-        ask = Ask(actor=actor_of(request), now=SystemClock().now())
+        ask = Ask(actor=actor_of(request), now=SystemClock().now(), book=book_of(request))
         patterns = RESOURCES["requests"].patterns_for(ask.actor)
         tallies = [(pattern.label, pattern.tally(ask).words) for pattern in patterns if pattern.tally]
         return super().index(request, {**(extra_context or {}), "tallies": [(label, words) for label, words in tallies if words]})
@@ -136,10 +136,9 @@ class PortalAdminSite(admin.AdminSite):
         return [_access_section(actor), *framework]
 
 
-def _is_admitted(actor: Actor | None) -> bool:
-    if actor is None:
-        return False
-    return actor.reads_everything or access_requests.is_approver_anywhere(actor=actor, now=SystemClock().now())
+def _is_admitted(request: HttpRequest) -> bool:
+    actor = cast(PortalRequest, request).actor
+    return actor is not None and (actor.reads_everything or book_of(request).approves_anywhere(actor))
 
 
 def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.audit import queries as audit
+from accessportal.console.books import book_of
 from accessportal.console.bulk import Outcome, carry_out_many, kept, to_keep, weigh_many
 from accessportal.console.forms import OperationForm
 from accessportal.console.resource import Ask, Operation, Pattern, ReasonRule, Resource, Row
@@ -37,7 +38,13 @@ _OUTCOMES = "console_outcomes"
 
 
 def _ask(request: HttpRequest, *, parameter: str = "") -> Ask:
-    return Ask(actor=actor_of(request), now=SystemClock().now(), parameter=parameter, cursor=request.GET.get("cursor") or None)
+    return Ask(
+        actor=actor_of(request),
+        now=SystemClock().now(),
+        parameter=parameter,
+        cursor=request.GET.get("cursor") or None,
+        book=book_of(request),
+    )
 
 
 def render_page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> TemplateResponse:
@@ -122,7 +129,7 @@ def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:
 def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: Count) -> list[dict[str, Any]]:
     """The lists to choose from; none when there is only one. ``shown`` rows of the first page are not counted again."""
     tabs = [pattern for pattern in resource.patterns_for(ask.actor) if pattern.is_tab]
-    unbound = Ask(actor=ask.actor, now=ask.now)
+    unbound = Ask(actor=ask.actor, now=ask.now, book=ask.book)
     if len(tabs) < 2:
         return []
     return [

@@ -21,7 +21,8 @@ _lock = threading.RLock()
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """``table_prefix`` goes before every table name; ``region`` is the AWS region; seconds are per attempt."""
+    """``table_prefix`` goes before every table name; ``region`` is the AWS region; seconds are per attempt.
+    ``reads_side_by_side``: how many reads of all pages of this process are sent at the same time where a page needs many."""
 
     table_prefix: str
     region: str
@@ -29,6 +30,7 @@ class StoreSettings:
     read_timeout_seconds: float = 3.0
     max_attempts: int = 3
     max_pool_connections: int = 100
+    reads_side_by_side: int = 1
 
 
 class PortalModel(Model):

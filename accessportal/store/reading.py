@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from pynamodb.exceptions import AttributeDeserializationError, DoesNotExist, PynamoDBException
@@ -11,7 +14,7 @@ from pynamodb.indexes import Index
 
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, Unreadable
-from accessportal.store.base import PortalModel, unavailable
+from accessportal.store.base import PortalModel, current_settings, unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 
 M = TypeVar("M", bound=PortalModel)
@@ -84,6 +87,23 @@ def read_items(
                 raise broken.error() from error
             past(broken)
     return found
+
+
+def side_by_side(reads: Sequence[Callable[[], R]]) -> list[R]:
+    """What each of some reads answers, in their order; so many at a time as the settings say, of all threads of this process together.
+
+    :raises Exception: what the first read that failed, in their order, raises.
+    """
+    workers = current_settings().reads_side_by_side
+    if workers < 2 or len(reads) < 2:
+        return [read() for read in reads]
+    return list(_readers(os.getpid(), workers).map(lambda read: read(), reads))
+
+
+@functools.cache
+def _readers(_process: int, workers: int) -> ThreadPoolExecutor:
+    """Of each process its own: threads are not forked."""
+    return ThreadPoolExecutor(workers, thread_name_prefix="read")
 
 
 def get_item(model: type[M], hash_key: str, range_key: str | int | None = None) -> M | None:
@@ -159,6 +179,23 @@ def query_page(
             else:
                 broken.append(_unreadable(model, _key_in(model, raw), error))
     return Page(tuple(items), sign_cursor(pattern, last_key), tuple(broken))
+
+
+def scan_all(model: type[M], convert: Callable[[M], R], *, unreadable: Callable[[RawItem], R], segment: int, segments: int) -> Iterator[R]:
+    """Every item of one of the ``segments`` that the table is cut into, strongly read: what has one hash key is in one of them, beside
+    each other. ``unreadable`` stands in for ``convert`` where an item is not what its class says. For checks, not for pages.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    try:
+        for page in model.scan(consistent_read=True, segment=segment, total_segments=segments).page_iter:
+            for raw in page["Items"]:
+                try:
+                    yield convert(_complete(model.from_raw_data(dict(raw))))
+                except BROKEN:
+                    yield unreadable(raw)
+    except PynamoDBException as error:
+        raise unavailable(error) from error
 
 
 def _complete(item: M) -> M:

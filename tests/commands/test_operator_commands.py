@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -11,12 +12,14 @@ from typing import Any
 
 import boto3
 import pytest
-from django.core.management import get_commands, load_command_class
+from django.core.management import CommandError, call_command, get_commands, load_command_class
 from moto import mock_aws
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.states import TickReport
+from accessportal.audit import queries as audit_queries
 from accessportal.audit.models import AuditItem
+from accessportal.audit.states import AuditEvent
 from accessportal.commands.base import joined
 from accessportal.conf import ROOT
 from accessportal.directory import operations as directory
@@ -396,3 +399,39 @@ def test_a_setting_that_can_not_be_used_is_named_without_its_value() -> None:
     assert "PORTAL_DATABASE_URL must be" in told.stderr
     assert "secret-word" not in told.stderr
     assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_the_log_is_read_whole_and_once_whoever_helps(story: Story, workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = story.deny(story.ask_for_prod())
+    AuditItem(asked.entity, 1).update(actions=[AuditItem.actor.set("mallory@example.com")])
+    monkeypatch.setattr("accessportal.commands.management.commands.verify_audit._TOLD_EVERY", 10)
+
+    told = run("verify_audit", "--workers", workers, "--json")
+
+    assert (told.json["chains"], {one["entity"] for one in told.json["breaks"]}) == (23, {asked.entity})
+    with pytest.raises(CommandError):
+        call_command("verify_audit", "--workers", workers, stdout=io.StringIO(), stderr=(progress := io.StringIO()))
+    assert progress.getvalue().splitlines() == ["10 chains walked", "20 chains walked"]
+    assert run("verify_audit", "--workers", "0").code == 2
+
+
+def test_a_chain_of_which_nothing_is_left_is_a_break(story: Story) -> None:
+    asked = story.ask_for_prod()
+    AuditItem(asked.entity, 1).delete()
+
+    assert [one["entity"] for one in run("verify_audit", "--json").json["breaks"]] == [asked.entity]
+
+
+def test_what_is_written_while_the_log_is_walked_is_no_break(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = story.ask_for_prod()
+    walk = audit_queries.every_chain
+
+    def meanwhile(**given: int) -> Iterator[tuple[str, list[AuditEvent]]]:
+        story.deny(asked)
+        story.ask(permission_set="ReadOnlyAccess")
+        yield from walk(**given)
+
+    monkeypatch.setattr(audit_queries, "every_chain", meanwhile)
+
+    assert run("verify_audit", "--workers", "1", "--json").json["breaks"] == []

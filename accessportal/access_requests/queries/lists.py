@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.queries.rights import ApproverBook, approved_rules, is_approver_anywhere, standing_of
+from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere, standing_of
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
@@ -16,6 +16,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.store.reading import side_by_side
 
 # A filtered page reads at most this many pages of the index before it hands out a cursor: a page stays fast however few match.
 _MOST_INDEX_PAGES = 8
@@ -28,6 +29,20 @@ STUCK_ATTEMPTS = 2
 def list_open(*, subject_id: str, past: Callable[[Unreadable], object] | None = None) -> tuple[AccessRequest, ...]:
     """Everything that a subject holds or waits for, nearest end first; ``past`` as in :func:`every`."""
     return tuple(every(lambda cursor: store.page_open(subject_id, cursor=cursor, limit=100), past=past))
+
+
+def list_open_of(*, subject_ids: Sequence[str], past: Callable[[Unreadable], object]) -> list[tuple[str, AccessRequest]]:
+    """As :func:`list_open` for each of some subjects, which are read side by side."""
+    found = side_by_side([partial(_open_of, subject_id) for subject_id in subject_ids])
+    for _, unreadable in found:
+        for one in unreadable:
+            past(one)
+    return [(subject_id, request) for subject_id, (requests, _) in zip(subject_ids, found, strict=True) for request in requests]
+
+
+def _open_of(subject_id: str) -> tuple[tuple[AccessRequest, ...], list[Unreadable]]:
+    unreadable: list[Unreadable] = []
+    return list_open(subject_id=subject_id, past=unreadable.append), unreadable
 
 
 def list_mine(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
@@ -52,10 +67,13 @@ def list_by_subject(*, subject_id: str, actor: Actor, now: datetime, cursor: str
     return store.page_by_subject(subject_id, cursor=cursor, limit=limit)
 
 
-def recent_of(*, subject_ids: Collection[str], actor: Actor, now: datetime, limit: int) -> Mapping[str, Page[AccessRequest]]:
-    """The newest requests of each subject, one query a subject: the context of a page of other people's requests."""
-    _may_list(actor, now)
-    return {subject_id: store.page_by_subject(subject_id, cursor=None, limit=limit) for subject_id in set(subject_ids)}
+def recent_of(
+    *, subject_ids: Collection[str], actor: Actor, now: datetime, limit: int, book: ApproverBook | None = None
+) -> Mapping[str, Page[AccessRequest]]:
+    """The newest requests of each subject, one query a subject, side by side: the context of a page of other people's requests."""
+    _may_list(actor, now, book)
+    wanted = sorted(set(subject_ids))
+    return dict(zip(wanted, store.pages_by_subjects(wanted, limit=limit), strict=True))
 
 
 def list_by_account(*, account_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
@@ -128,10 +146,13 @@ def count_stuck(*, actor: Actor, now: datetime, up_to: int = 100) -> Count:
     return Count(len(page.items), is_more=page.next_cursor is not None)
 
 
-def list_waiting_for(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
-    """Pending requests that the actor may decide, nearest deadline first. A page may be short and still have a next one."""
+def list_waiting_for(
+    *, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25, book: ApproverBook | None = None
+) -> Page[AccessRequest]:
+    """Pending requests that the actor may decide, nearest deadline first. A page may be short and still have a next one. One ``book``
+    serves a whole page."""
     fetch = partial(_pending_page, limit=limit)
-    return _waiting_for(actor, fetch, book=ApproverBook(now=now), now=now, cursor=cursor, limit=limit)
+    return _waiting_for(actor, fetch, book=book or ApproverBook(now=now), now=now, cursor=cursor, limit=limit)
 
 
 def _pending_page(cursor: str | None, *, limit: int) -> Page[AccessRequest]:
@@ -147,11 +168,11 @@ def _waiting_for(
     return _filtered(fetch, is_mine, cursor, limit)
 
 
-def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25) -> Count:
+def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: ApproverBook | None = None) -> Count:
     """How many requests wait for the actor, counted to about ``up_to``: those of each rule by which they approve, however many
     others wait. Where an operator stands in, only a look at those with the nearest deadlines tells."""
-    book = ApproverBook(now=now)
-    looks = [partial(_waiting_by_rule, name) for name in approved_rules(actor=actor, now=now)]
+    book = book or ApproverBook(now=now)
+    looks = [partial(_waiting_by_rule, name) for name in book.approved_rules(actor)]
     if actor.is_operator:
         looks.append(partial(_pending_page, limit=_COUNTED_AT_ONCE))
     found: set[str] = set()
@@ -211,10 +232,10 @@ def _filtered(fetch: _Fetch, keep: Callable[[AccessRequest], bool], cursor: str 
     return Page(tuple(found), cursor, tuple(unreadable))
 
 
-def _may_list(actor: Actor, now: datetime) -> None:
+def _may_list(actor: Actor, now: datetime, book: ApproverBook | None = None) -> None:
     """Others' requests are for operators, auditors and approvers.
 
     :raises NotAllowed: for everybody else.
     """
-    if not (actor.reads_everything or is_approver_anywhere(actor=actor, now=now)):
+    if not (actor.reads_everything or is_approver_anywhere(actor=actor, now=now, book=book)):
         raise NotAllowed("Only operators, auditors and approvers may list other people's requests.", code="not_a_reader")

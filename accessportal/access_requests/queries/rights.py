@@ -51,6 +51,26 @@ class ApproverBook:
             return False
         return book._is_named(self._demand_of(request), email) or self._stands_in(request, email)
 
+    def approved_rules(self, actor: Actor) -> tuple[str, ...]:
+        """The names of the rules by which the actor or one of their groups is named as an approver, or which leave a group's requests to
+        its admins, and the actor is one of some group."""
+        named, by_admins = self._named_in(actor)
+        return (*named, *(by_admins if by_admins and self._is_admin_somewhere(actor.name) else ()))
+
+    def approves_anywhere(self, actor: Actor) -> bool:
+        """Whether there are :meth:`approved_rules`."""
+        named, by_admins = self._named_in(actor)
+        return bool(named) or (bool(by_admins) and self._is_admin_somewhere(actor.name))
+
+    def _named_in(self, actor: Actor) -> tuple[list[str], list[str]]:
+        asking = [rule for rule in self._current_rules().values() if rule.effect is Effect.ALLOW and rule.approval.required]
+        _, groups, direct = self._person(actor.name)
+        named = [rule.name for rule in asking if includes(rule.approval.approvers, subject=actor.name, groups=groups, direct=direct)]
+        return named, [rule.name for rule in asking if rule.asks_admins]
+
+    def _is_admin_somewhere(self, email: str) -> bool:
+        return any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=email, now=self._now))
+
     def identity_of(self, email: str) -> str:
         """Which account of the sign-in service is theirs; empty for none."""
         person = self._person(email)[0]
@@ -210,21 +230,10 @@ def with_identities(request: AccessRequest) -> AccessRequest:
     return replace(request, identities={**live, **request.identities}) if live else request
 
 
-def is_approver_anywhere(*, actor: Actor, now: datetime) -> bool:
+def is_approver_anywhere(*, actor: Actor, now: datetime, book: ApproverBook | None = None) -> bool:
     """Whether some current rule names the actor or one of their groups as an approver, or leaves a group's requests to its
-    admins and the actor is one of some group."""
-    return bool(approved_rules(actor=actor, now=now))
-
-
-def approved_rules(*, actor: Actor, now: datetime) -> tuple[str, ...]:
-    """The names of the rules by which :func:`is_approver_anywhere` says so."""
-    asking = [rule for rule in rules.current_rules() if rule.effect is Effect.ALLOW and rule.approval.required]
-    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now)
-    named = [rule for rule in asking if includes(rule.approval.approvers, subject=actor.name, groups=groups, direct=direct)]
-    by_admins = [rule for rule in asking if rule.asks_admins]
-    if by_admins and any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=actor.name, now=now)):
-        named += by_admins
-    return tuple(rule.name for rule in named)
+    admins and the actor is one of some group. One ``book`` serves a whole page."""
+    return (book or ApproverBook(now=now)).approves_anywhere(actor)
 
 
 def _without(crowd: Crowd, excluded: set[str]) -> tuple[Approver, ...]:

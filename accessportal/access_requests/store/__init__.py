@@ -36,6 +36,7 @@ from accessportal.access_requests.store.pages import (
     page_open,
     page_work,
     page_work_ahead,
+    pages_by_subjects,
 )
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "page_open",
     "page_work",
     "page_work_ahead",
+    "pages_by_subjects",
     "postpone_work",
     "set_decision",
     "set_end",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -13,6 +14,7 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.keys import fold_key
 from accessportal.kernel.pages import Page
 from accessportal.store.listing import Listing
+from accessportal.store.reading import side_by_side
 
 _list = partial(Listing, model=RequestItem, record=record)
 _by_status = _list("requests.by_status", index=RequestItem.expiration_index)
@@ -47,6 +49,11 @@ def page_by_status(
 def page_due(status: Status, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
     """Those whose end or deadline is not after ``until``, for the sweep."""
     return _by_status(status.value, cursor=cursor, limit=limit, where=RequestItem.expires_at <= to_epoch(until), bound="due")
+
+
+def pages_by_subjects(subject_ids: Sequence[str], *, limit: int) -> list[Page[AccessRequest]]:
+    """The first :func:`page_by_subject` of each, in their order, read side by side."""
+    return side_by_side([partial(page_by_subject, subject_id, cursor=None, limit=limit) for subject_id in subject_ids])
 
 
 def page_by_ticket(ticket_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:

@@ -57,11 +57,11 @@ _HOLDING = (WHO, HOLDS, TIME)
 
 
 def _waiting_for_me(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_waiting_for(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
+    return queries.list_waiting_for(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit, book=ask.book)
 
 
 def _count_waiting_for_me(ask: Ask) -> Count:
-    return queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO)
+    return queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO, book=ask.book)
 
 
 def _pending(ask: Ask) -> Page[AccessRequest]:
@@ -356,12 +356,13 @@ class Requests(Resource):
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         deciding = {request.subject_id for request in items if request.status is Status.PENDING}
-        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, now=ask.now, limit=_CONTEXT_DEPTH) if deciding else {}
-        book = queries.ApproverBook(now=ask.now)
+        book = ask.book or queries.ApproverBook(now=ask.now)
+        depth = _CONTEXT_DEPTH
+        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, now=ask.now, limit=depth, book=book) if deciding else {}
         return [_row(request, recent.get(request.subject_id), ask, book) for request in items]
 
     def details(self, record: AccessRequest, ask: Ask) -> dict[str, Any]:
-        book = queries.ApproverBook(now=ask.now)
+        book = ask.book or queries.ApproverBook(now=ask.now)
         others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, now=ask.now, cursor=None, limit=_CONTEXT_DEPTH)
         return {
             "described": queries.describe(request=record),

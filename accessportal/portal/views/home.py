@@ -62,7 +62,7 @@ def _put_into(actor: Actor, now: datetime) -> list[tuple[Membership, Claim, str]
 def _current(actor: Actor, unreadable: list[Unreadable], now: datetime) -> tuple[AccessRequest, ...]:
     """What the actor holds or waits for, by themselves and through their groups, nearest end first."""
     subjects = [actor.name, *sorted(directory.groups_of(email=actor.name, now=now))]
-    found = [one for subject in subjects for one in queries.list_open(subject_id=subject, past=unreadable.append)]
+    found = [one for _, one in queries.list_open_of(subject_ids=subjects, past=unreadable.append)]
     return tuple(sorted(found, key=lambda one: one.expires_at))
 
 

@@ -133,7 +133,7 @@ def _held(holding: Holding, explained: Explanation, names: Names, now: datetime)
 def _access(explained: Explanation, unreadable: list[Unreadable]) -> list[Access]:
     """What requests give the person now, by themselves and through their groups, nearest end first."""
     subjects = [explained.person.key, *sorted(explained.groups)]
-    found = [(subject, one) for subject in subjects for one in queries.list_open(subject_id=subject, past=unreadable.append)]
+    found = queries.list_open_of(subject_ids=subjects, past=unreadable.append)
     return [_line(subject, one, explained.person) for subject, one in _by_end(found) if one.status is Status.ACTIVE]
 
 

@@ -1,0 +1,88 @@
+"""What the approver's queue costs in requests to DynamoDB: what is known is not asked again, and what is many goes side by side."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import boto3
+import pytest
+from pynamodb.connection.base import Connection
+
+from accessportal.jobs import tasks as jobs
+from accessportal.store.base import configure, current_settings
+from accessportal.store.reading import side_by_side
+from tests.fixtures_story import Story
+from tests.fixtures_twin import REGION
+
+PEOPLE = 25
+
+
+def fill(story: Story) -> None:
+    """So many people wait for security, and each has asked for something before."""
+    client: Any = boto3.client("dynamodb", region_name=REGION)
+    key = {"request_id": {"S": story.ask_for_prod().request_id}}
+    item = client.get_item(TableName="ActiveRequests", Key=key)["Item"]
+    for number in range(2 * PEOPLE):
+        who = {"S": f"p{number // 2}@example.com"}
+        copy = {**item, "request_id": {"S": str(uuid.uuid4())}, "subject_id": who, "requested_by": who, "open_subject": who}
+        client.put_item(TableName="ActiveRequests", Item={**copy, **({"status": {"S": "DENIED"}} if number % 2 else {})})
+    client.delete_item(TableName="ActiveRequests", Key=key)
+
+
+def cost_of(action: Callable[[], object]) -> Counter[str]:
+    """By operation and index."""
+    with mock.patch.object(Connection, "dispatch", autospec=True, side_effect=Connection.dispatch) as dispatch:
+        action()
+    return Counter(f"{call.args[1]} {call.args[2].get('IndexName', '')}".strip() for call in dispatch.call_args_list)
+
+
+def test_a_full_queue_is_a_handful_of_requests_and_one_a_person_side_by_side(story: Story, as_person: Any) -> None:
+    fill(story)
+    bob = as_person("bob")
+    address = "/admin/requests/?pattern=waiting"
+    assert "p24@example.com" in bob.get(address).content.decode()
+
+    cost = cost_of(lambda: bob.get(address))
+
+    assert cost.pop("Query SubjectIndex") == PEOPLE
+    # Eight at a time are four rounds: less than twelve requests are waited for.
+    assert cost.total() <= 7, cost
+
+
+def test_the_list_of_what_differs_reads_no_record_of_its_rows(story: Story, as_person: Any) -> None:
+    for seconds in (600, 700):
+        story.carry_out(story.ask(seconds=seconds, permission_set="PowerUserAccess" if seconds == 600 else "ReadOnlyAccess"))
+    for name in ("PowerUserAccess", "ReadOnlyAccess"):
+        story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", name))
+        story.clock.advance(3)
+    jobs.reconcile_assignments()
+    olga = as_person("olga")
+    shown = olga.get("/admin/assignments/?pattern=drift").content.decode()
+    assert shown.count("claimed and once proved present, but not there") == 2
+
+    cost = cost_of(lambda: olga.get("/admin/assignments/?pattern=drift"))
+
+    assert cost.total() <= 10, cost
+
+
+def test_reads_go_side_by_side_and_answer_in_their_order() -> None:
+    former = current_settings()
+    configure(replace(former, reads_side_by_side=4))
+    try:
+        together = threading.Barrier(4, timeout=60)
+
+        def read(number: int) -> int:
+            together.wait()
+            return number
+
+        assert side_by_side([lambda number=number: read(number) for number in range(8)]) == list(range(8))  # type: ignore[misc]
+        with pytest.raises(ZeroDivisionError):
+            side_by_side([lambda: 1, lambda: 1 // 0])
+    finally:
+        configure(former)
