@@ -74,6 +74,27 @@ def test_every_sort_of_difference_is_told_and_mended(world: World, idp: Any) -> 
     assert compare(world).differences == ()
 
 
+def test_whose_items_can_not_be_read_is_named_left_alone_and_hinders_nobody(world: World, table: Any, idp: Any) -> None:
+    """The pool keeps what it has of them: that nobody can read it is no word that they are gone."""
+    for who, sort, name in ((ALICE, f"U:{ALICE}", "state"), (BOB, "G:/security", "role")):
+        table.update_item(
+            Key={"pk": f"U:{who}", "sk": sort},
+            UpdateExpression="SET #name = :value REMOVE claims",
+            ExpressionAttributeNames={"#name": name},
+            ExpressionAttributeValues={":value": "nonsense"},
+        )
+    idp.admin_add_user_to_group(UserPoolId=world.pool, Username="mallory@example.com", GroupName=f"{PAYMENTS}:admin")
+
+    comparison = compare(world, most_share=1.0)
+
+    assert [one.entity for one in comparison.differences] == ["person#mallory@example.com"]
+    assert sorted(one.entity for one in comparison.waiting) == [f"person#{ALICE}", f"person#{BOB}"]
+    assert all("can't be read" in one.error for one in comparison.waiting)
+    assert comparison.mended == 1
+    for who in (ALICE, BOB):
+        assert idp.admin_get_user(UserPoolId=world.pool, Username=who)["Enabled"]
+
+
 def test_what_is_not_ours_is_left_alone(world: World, idp: Any) -> None:
     """Cognito makes a group for each identity provider, and gives its users names that are no address."""
     idp.create_group(UserPoolId=world.pool, GroupName=f"{world.pool}_Google")

@@ -38,7 +38,8 @@ Call = Callable[[], object]
 CALLS: dict[str, Call] = {
     "store.reading.get_item": lambda: reading.get_item(CoordinationItem, "one"),
     "store.reading.read_item": lambda: reading.read_item(CoordinationItem, str, "one"),
-    "store.reading.read_items": lambda: reading.read_items(CoordinationItem, str, ["one"]),
+    "store.reading.read_items": lambda: reading.read_items(CoordinationItem, str, ["one", "two"]),
+    "store.reading.scan_all": lambda: list(reading.scan_all(CoordinationItem, str, unreadable=str, segment=0, segments=2)),
     "store.reading.query_page": lambda: reading.query_page(CoordinationItem, "one", pattern="x", convert=str),
     "store.transactions.transact insert": lambda: transact([Insert(CoordinationItem("new", until=1))]),
     "store.transactions.transact change": lambda: transact([CHANGE]),

@@ -91,7 +91,7 @@ def compare_mirror(
     can't be read then is among those that wait. The sweep makes it equal, which reads anew and tries again; but not what the
     pool alone has: nothing goes because of a list. The brake: when more than ``most_share`` of what the pool holds is unknown
     to the table (and more than a handful), nothing that removes is done, and ``stopped`` says so. What is to be mended becomes
-    mirror work first: a crash forgets none of it.
+    mirror work first: a crash forgets none of it. Of whom an item can't be read is among those that wait, and left as they are.
 
     :raises NotAllowed: for anybody but operators and the portal itself.
     :raises InvalidRequest: when no user pool is set, or ``most_share`` is not a share.
@@ -100,9 +100,10 @@ def compare_mirror(
     """
     policy.may_keep_pool(actor).require()
     _check(most_share)
-    table = read_table()
+    unread: dict[str, str] = {}
+    table = read_table(past=lambda key, error: unread.setdefault(person_entity(key), error.message))
     pool = effects.read_pool(progress=progress)
-    found, unseen = _looked_at(_listed(table, pool, clock), clock)
+    found, unseen = _looked_at([one for one in _listed(table, pool, clock) if one.entity not in unread], clock)
     stopped = _brake(sum(one.removes for one in [*found, *(one.listed for one in unseen)]), pool.size, most_share)
 
     def may_mend(one: MirrorDifference) -> bool:
@@ -113,7 +114,8 @@ def compare_mirror(
     work_store.ask([*wanted, *left], now=clock.now())
     run = _Run(clock, until=None)
     run.bring_up(wanted, workers=_WORKERS)
-    waiting = [*run.failures, *run.waiting, *(one.told(is_asked=one.listed.entity in left) for one in unseen)]
+    broken = [MirrorFailure(entity, error) for entity, error in sorted(unread.items())]
+    waiting = [*broken, *run.failures, *run.waiting, *(one.told(is_asked=one.listed.entity in left) for one in unseen)]
     return Comparison(listed=pool.size, differences=tuple(found), mended=len(run.done), waiting=tuple(waiting), stopped=stopped)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pynamodb.exceptions import PynamoDBException
@@ -12,6 +12,7 @@ from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
 from accessportal.directory.store.reading import unreadable
+from accessportal.kernel.errors import Unavailable
 from accessportal.store.base import unavailable
 from accessportal.store.reading import BROKEN, RawItem, known
 
@@ -25,19 +26,29 @@ class TableImage:
     memberships: Mapping[str, list[Membership]] = field(default_factory=dict)
 
 
-def read_table() -> TableImage:
+def read_table(*, past: Callable[[str, Unavailable], object] | None = None) -> TableImage:
     """Every person, group and membership, strongly read. A scan: a membership that another program wrote is in no index.
 
-    :raises Unavailable: when the table could not be read to its end, or an item can't be read; it is named.
+    ``past`` is told of a person of whom some item can't be read, and why; they are in no part of the image then.
+
+    :raises Unavailable: when the table could not be read to its end, or (of a person: without ``past``) an item can't be read; it is named.
     """
-    image = _Image()
+    image, unread = _Image(), set[str]()
     try:
         for page in DirectoryItem.scan(consistent_read=True).page_iter:
             for raw in page["Items"]:
-                image.take(raw)
+                try:
+                    image.take(raw)
+                except Unavailable as error:
+                    pk = str(raw["pk"]["S"])
+                    if past is None or not models.is_person_pk(pk):
+                        raise
+                    unread.add(person := models.person_in(DirectoryItem(pk, pk)))
+                    past(person, error)
     except PynamoDBException as error:
         raise unavailable(error) from error
-    return TableImage(image.people, image.groups, image.memberships)
+    people = {key: person for key, person in image.people.items() if key not in unread}
+    return TableImage(people, image.groups, {key: held for key, held in image.memberships.items() if key not in unread})
 
 
 @dataclass(slots=True)
