@@ -429,7 +429,6 @@ def test_what_is_written_while_the_log_is_walked_is_no_break(story: Story, monke
 
     def meanwhile(**given: int) -> Iterator[tuple[str, list[AuditEvent]]]:
         story.deny(asked)
-        story.ask(permission_set="ReadOnlyAccess")
         yield from walk(**given)
 
     monkeypatch.setattr(audit_queries, "every_chain", meanwhile)
