@@ -59,7 +59,7 @@ def _seeds(pk: str, sk: str, kind: str) -> dict[str, Any]:
     item = _get(pk, sk)
     assert item is not None
     assert item.keys() >= OURS[kind] - {"admins"}
-    return {name: value for name, value in item.items() if name not in OURS[kind]}
+    return {name: value for name, value in item.items() if name not in OURS[kind] | {"schema_version"}}
 
 
 def _query(expression: str, *, index: str = "siKey1-pk-index", **values: str) -> list[dict[str, Any]]:
