@@ -23,7 +23,7 @@ from accessportal.assignments.policy import (
     poll_gap_seconds,
 )
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift
-from accessportal.assignments.waits import never, no_seat, out_of_time, sorted_wait, wait
+from accessportal.assignments.waits import WITHOUT_PROOF, never, no_seat, out_of_time, sorted_wait, wait
 from accessportal.audit.states import Draft
 from accessportal.aws.errors import Gone, OutsideError, Refused, Throttled, Transient
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, Job, JobStatus
@@ -39,11 +39,6 @@ _LONGEST_QUEUE_SECONDS = 8.0
 # Calls that take nothing away queue up no further than this, so that a deletion finds at most so much before it.
 _LONGEST_QUEUE_OF_OTHERS_SECONDS = 0.5
 _ASK_AGAIN_SECONDS = (0.3, 0.6)
-# What is told of an assignment that can't be looked at.
-_WITHOUT_PROOF = {
-    Step.POLL_CREATION: "It was asked for, but can't be proved to be there: ",
-    Step.POLL_DELETION: "Its deletion was sent, but it can't be proved to be gone: ",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +243,7 @@ class _Driver:
         except OutsideError as error:
             if self._goes_on_without_proof():
                 return None
-            raise _HandBack(sorted_wait(error, self._clock.now(), without_proof=_WITHOUT_PROOF.get(step, ""))) from error
+            raise _HandBack(sorted_wait(error, self._clock.now(), without_proof=WITHOUT_PROOF.get(step, ""))) from error
 
     def _goes_on_without_proof(self) -> bool:
         """After an error for an answer: whether there is a way forward at once.

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from accessportal.assignments.policy import Step
 from accessportal.aws.errors import Busy, OutsideError, Throttled
 from accessportal.kernel.proofs import Waiting
+
+# What is told of an assignment that can't be looked at.
+WITHOUT_PROOF = {
+    Step.POLL_CREATION: "It was asked for, but can't be proved to be there: ",
+    Step.POLL_DELETION: "Its deletion was sent, but it can't be proved to be gone: ",
+}
 
 
 def wait(code: str, reason: str, now: datetime, *, seconds: float = 0, is_error: bool = False) -> Waiting:

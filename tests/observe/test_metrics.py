@@ -62,6 +62,7 @@ FAMILIES = {
     "health": ("", "accessportal_ready"),
     "requests": ("dynamodb", "accessportal_stuck_requests"),
     "events": ("dynamodb", "accessportal_unpublished_events"),
+    "restores": ("dynamodb", "accessportal_grants_held"),
 }
 
 
@@ -135,7 +136,8 @@ def test_a_store_that_hangs_is_waited_for_once(told: Callable[[], list[str]], mo
         assert health._late.exception(60) is None
 
     assert waited == 1
-    assert labels(lines, "accessportal_metrics_family_up") == {"runs": 1, "catalog": 1, "health": 1, "requests": 0, "events": 0}
+    up = {"runs": 1, "catalog": 1, "health": 1, "requests": 0, "events": 0, "restores": 0}
+    assert labels(lines, "accessportal_metrics_family_up") == up
     assert labels(lines, "accessportal_missing")["tables"] == 1
 
 
