@@ -178,6 +178,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "access_requests.approve": (Leaves.ENDS, lambda story, who: story.approve(story.ask_for_prod(), actor=who.approver)),
     "access_requests.cancel": (Leaves.OWN, None),
     "access_requests.carry_out": (Leaves.OWN, None),
+    "access_requests.compare_assignments": (Leaves.OWN, None),
     "access_requests.compare_subjects": (
         Leaves.ENDS,
         lambda story, who: access_requests.compare_subjects(actor=who.operator, clock=story.clock),
@@ -190,6 +191,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "access_requests.expire": (Leaves.OWN, None),
     "access_requests.extend": (Leaves.ENDS, _extend),
     "access_requests.lapse": (Leaves.OWN, None),
+    "access_requests.last_report": (Leaves.OWN, None),
     "access_requests.lifted_limits": (Leaves.OWN, None),
     "access_requests.reconcile_assignments": (Leaves.OWN, None),
     "access_requests.retry": (Leaves.NO_POWER, _retry),
@@ -200,6 +202,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "assignments.configure": (Leaves.OWN, None),
     "assignments.go_on": (Leaves.OWN, None),
     "assignments.hold": (Leaves.OWN, None),
+    "assignments.is_still_so": (Leaves.OWN, None),
     "assignments.raise_fences": (Leaves.OWN, None),
     "assignments.release": (Leaves.OWN, None),
     "assignments.repair": (Leaves.OWN, None),
