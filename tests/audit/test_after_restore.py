@@ -54,7 +54,13 @@ from tests.fixtures_twin import REGION
 from tests.sandboxes.conftest import Pool, Upstream
 
 OLGA = ("--as", "olga@example.com")
-_READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems", "DescribeTable"})
+_READS = frozenset(
+    {
+        *("GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems", "DescribeTable"),
+        *("ListUsersInGroup", "ListGroups", "ListUsers", "AdminGetUser", "AdminListGroupsForUser", "DescribeUserPool", "GetGroup"),
+        *("ListInstances", "ListAccountAssignments", "ListAccountsForProvisionedPermissionSet", "DescribeUser", "DescribeGroup"),
+    }
+)
 _SHARES = 4
 SETUP = system("setup")
 HOUR = 3600
