@@ -11,50 +11,76 @@ import json
 import logging
 import re
 import sys
-from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
-from typing import IO, Any, ClassVar, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from rich.console import Console
-from rich.progress import Progress, TaskID
 
+from accessportal.commands.flags import BadUsage, parameters_of, values_of
+from accessportal.commands.terminal import Document, Facts, Show
 from accessportal.identity.queries import actor_named
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.durations import parse_duration
+from accessportal.kernel.clock import Clock, SystemClock
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, PortalError
 from accessportal.kernel.pages import Page, Unreadable, every
 
 T = TypeVar("T")
-Document = Mapping[str, Any]
 _PIPE_WIDTH = 160
-_LIMIT = "200"
 
 
 class Error(CommandError):
     """Django prints the class's name before the message: ``Error: duration: …``."""
 
 
-class BadUsage(Exception):
-    """A flag's value can't be read. ``flag`` names it; the message says the rule and the remedy."""
-
-    def __init__(self, message: str, *, flag: str, code: str) -> None:
-        super().__init__(message)
-        self.flag = flag
-        self.code = code
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """``document`` is what ``--json`` prints. ``ok=False`` prints it too and exits with 1."""
+    """``document`` is what ``--json`` prints. With a ``problem``, that is told too, and the exit code is 1."""
 
-    document: Document
-    ok: bool = True
+    document: object
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A command: what :func:`command` has read off a function. Calling it gives Django's object."""
+
+    run: Callable[..., object]
+    example: str
+    about: str
+    show: Show
+    one_of: Sequence[str]
+    at_most_one_of: Sequence[str]
+
+    def __call__(self) -> PortalCommand:
+        return PortalCommand(self)
+
+
+def command(
+    example: str = "",
+    *,
+    show: Show = Facts(empty=()),  # noqa: B008  (it never changes)
+    about: str = "",
+    one_of: Sequence[str] = (),
+    at_most_one_of: Sequence[str] = (),
+) -> Callable[[Callable[..., object]], Declaration]:
+    """Make a command of a function: it is called with its flags (see :mod:`flags`) and gives a record, a document or an
+    :class:`Outcome`; kernel errors become one line and the exit code.
+
+    A parameter of type ``Actor`` is the person of ``--as``, who may be left out where it has a default. One without a default of type
+    ``Clock`` or ``datetime`` is the machine's clock or the present moment, one of type ``PortalCommand`` the command itself. The help
+    is the docstring, or ``about``. Of the parameters ``one_of`` exactly one must be given.
+    """
+
+    def declare(function: Callable[..., object]) -> Declaration:
+        words = about or " ".join((function.__doc__ or "").split())
+        return Declaration(function, f"{function.__name__} {example}".rstrip(), words, show, one_of, at_most_one_of)
+
+    return declare
 
 
 class _Formatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
@@ -62,19 +88,23 @@ class _Formatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
 
 
 class PortalCommand(BaseCommand):
-    """A thin command: reads flags, calls one operation or query, shows the answer.
+    """A declaration at work: reads flags, calls its function, shows the answer."""
 
-    Subclasses set ``help``, ``example`` (the last line of ``--help``) and, where somebody acts, ``takes_actor``;
-    they implement :meth:`run`, and :meth:`show` for people.
-    """
-
-    example: ClassVar[str]
-    takes_actor: ClassVar[bool] = False
     # Django's own checks load every page and form; commands are run often, and `make check` runs the checks.
     requires_system_checks = ("demo",)
 
+    def __init__(self, declaration: Declaration) -> None:
+        super().__init__()
+        self.help = declaration.about
+        self.as_json = False
+        self._declared = declaration
+        parameters = parameters_of(declaration.run)
+        self._given = {one.name: one.kind for one in parameters if one.kind in (Clock, datetime, PortalCommand) and one.is_required}
+        self._actor = next((one for one in parameters if one.kind is Actor), None)
+        self._parameters = [one for one in parameters if one.name not in self._given and one is not self._actor]
+
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        epilog = f"Example:\n  python manage.py {self.example}"
+        epilog = f"Example:\n  python manage.py {self._declared.example}"
         return super().create_parser(prog_name, subcommand, epilog=epilog, formatter_class=_Formatter, **kwargs)
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -84,145 +114,105 @@ class PortalCommand(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object, for programs")
-        if self.takes_actor:
-            parser.add_argument("--as", required=True, dest="as_email", metavar="EMAIL", help="the person who does this, by e-mail address")
+        if self._actor is not None:
+            words = self._actor.flag.help or "the person who does this, by e-mail address"
+            parser.add_argument("--as", required=self._actor.is_required, dest="as_email", metavar="EMAIL", help=words)
+        either = (*self._declared.one_of, *self._declared.at_most_one_of)
+        group = parser.add_mutually_exclusive_group(required=bool(self._declared.one_of)) if either else parser
+        for one in self._parameters:
+            one.declare((group if one.name in either else parser).add_argument)
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        self.as_json = options["as_json"]
         try:
-            outcome = self.run(options)
+            answer = self._declared.run(**self._values(options))
         except BadUsage as error:
-            raise self._failure(
-                options, {"code": error.code, "field": error.flag, "message": str(error)}, f"{error.flag}: {error}", returncode=2
-            ) from error
+            told = {"code": error.code, "field": error.flag, "message": str(error)}
+            raise self._failure(told, f"{error.flag}: {error}", returncode=2) from error
         except InvalidRequest as error:
-            raise self._failure(options, _told(error) | {"field": error.field}, f"{error.field}: {error.message}") from error
+            told = {"code": error.code, "message": error.message, "field": error.field}
+            raise self._failure(told, f"{error.field}: {error.message}") from error
         except PortalError as error:
-            raise self._failure(options, _told(error), error.message) from error
-        if options["as_json"]:
+            raise self._failure({"code": error.code, "message": error.message}, error.message) from error
+        outcome = answer if isinstance(answer, Outcome) else Outcome(answer)
+        if self.as_json:
             self.print_json(outcome.document)
         else:
-            self.show(outcome.document, self._console())
-        if not outcome.ok:
-            raise Error(outcome.problem or "It did not go well; see above.", returncode=1)
+            self._declared.show(plain(outcome.document), self._console())
+        if outcome.problem:
+            raise Error(outcome.problem, returncode=1)
 
-    def run(self, options: Mapping[str, Any]) -> Outcome:
-        """Do it. Raise kernel errors as they come; they become one line and the exit code."""
-        raise NotImplementedError
-
-    def show(self, document: Document, console: Console) -> None:
-        """The answer for people; by default one line for each entry."""
-        for name, value in document.items():
-            console.print(f"{name}: {value}", soft_wrap=True)
-
-    def actor(self, options: Mapping[str, Any]) -> Actor:
-        """The person named by ``--as``, with the roles that they hold right now.
-
-        :raises NotAllowed: when the directory does not know them, or has them disabled.
-        """
-        try:
-            return actor_named(email=str(options["as_email"]), now=SystemClock().now())
-        except NotAllowed as error:
-            raise NotAllowed(f"--as: {error.message}", code=error.code) from error
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether somebody sits in front of it: then long work shows its progress."""
-        return sys.stderr.isatty()
-
-    def progress_console(self) -> Console:
-        return Console(file=cast(IO[str], self.stderr), highlight=False)
-
-    def _failure(self, options: Mapping[str, Any], error: Document, line: str, *, returncode: int = 1) -> Error:
-        """The line goes to standard error in any case; with ``--json`` standard output holds one object in any case."""
-        if options["as_json"]:
-            self.print_json({"error": error})
-        return Error(line, returncode=returncode)
-
-    def print_json(self, document: Document) -> None:
+    def print_json(self, document: object) -> None:
         """One object on standard output."""
         self.stdout.write(json.dumps(plain(document), indent=2, ensure_ascii=False))
+
+    def say(self, text: str) -> None:
+        """To people, while it runs; with ``--json`` standard output is for the program that reads it."""
+        stream = self.stderr if self.as_json else self.stdout
+        stream.write(text, style_func=str)
+        stream.flush()
+
+    def _values(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """By parameter: what was given, and what whoever asks for it gets."""
+        clock = SystemClock()
+        now = clock.now()
+        values = values_of(self._parameters, options)
+        values |= {name: {Clock: clock, datetime: now, PortalCommand: self}[kind] for name, kind in self._given.items()}
+        if self._actor is not None and options["as_email"] is not None:
+            values[self._actor.name] = _actor(options["as_email"], now)
+        return values
+
+    def _failure(self, error: Document, line: str, *, returncode: int = 1) -> Error:
+        """The line goes to standard error in any case; with ``--json`` standard output holds one object in any case."""
+        if self.as_json:
+            self.print_json({"error": error})
+        return Error(line, returncode=returncode)
 
     def _console(self) -> Console:
         width = None if self.stdout.isatty() else _PIPE_WIDTH
         return Console(file=cast(IO[str], self.stdout), highlight=False, width=width, markup=False)
 
 
-def progress_bars(progress: Progress) -> Callable[[str, int, int], None]:
-    """To be told what is being made, how many are done, and of how many: one bar for each sort of thing."""
-    bars: dict[str, TaskID] = {}
+def _actor(email: str, now: datetime) -> Actor:
+    """The person named by ``--as``, with the roles that they hold right now.
 
-    def tell(what: str, done: int, total: int) -> None:
-        if what not in bars:
-            bars[what] = progress.add_task(what[:1].upper() + what[1:], total=total)
-        progress.update(bars[what], completed=done, total=total)
-
-    return tell
-
-
-def read_duration(text: str, *, flag: str = "--duration") -> int:
-    """Whole seconds of ``30m``, ``8h``, ``PT8H``.
-
-    :raises BadUsage: naming the flag, the rule and the remedy.
+    :raises NotAllowed: when the directory does not know them, or has them disabled.
     """
     try:
-        return parse_duration(text, field=flag)
-    except InvalidRequest as error:
-        raise BadUsage(error.message, flag=flag, code=error.code) from error
+        return actor_named(email=email, now=now)
+    except NotAllowed as error:
+        raise NotAllowed(f"--as: {error.message}", code=error.code) from error
 
 
-def read_file(name: str, *, flag: str = "FILE") -> bytes:
-    """All of the file.
-
-    :raises BadUsage: naming the flag, and why it can't be read.
-    """
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise BadUsage(f"{name} can't be read ({error.strerror}).", flag=flag, code="file_unreadable") from error
-
-
-def add_limit(parser: CommandParser) -> None:
-    """``--limit``, for :func:`limit_of`."""
-    parser.add_argument("--limit", default=_LIMIT, metavar="N", help=f"at most so many; 0 for all (default: {_LIMIT})")
-
-
-def limit_of(options: Mapping[str, Any]) -> int:
-    return read_whole_number(options["limit"], flag="--limit")
-
-
-def first(limit: int, fetch: Callable[[str | None], Page[T]]) -> tuple[list[T], bool]:
-    """At most ``limit`` records of a paged list (0: all of them), and whether there are more. What can't be read is named on
+def first(limit: int, *lists: Callable[[str | None], Page[T]]) -> tuple[list[T], bool]:
+    """At most ``limit`` records of each paged list (0: all), and whether there are more. What can't be read is named on
     stderr."""
-    if limit == 0:
-        return list(every(fetch, past=_name)), False
-    found = list(islice(every(fetch, past=_name), limit + 1))
-    return found[:limit], len(found) > limit
+    found: list[T] = []
+    has_more = False
+    for fetch in lists:
+        some = list(islice(every(fetch, past=_name), limit + 1 if limit else None))
+        found += some[: limit or None]
+        has_more |= len(some) > limit > 0
+    return found, has_more
 
 
 def _name(one: Unreadable) -> None:
     sys.stderr.write(f"{one}\n")
 
 
-def read_whole_number(text: str, *, flag: str) -> int:
-    """0 or more.
-
-    :raises BadUsage: naming the flag, the rule and the remedy.
-    """
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        shown = text if len(text) <= 40 else text[:40] + "…"
-        raise BadUsage(f"“{shown}” is not a whole number: give 0 or more.", flag=flag, code="number_unreadable")
-    return int(text)
+def failed(failures: Sequence[object], words: str) -> str:
+    """The problem of a run whose items failed; nothing when none did."""
+    return f"{len(failures)} {words}" if failures else ""
 
 
-def share(text: str) -> float:
-    """For ``type=`` of a flag: a number from 0 to 1."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise ArgumentTypeError(f"“{text}” is not a share: give a number from 0 to 1")
-    return number
+def facts(record: object, *names: str) -> dict[str, Any]:
+    """Some facts of a record, as its document has them."""
+    return {name: plain(getattr(record, name)) for name in names}
+
+
+def document_of(record: object) -> dict[str, Any]:
+    """All of a record, as its document has it."""
+    return dict(plain(record))
 
 
 def plain(value: Any) -> Any:
@@ -251,7 +241,3 @@ def joined(argv: Sequence[str]) -> list[str]:
         else:
             words.append(word)
     return words
-
-
-def _told(error: PortalError) -> dict[str, Any]:
-    return {"code": error.code, "message": error.message}

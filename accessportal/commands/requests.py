@@ -1,84 +1,254 @@
-"""How requests look on a terminal and in JSON, and how flags say what is asked for; the same for every command."""
+"""Requests from a terminal: ask, decide, extend, end, show, list, explain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
-from django.core.management.base import CommandParser
 from rich.console import Console
-from rich.table import Table
 
-from accessportal.access_requests import queries
-from accessportal.access_requests.states import AccessRequest
-from accessportal.commands.base import BadUsage, Document, plain
+from accessportal.access_requests import operations, queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.commands.base import command, document_of, first
+from accessportal.commands.directory import group_named, show_reach
+from accessportal.commands.flags import BadUsage, Flag, Limit, Text, read_duration
+from accessportal.commands.terminal import Document, Facts, Listing, moment, say
+from accessportal.kernel.actors import Actor, fold_email, system
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.ids import new_submission_id
+from accessportal.kernel.pages import Page
+from accessportal.rules import queries as rules
 
-# The inputs of each kind's target, in the order in which people say them.
-TARGETS: Mapping[str, tuple[str, ...]] = {
+_ACTOR = system("commands")
+# The inputs of each kind's target, in the order in which people say them, and those that may be left out.
+_TARGETS: Mapping[str, tuple[str, ...]] = {
     "aws_account": ("account", "permission_set"),
     "group": ("group", "role"),
     "sandbox": ("name_prefix",),
 }
-# Those that may be left out.
 _OPTIONAL = frozenset({"name_prefix"})
 
+Kind = Annotated[str, Flag("of access (default: aws_account)", choices=tuple(_TARGETS))]
+Account = Annotated[str | None, Flag("kind aws_account: the account, by 12-digit id or by name", "ID")]
+PermissionSet = Annotated[str | None, Flag("kind aws_account: the permission set", "NAME")]
+TheGroup = Annotated[str | None, Flag("kind group: the group, like /engineering/payments", "PATH")]
+NamePrefix = Annotated[str | None, Flag("kind sandbox: how its name begins (default: any)", "TEXT")]
+Role = Annotated[str | None, Flag("kind group: reader, contributor or admin", "ROLE")]
+RequestId = Annotated[str, Flag(metavar="REQUEST_ID")]
 
-def add_target_arguments(parser: CommandParser) -> None:
-    """``--kind`` and the flags that say what is asked for."""
-    parser.add_argument("--kind", default="aws_account", choices=list(TARGETS), help="of access (default: aws_account)")
-    parser.add_argument("--account", metavar="ID", help="kind aws_account: the account, by 12-digit id or by name")
-    parser.add_argument("--permission-set", metavar="NAME", help="kind aws_account: the permission set")
-    parser.add_argument("--group", metavar="PATH", help="kind group: the group, like /engineering/payments")
-    parser.add_argument("--name-prefix", metavar="TEXT", help="kind sandbox: how its name begins (default: any)")
-    parser.add_argument("--role", metavar="ROLE", help="kind group: reader, contributor or admin")
+_show = Facts(hidden={"history"}, words={"duration_seconds": format_duration})
 
 
-def target_of(options: Mapping[str, Any]) -> dict[str, str]:
+def _target(kind: str, **given: str | None) -> dict[str, str]:
     """What the flags ask for.
 
     :raises BadUsage: when a flag of the kind is missing, or one of another kind is given.
     """
-    kind = options["kind"]
-    for other, names in TARGETS.items():
+    for other, names in _TARGETS.items():
         for name in names:
-            if other != kind and options[name] is not None:
+            if other != kind and given[name] is not None:
                 text = f"it belongs to kind {other}; this is kind {kind}. Give --kind {other}, or leave it out."
                 raise BadUsage(text, flag=_flag(name), code="flag_of_other_kind")
-    for name in TARGETS[kind]:
-        if options[name] is None and name not in _OPTIONAL:
-            flags = " and ".join(map(_flag, TARGETS[kind]))
+    for name in _TARGETS[kind]:
+        if given[name] is None and name not in _OPTIONAL:
+            flags = " and ".join(map(_flag, _TARGETS[kind]))
             raise BadUsage(f"it is missing: kind {kind} needs {flags}.", flag=_flag(name), code="flag_missing")
-    return {name: str(options[name] or "") for name in TARGETS[kind]}
+    return {name: given[name] or "" for name in _TARGETS[kind]}
 
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def request_document(request: AccessRequest) -> dict[str, Any]:
+def _document(request: AccessRequest) -> dict[str, Any]:
     """The request whole, ``request_id`` first, with its title in words."""
-    document: dict[str, Any] = plain(request)
-    return document | {"title": queries.describe(request=request).title}
+    return document_of(request) | {"title": queries.describe(request=request).title}
 
 
-def show_request(document: Document, console: Console) -> None:
-    """One line for each fact that says something; ``request_id`` is the first."""
-    for name, value in document.items():
-        if value in (None, "", [], {}):
-            continue
-        shown = format_duration(value) if name == "duration_seconds" else value
-        console.print(f"{name}: {shown}", soft_wrap=True)
+@command(
+    '--as alice@example.com --account payments-dev --permission-set PowerUserAccess --duration 30m --reason "Look into the failed payout"',
+    show=_show,
+)
+def request_access(
+    *,
+    kind: Kind = "aws_account",
+    account: Account = None,
+    permission_set: PermissionSet = None,
+    group: TheGroup = None,
+    name_prefix: NamePrefix = None,
+    role: Role = None,
+    duration: Annotated[int | None, Flag("like 30m, 8h, 2h30m or PT8H (default: the rule's duration.default)", "D", read_duration)] = None,
+    reason: Annotated[str, Flag("why; the approvers and the audit log see it", "TEXT")],
+    ticket: Annotated[str, Flag("the ticket, where the rule asks for one", "T")] = "",
+    submission_id: Annotated[str, Flag("sent again with the same token: the same request", "TOKEN")] = "",
+    actor: Actor,
+    now: datetime,
+) -> Document:
+    """Ask for a permission set in an AWS account, for membership in a group, or for a sandbox. Prints the request, its id first."""
+    target = _target(kind, account=account, permission_set=permission_set, group=group, name_prefix=name_prefix, role=role)
+    request = operations.submit(
+        kind=kind,
+        subject_id=None,
+        target=target,
+        duration_seconds=duration,
+        reason=reason,
+        ticket_id=ticket,
+        submission_id=submission_id or new_submission_id(),
+        actor=actor,
+        now=now,
+    )
+    return _document(request)
 
 
-def show_requests(documents: Iterable[Document], console: Console) -> None:
-    """A table; the id is never cut, because it is what the next command needs."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("request", "status", "work", "subject", "what", "until", "problem"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "request")
-    for one in documents:
-        until = datetime.fromisoformat(one["expires_at"]).strftime("%Y-%m-%d %H:%M:%SZ")
-        cells = (one["request_id"], one["status"], one["work"] or "", one["subject_id"], one["title"], until, one["work_error"])
-        table.add_row(*cells)
-    console.print(table)
+@command('3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 deny --as bob@example.com --reason "Use the staging account"', show=_show)
+def decide(
+    request_id: RequestId,
+    decision: Annotated[str, Flag(choices=("approve", "deny"))],
+    *,
+    reason: Annotated[str, Flag("needed to deny; the requester sees it", "TEXT")] = "",
+    actor: Actor,
+    now: datetime,
+) -> Document:
+    """Approve or deny a request."""
+    verb = operations.approve if decision == "approve" else operations.deny
+    return _document(verb(request_id=request_id, reason=reason, actor=actor, now=now))
+
+
+@command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --as alice@example.com --duration 2h", show=_show)
+def extend_access(
+    request_id: RequestId,
+    *,
+    duration: Annotated[int, Flag("like 30m, 8h, 2h30m or PT8H, from now", "D", read_duration)],
+    reason: Annotated[str, Flag("why (default: the reason of the first request)", "TEXT")] = "",
+    ticket: Annotated[str, Flag("the ticket (default: the one of the first request)", "T")] = "",
+    actor: Actor,
+    now: datetime,
+) -> Document:
+    """Ask for more time: a further request for the same thing, with its own decision. Prints the new request, its id first."""
+    request = operations.extend(
+        request_id=request_id,
+        duration_seconds=duration,
+        reason=reason,
+        ticket_id=ticket,
+        submission_id=new_submission_id(),
+        actor=actor,
+        now=now,
+    )
+    return _document(request)
+
+
+@command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --as alice@example.com", show=_show)
+def end_access(request_id: RequestId, *, reason: Text = "", actor: Actor, now: datetime) -> Document:
+    """End an access before its time. Its holder, an approver of its rule and an operator may."""
+    return _document(operations.end(request_id=request_id, reason=reason, actor=actor, now=now))
+
+
+def _show_with_history(document: Document, console: Console) -> None:
+    _show(document, console)
+    console.print("history:")
+    for event in document["history"]:
+        say(console, f"  {event['at']}  {event['action']}  by {event['actor']}")
+
+
+@command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --json", show=_show_with_history)
+def show_request(request_id: RequestId, *, now: datetime) -> Document:
+    """Show one request whole: its state, facts, receipts and history."""
+    request = queries.get(request_id=request_id, actor=_ACTOR, now=now)
+    return _document(request) | {"history": queries.history(request=request)}
+
+
+_LISTING = Listing(
+    "requests",
+    {
+        "request": "request_id",
+        "status": "status",
+        "work": "work",
+        "subject": "subject_id",
+        "what": "title",
+        "until": moment("expires_at"),
+        "problem": "work_error",
+    },
+)
+
+
+@command("--status ACTIVE --json", show=_LISTING, at_most_one_of=("status", "subject", "stuck"))
+def list_requests(
+    *,
+    status: Annotated[Status | None, Flag("by end or deadline", "S")] = None,
+    subject: Annotated[str | None, Flag("a person by e-mail address, or a group by path; newest first", "EMAIL")] = None,
+    stuck: Annotated[bool, Flag("work outside that is overdue or has failed again and again")] = False,
+    kind: Annotated[str | None, Flag("only those of this kind", choices=tuple(_TARGETS))] = None,
+    limit: Limit = 200,
+    now: datetime,
+) -> Document:
+    """List requests: those of a status, of a person or group, or stuck. Without a choice: what is pending or active."""
+    fetch: list[Callable[[str | None], Page[AccessRequest]]]
+    if stuck:
+        fetch = [lambda cursor: queries.list_stuck(actor=_ACTOR, now=now, cursor=cursor)]
+    elif subject is not None:
+        subject_id = subject if subject.startswith("/") else fold_email(subject)
+        fetch = [lambda cursor: queries.list_by_subject(subject_id=subject_id, actor=_ACTOR, now=now, cursor=cursor)]
+    else:
+        wanted = [status] if status else [Status.PENDING, Status.ACTIVE]
+        fetch = [partial(_by_status, one, now) for one in wanted]
+    found, has_more = first(limit, *(partial(_of_kind, kind, one) if kind else one for one in fetch))
+    return {"requests": list(map(_document, found)), "has_more": has_more}
+
+
+def _of_kind(kind: str, fetch: Callable[[str | None], Page[AccessRequest]], cursor: str | None) -> Page[AccessRequest]:
+    page = fetch(cursor)
+    return replace(page, items=tuple(request for request in page.items if request.kind == kind))
+
+
+def _by_status(status: Status, now: datetime, cursor: str | None) -> Page[AccessRequest]:
+    return queries.list_by_status(status=status, actor=_ACTOR, now=now, cursor=cursor)
+
+
+_VERDICTS = {"at_once": "Allowed at once", "needs_approval": "Allowed after approval", "impossible": "Not possible"}
+
+
+def _show_explained(document: Document, console: Console) -> None:
+    if "reach" in document:
+        show_reach(document, console)
+        return
+    say(console, f"{_VERDICTS[document['outcome']]}: {document['reason']}")
+    if document["rule_name"]:
+        console.print(f"rule: {document['rule_name']}")
+    if document["max_duration_seconds"]:
+        console.print(f"longest: {format_duration(document['max_duration_seconds'])}")
+    if document["approvers"]:
+        people = ", ".join(person["email"] for person in document["approvers"]["people"]) or "nobody"
+        say(console, f"approvals needed: {document['quorum']}, by {people}")
+    for remedy in document["remedies"]:
+        say(console, f"would change it: {remedy}")
+    for name, reasons in document["misses"]:
+        say(console, f"{name} does not decide: {' '.join(reasons)}")
+
+
+@command("--as alice@example.com --account payments-prod --permission-set ReadOnlyAccess --duration 4h", show=_show_explained)
+def explain_rule(
+    *,
+    kind: Kind = "aws_account",
+    account: Account = None,
+    permission_set: PermissionSet = None,
+    group: TheGroup = None,
+    name_prefix: NamePrefix = None,
+    role: Role = None,
+    reaching: Annotated[str | None, Flag("say instead which rules the people in this group approve or are served by", "PATH")] = None,
+    duration: Annotated[int | None, Flag("like 30m, 8h, 2h30m or PT8H; without it, it is not judged", "D", read_duration)] = None,
+    ticket: Annotated[str | None, Flag("without it, it is not judged", "T")] = None,
+    actor: Actor,
+    now: datetime,
+) -> Document:
+    """Say what the rules answer to a person asking for something, why, who could approve, and what would change it."""
+    if reaching is not None:
+        place = group_named(reaching)
+        return {"group_id": place.group_id, "reach": rules.reach_of(group_id=place.group_id, groups_above=place.ancestors)}
+    target = _target(kind, account=account, permission_set=permission_set, group=group, name_prefix=name_prefix, role=role)
+    decision, preview = queries.explain(
+        kind=kind, subject_id=actor.name, target=target, duration_seconds=duration, ticket_id=ticket, now=now
+    )
+    return {"allowed": decision.allowed, "outcome": preview.outcome, "code": decision.code} | document_of(preview)

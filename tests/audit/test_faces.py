@@ -14,7 +14,7 @@ from accessportal.audit.operations import publish_outbox
 from accessportal.audit.queries import count_unpublished
 from accessportal.aws.errors import Refused
 from accessportal.aws.sns import Message
-from accessportal.commands.management.commands import publish_events as command
+from accessportal.commands import upkeep as command
 from accessportal.conf import Conf
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.jobs import tasks

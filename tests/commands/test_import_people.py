@@ -347,10 +347,8 @@ def test_cognito_follows_after_the_writing_and_what_waits_is_said(import_file: I
 
 def test_somebody_who_watches_sees_plan_and_progress(import_file: Import, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, int, int]] = []
-    monkeypatch.setattr("accessportal.commands.base.PortalCommand.is_watched", True)
-    monkeypatch.setattr(
-        "accessportal.commands.management.commands.import_people.progress_bars", lambda _progress: lambda *told: seen.append(told)
-    )
+    monkeypatch.setattr("accessportal.commands.terminal.is_watched", lambda: True)
+    monkeypatch.setattr("accessportal.commands.terminal.bars", lambda _progress: lambda *told: seen.append(told))
 
     told = import_file(WITH_GROUPS, "--create-groups")
 

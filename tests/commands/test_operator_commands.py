@@ -163,8 +163,7 @@ def test_why_not_is_explained_too(story: Story) -> None:
 
 @pytest.fixture
 def on_story_clock(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
-    for name in ("tick", "sync_catalog", "reconcile_assignments", "compare_subjects"):
-        monkeypatch.setattr(f"accessportal.commands.management.commands.{name}.SystemClock", lambda: story.clock)
+    monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: story.clock)
     return story
 
 
@@ -405,7 +404,7 @@ def test_a_setting_that_can_not_be_used_is_named_without_its_value() -> None:
 def test_the_log_is_read_whole_and_once_whoever_helps(story: Story, workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = story.deny(story.ask_for_prod())
     AuditItem(asked.entity, 1).update(actions=[AuditItem.actor.set("mallory@example.com")])
-    monkeypatch.setattr("accessportal.commands.management.commands.verify_audit._TOLD_EVERY", 10)
+    monkeypatch.setattr("accessportal.commands.audit._TOLD_EVERY", 10)
 
     told = run("verify_audit", "--workers", workers, "--json")
 

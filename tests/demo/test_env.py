@@ -226,8 +226,8 @@ def test_a_port_in_use_is_noticed() -> None:
 
 @pytest.mark.parametrize("text", ["0", "65536", "eighty", "-1", ""])
 def test_a_port_that_is_none(text: str) -> None:
-    from accessportal.commands.base import BadUsage
-    from accessportal.commands.management.commands.runportal import _read_port
+    from accessportal.commands.demo import _read_port
+    from accessportal.commands.flags import BadUsage
 
     with pytest.raises(BadUsage, match="is not a port"):
-        _read_port(text)
+        _read_port(text, "--port")

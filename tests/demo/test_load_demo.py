@@ -35,7 +35,7 @@ SMALL = ("--accounts", "40", "--permission-sets", "4")
 def bare_twin(clock: FakeClock, db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An AWS in which nothing exists, with the portal's tables."""
     monkeypatch.setattr("accessportal.demo.loading._PASSWORD_FILE", tmp_path / "demo-password")
-    monkeypatch.setattr("accessportal.commands.management.commands.load_demo.SystemClock", lambda: clock)
+    monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: clock)
     with twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)):
         forget_clients()
         assert run("create_tables").code == 0

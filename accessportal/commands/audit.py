@@ -1,0 +1,148 @@
+"""The audit log from a terminal: walking its chains, and what follows a restore of the tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from accessportal.audit.operations import begin_restore, require_restore_right
+from accessportal.audit.states import ChainBreak
+from accessportal.commands import restoring, terminal
+from accessportal.commands.audit_heads import Head, breaks_of_rules, every_head
+from accessportal.commands.audit_walk import Walk
+from accessportal.commands.base import Outcome, PortalCommand, command, failed
+from accessportal.commands.flags import BadUsage, Flag, read_whole_number
+from accessportal.commands.terminal import Document, say
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.pages import Unreadable
+from accessportal.store.restores import Restore
+
+_MOST_WORKERS = 64
+# Where nobody sits in front of it, a line for every so many.
+_TOLD_EVERY = 10_000
+
+
+def _read_workers(text: str, flag: str) -> int:
+    workers = read_whole_number(text, flag)
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise BadUsage(f"Give a number from 1 to {_MOST_WORKERS}.", flag=flag, code="workers_invalid")
+    return workers
+
+
+def _show_breaks(document: Document, console: Console) -> None:
+    for one in document["breaks"]:
+        say(console, f"{one['entity']}, event {one['sequence']}: {one['problem']}")
+    console.print(
+        f"{document['chains']} chains walked, {document['gone']} of them of things that are gone; {len(document['breaks'])} breaks."
+    )
+
+
+@command("--json", show=_show_breaks)
+def verify_audit(
+    *,
+    workers: Annotated[int, Flag("how many read the log side by side, 1 to 64 (default: 4)", "N", _read_workers)] = 4,
+    now: datetime,
+    this: PortalCommand,
+) -> Outcome:
+    """Walk the audit chain of every request, assignment, rule, person, group and sandbox, those that are gone too, and report each
+    break. Reads the whole audit log. Exit code 1 when there is a break."""
+    breaks: list[ChainBreak] = []
+
+    def pass_over(one: Unreadable) -> None:
+        breaks.append(ChainBreak(one.key, 0, str(one)))
+
+    with terminal.progress() as progress:
+        reading = progress.add_task("Items", total=None)
+        heads: dict[str, Head] = {}
+        for head in every_head(pass_over):
+            heads[head.entity] = head
+            progress.advance(reading)
+        progress.update(reading, total=len(heads))
+        bar = progress.add_task("Chains", total=len(heads))
+        walk = Walk(heads, began=now, tell=lambda: _tell(progress, bar, this))
+        walk.run(workers=workers)
+    breaks += [*walk.breaks, *breaks_of_rules()]
+    return Outcome({"chains": walk.chains, "gone": walk.gone, "breaks": breaks}, failed(breaks, "breaks in the audit log."))
+
+
+def _tell(progress: Progress, bar: TaskID, this: PortalCommand) -> None:
+    progress.advance(bar)
+    done = int(progress.tasks[bar].completed)
+    if not terminal.is_watched() and done % _TOLD_EVERY == 0:
+        this.stderr.write(f"{done} chains walked")
+
+
+def _read_moment(text: str, flag: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        shown = text if len(text) <= 40 else text[:40] + "…"
+        words = f"“{shown}” is no moment with its zone: give one like 2026-03-02T08:15:00Z."
+        raise BadUsage(words, flag=flag, code="moment_unreadable")
+    return moment.astimezone(UTC)
+
+
+def _show_restore(document: Document, console: Console) -> None:
+    for name, told in document["steps"].items():
+        say(console, f"{name}: {told}")
+    for one in document["findings"]:
+        say(console, f"{one['kind']}: {one['what']} {one['words']}.")
+    restore = document["restore"]
+    if restore["confirmed_at"]:
+        say(console, f"Confirmed by {restore['confirmed_by']}: grants go on.")
+    elif not restore["version"]:
+        console.print("Nothing was changed (--dry-run).")
+    else:
+        console.print("Grants are held. Look at the above, then: after_restore --confirm --as YOU")
+
+
+@command("--restored-to 2026-03-02T08:15:00Z --as olga@example.com", show=_show_restore, one_of=("restored_to", "confirm"))
+def after_restore(
+    *,
+    restored_to: Annotated[
+        datetime | None, Flag("the moment that the tables were restored to, like 2026-03-02T08:15:00Z", "T", _read_moment)
+    ] = None,
+    confirm: Annotated[
+        bool, Flag("all was looked at: end what may have ended since then, clean what was put aside, and grant again")
+    ] = False,
+    dry_run: Annotated[bool, Flag("show what must be looked at, and change nothing")] = False,
+    keep_token: Annotated[
+        list[str] | None,
+        Flag("a token that surely was not revoked since then; may be repeated (default: every token is revoked)", "TOKEN_ID"),
+    ] = None,
+    actor: Actor,
+    clock: Clock,
+) -> Outcome:
+    """Tell the portal that its tables were restored to an earlier moment. From then on nothing is granted until somebody confirms;
+    fences and published sequences go on above all former ones; sessions end, API tokens are revoked, who is disabled in Cognito is
+    disabled, free sandboxes are put aside. Names what must be looked at. May be run again at any time: it goes on where it stopped."""
+    if restored_to is not None:
+        return _restored(restored_to, keep_token or [], actor, clock, is_dry=dry_run)
+    if dry_run:
+        text = "Confirming has nothing to show first: use --restored-to T --dry-run."
+        raise BadUsage(text, flag="--dry-run", code="flags_differ")
+    restore, counts = restoring.confirm(actor=actor, clock=clock)
+    return Outcome({"restore": restore, "steps": counts, "findings": [], "unread": []})
+
+
+def _restored(restored_to: datetime, keep_tokens: list[str], actor: Actor, clock: Clock, *, is_dry: bool) -> Outcome:
+    steps: dict[str, str] = {}
+    if is_dry:
+        require_restore_right(actor)
+        restore = Restore(to_epoch(clock.now()), restored_to, actor.name)
+    else:
+        restore = begin_restore(restored_to=restored_to, actor=actor, now=clock.now())
+    look = restoring.Look(restore, clock)
+    look.before_the_steps()
+    if not is_dry:
+        restore, steps = restoring.run_steps(restoring.Context(restore, frozenset(keep_tokens), actor, clock))
+    look.after_the_steps()
+    problem = "; ".join([*(f"{name}: {told}" for name, told in steps.items() if told.startswith("failed")), *look.unread])
+    document = {"restore": restore, "steps": steps, "findings": look.findings, "unread": look.unread}
+    return Outcome(document, problem and f"{problem} Run it again when that is mended.")
