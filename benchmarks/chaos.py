@@ -54,13 +54,16 @@ def main() -> int:
     parser.add_argument("--slow", type=float, default=1.0, help="seconds by which a slow DynamoDB is late (default: %(default)s)")
     parser.add_argument("--drop", type=float, default=0.5, help="share of the answers that are dropped (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of people and proxies (default: %(default)s)")
-    parser.add_argument("--keep", metavar="FOLDER", type=Path, help="leave the logs, and what people were told, there")
+    parser.add_argument("--keep", metavar="FOLDER", type=Path, help="a new folder, to leave the logs and what people were told in")
     options = parser.parse_args()
+    if options.keep is not None and options.keep.exists():
+        # The twin would go on with what an earlier run left there.
+        parser.error(f"--keep: {options.keep} is there already; name a new folder")
     plan = Plan(options.only or list(FAULTS), options.seconds, options.gap, options.slow, options.drop, options.seed)
     try:
         with stoppable(), ExitStack() as stack:
             folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=options.keep is None)
             place = stack.enter_context(
                 chaos_place.place(folder.resolve(), slow_seconds=plan.slow_seconds, drop_share=plan.drop_share, seed=plan.seed)
             )

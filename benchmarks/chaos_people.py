@@ -106,6 +106,7 @@ class Desk:
         try:
             back = requests.post(login, {**asked, "account": self.email}, allow_redirects=False, timeout=_PATIENCE_SECONDS)
         except requests.RequestException:
+            self.book.answers.append((time.time(), "sign in", "issuer away"))
             return False
         done = self._fetch("sign in", "GET", back.headers.get("Location", ""), browser=browser)
         if done is None or done.status_code != HTTPStatus.FOUND:

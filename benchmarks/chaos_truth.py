@@ -210,13 +210,22 @@ def taken_early(truth: Truth, *, since: float) -> Iterator[str]:
 
 
 def lateness(truth: Truth) -> Iterator[tuple[AccessRequest, float]]:
-    """Of what was taken away: seconds from its end until Identity Center was told, by Identity Center's clock."""
+    """Of what was taken away: seconds from its end until Identity Center was told, by Identity Center's clock alone."""
     for request in truth.requests:
         receipt = request.receipts[-1] if request.receipts else None
         if receipt is not None and receipt.work is Work.REVOKE and not receipt.kept_by and request.granted_at is not None:
-            job = truth.jobs.get(receipt.job_id)
-            moment = job.created_at if job is not None else (receipt.called_at or receipt.proved_at).timestamp()
-            yield request, moment - request.expires_at.timestamp()
+            moment = _taken_at(request, receipt.job_id, truth)
+            if moment is not None:
+                yield request, moment - request.expires_at.timestamp()
+
+
+def _taken_at(request: AccessRequest, job_id: str, truth: Truth) -> float | None:
+    """Whoever finds it gone already has no job to tell of: then it was the first deletion since it was asked for."""
+    if job_id in truth.jobs:
+        return truth.jobs[job_id].created_at
+    key, since = key_of(request), request.requested_at.timestamp()
+    found = (job.created_at for job in truth.jobs.values() if (job.verb, job.key) == ("DELETE", key) and job.created_at >= since)
+    return min(found, default=None)
 
 
 def never_granted(truth: Truth) -> list[AccessRequest]:

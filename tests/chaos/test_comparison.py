@@ -119,6 +119,9 @@ def test_lateness_is_told_by_identity_centers_clock(story: Story, look: Callable
     assert list(taken_early(taken_at(12), since=0)) == []
     assert list(taken_early(taken_at(-100), since=moment - 100)) == [f"{row.request_id} was taken back 100 s before its end"]
     assert list(taken_early(taken_at(-100), since=moment - 99)) == []
+    found_gone = replace(row, receipts=(replace(row.receipts[-1], job_id="", called_at=None),))
+    assert [late for _, late in lateness(replace(taken_at(12), requests=(found_gone,)))] == [12]
+    assert list(lateness(replace(truth, requests=(found_gone,), jobs={}))) == []
     assert row.revoked_at is not None
     assert list(late_works(truth)) == [row.revoked_at.timestamp()]
     assert list(late_works(replace(truth, at=row.expires_at))) == []
