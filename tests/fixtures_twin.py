@@ -211,8 +211,14 @@ class LostAnswers:
 def lost_answers(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> LostAnswers:
     losing, answer = LostAnswers(), botocore_stubber.process_request
     monkeypatch.setattr(botocore_stubber, "process_request", lambda request: losing.passed(request, answer(request)))
-    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _seconds: None))
+    send_again_at_once(monkeypatch)
     return losing
+
+
+def send_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let botocore send again without waiting, and as often as a call may: a client's quota for that is kept between tests."""
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _seconds: None))
+    monkeypatch.setattr("botocore.retries.quota.RetryQuota.acquire", lambda _quota, _amount: True)
 
 
 @functools.cache

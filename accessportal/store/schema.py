@@ -21,6 +21,9 @@ _UNKNOWN_TO_ENGINE = frozenset(
     {"UnknownOperationException", "UnknownOperation", "InvalidAction", "NotImplemented", "NotImplementedException"}
 )
 
+# Refusals of a call about many tables that may be meant for one of them.
+_OF_ONE_TABLE = frozenset({"ResourceNotFoundException", "AccessDeniedException", "ValidationException"})
+
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
@@ -51,15 +54,32 @@ def ensure_table(model: type[PortalModel], *, clock: Clock) -> TableReport:
 
 
 def silent_tables() -> dict[str, str]:
-    """The tables that do not answer a strong read right now, with the engine's word why; empty when all do."""
-    silent = {}
-    for model in registered_models():
-        key = {part["AttributeName"]: _PROBE[part["AttributeType"]] for part in _key_types(model)}
-        try:
-            _client().get_item(TableName=_table_name(model), Key=key, ConsistentRead=True)
-        except (*BOTOCORE_EXCEPTIONS, Unavailable) as error:
-            silent[_table_name(model)] = _code(error)
-    return silent
+    """The tables that do not answer a strong read right now, with the engine's word why; empty when all do.
+
+    All are asked in one call: a store that answers late would else be late as often as there are tables.
+    """
+    keys = {_table_name(model): _probe(model) for model in registered_models()}
+    try:
+        unanswered = _client().batch_get_item(RequestItems={name: {"Keys": [key], "ConsistentRead": True} for name, key in keys.items()})
+    except (*BOTOCORE_EXCEPTIONS, Unavailable) as error:
+        if _code(error) not in _OF_ONE_TABLE:
+            return dict.fromkeys(keys, _code(error))
+        return {name: why for name, key in keys.items() if (why := _silence(name, key))}
+    return dict.fromkeys(unanswered.get("UnprocessedKeys", {}), "throttled")
+
+
+def _silence(name: str, key: Mapping[str, Any]) -> str:
+    """The engine's word why this table does not answer; empty when it does."""
+    try:
+        _client().get_item(TableName=name, Key=key, ConsistentRead=True)
+    except (*BOTOCORE_EXCEPTIONS, Unavailable) as error:
+        return _code(error)
+    return ""
+
+
+def _probe(model: type[PortalModel]) -> dict[str, Any]:
+    """A key under which nothing lies."""
+    return {part["AttributeName"]: _PROBE[part["AttributeType"]] for part in _key_types(model)}
 
 
 _PROBE = {"S": {"S": "-"}, "N": {"N": "0"}, "B": {"B": b"-"}}

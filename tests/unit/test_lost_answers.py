@@ -27,7 +27,7 @@ from accessportal.store.base import registered_models
 from accessportal.store.coordination import CoordinationItem
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
 from tests.conftest import START, FakeClock
-from tests.fixtures_twin import LostAnswers, refuse, when
+from tests.fixtures_twin import LostAnswers, refuse, send_again_at_once, when
 
 UNTIL = CoordinationItem.until
 CHANGE = Change(CoordinationItem, "one", [UNTIL.set(2)], UNTIL == 1)
@@ -102,7 +102,7 @@ OF_CONNECTIONS = [kind for kind in KINDS if issubclass(kind, HTTPClientError | b
 @pytest.fixture
 def answers(tables: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], None]:
     """``answers(how)``: from now on each sending gets what ``how`` makes of it. botocore sends again without waiting."""
-    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _seconds: None))
+    send_again_at_once(monkeypatch)
     monkeypatch.setattr("botocore.retries.adaptive.ClientRateLimiter.on_sending_request", lambda *_args, **_rest: None)
 
     def become(how: Callable[[Any], Any]) -> None:

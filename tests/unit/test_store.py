@@ -8,6 +8,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import boto3
+import botocore.endpoint
 import botocore.session
 import hypothesis.strategies as st
 import pytest
@@ -21,9 +23,10 @@ from accessportal.store.coordination import CoordinationItem, claim_watch, leave
 from accessportal.store.cursors import configure_cursors, read_cursor, sign_cursor
 from accessportal.store.keys import join_key, split_key
 from accessportal.store.reading import get_item
+from accessportal.store.schema import silent_tables
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
 from tests.conftest import START, FakeClock
-from tests.fixtures_twin import LostAnswers
+from tests.fixtures_twin import REGION, LostAnswers
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4), st.lists(st.text(), min_size=1, max_size=4))
@@ -215,3 +218,19 @@ def test_a_watch_whose_answer_was_lost_is_kept(lost_answers: LostAnswers) -> Non
 
     assert claim()
     assert not claim()
+
+
+def test_all_tables_are_asked_in_one_call_and_those_that_are_missing_are_named(tables: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = botocore.endpoint.Endpoint.make_request
+    sent: list[str] = []
+
+    def make_request(self: Any, operation_model: Any, request_dict: Any) -> Any:
+        sent.append(operation_model.name)
+        return send(self, operation_model, request_dict)
+
+    monkeypatch.setattr(botocore.endpoint.Endpoint, "make_request", make_request)
+    assert silent_tables() == {}
+    assert sent == ["BatchGetItem"]
+
+    boto3.client("dynamodb", region_name=REGION).delete_table(TableName="Coordination")
+    assert silent_tables() == {"Coordination": "ResourceNotFoundException"}
