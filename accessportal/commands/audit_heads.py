@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Protocol
 
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest, Status
@@ -14,16 +15,13 @@ from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent, ChainBreak
 from accessportal.clients import queries as clients
-from accessportal.clients.states import ApiToken
 from accessportal.directory import queries as directory
-from accessportal.directory.states import Group, Person
 from accessportal.kernel import pages
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.rules import queries as rules
-from accessportal.rules.states import RuleHead
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox, Unreadable
 from accessportal.sandboxes.states import Status as SandboxStatus
@@ -45,22 +43,42 @@ class Head:
     again: Callable[[], Head | None]
 
 
+class _Recorded(Protocol):
+    """A record that says where its chain ends."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def audit_head(self) -> str: ...
+
+
 def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
-    """The head of every request, assignment, rule, person, group, sandbox and API token, each list paged to its end.
+    """The head of every request, assignment, rule, person, group, sandbox, restore and API token, each list paged to its end.
     ``past`` is told of what can't be read."""
     for status in Status:
-        yield from (_of_request(one) for one in every(partial(_requests, status), past=past))
+        for request in every(partial(_requests, status), past=past):
+            yield _head(request.entity, request, partial(_request, request.request_id))
     for state in AssignmentState:
-        yield from (_of_assignment(one) for one in every(partial(_assignments, state), past=past))
-    yield from (_of_person(one) for one in every(lambda cursor: directory.list_people(cursor=cursor, limit=_PAGE), past=past))
-    yield from (_of_group(one) for one in every(lambda cursor: directory.list_groups(cursor=cursor, limit=_PAGE), past=past))
-    yield from _of_rule_set()
-    yield from map(_of_rule, rules.list_rule_heads())
+        for held in every(partial(_assignments, state), past=past):
+            yield _head(f"assignment#{held.assignment_id}", held, partial(assignments.get, assignment_id=held.assignment_id))
+    for person in every(lambda cursor: directory.list_people(cursor=cursor, limit=_PAGE), past=past):
+        yield _head(person.entity, person, partial(directory.find_person, email=person.key))
+    for group in every(lambda cursor: directory.list_groups(cursor=cursor, limit=_PAGE), past=past):
+        yield _head(group.entity, group, partial(directory.find_group, group_id=group.group_id))
+    rule_set = rules.rule_set_head()
+    if rule_set is not None:
+        yield _head(_RULE_SET, rule_set, rules.rule_set_head)
+    for rule in rules.list_rule_heads():
+        yield _head(f"rule#{rule.name}", rule, partial(rules.rule_head, name=rule.name))
     for pool_status in SandboxStatus:
-        yield from (_of_sandbox(one) for one in every(partial(_sandboxes, pool_status)) if isinstance(one, Sandbox) and one.version)
+        for sandbox in every(partial(_sandboxes, pool_status)):
+            if isinstance(sandbox, Sandbox) and sandbox.version:
+                yield _head(sandbox.entity, sandbox, partial(sandboxes.get, sandbox_id=sandbox.sandbox_id))
     yield from _of_pool()
-    yield from map(_of_restore, every_restore())
-    yield from (_of_token(one) for one in every(lambda cursor: clients.list_tokens(cursor=cursor, limit=_PAGE), past=past))
+    for restore in every_restore():
+        yield _head(restore.entity, restore, partial(_restore, restore.epoch))
+    for token in every(lambda cursor: clients.list_tokens(cursor=cursor, limit=_PAGE), past=past):
+        yield _head(token.entity, token, partial(clients.find_token, token_id=token.token_id))
 
 
 def breaks_of(head: Head) -> list[ChainBreak]:
@@ -103,68 +121,33 @@ def _check(head: Head) -> list[ChainBreak]:
     return audit.check_head(head.entity, version=head.version, audit_head=head.audit_head)
 
 
+def _head(entity: str, record: _Recorded, read: Callable[[], _Recorded | None]) -> Head:
+    """``read`` reads the record anew."""
+
+    def again() -> Head | None:
+        try:
+            found = read()
+        except NotFound:
+            return None
+        return None if found is None else _head(entity, found, read)
+
+    return Head(entity, record.version, record.audit_head, again)
+
+
 def _requests(status: Status, cursor: str | None) -> Page[AccessRequest]:
     return requests.list_by_status(status=status, actor=_ACTOR, now=SystemClock().now(), cursor=cursor, limit=_PAGE)
+
+
+def _request(request_id: str) -> AccessRequest:
+    return requests.get(request_id=request_id, actor=_ACTOR, now=SystemClock().now())
 
 
 def _assignments(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
     return assignments.list_by_state(state=state, cursor=cursor, limit=_PAGE)
 
 
-def _of_request(request: AccessRequest) -> Head:
-    def again() -> Head | None:
-        try:
-            return _of_request(requests.get(request_id=request.request_id, actor=_ACTOR, now=SystemClock().now()))
-        except NotFound:
-            return None
-
-    return Head(request.entity, request.version, request.audit_head, again)
-
-
-def _of_assignment(assignment: Assignment) -> Head:
-    def again() -> Head | None:
-        found = assignments.get(assignment_id=assignment.assignment_id)
-        return None if found is None else _of_assignment(found)
-
-    return Head(f"assignment#{assignment.assignment_id}", assignment.version, assignment.audit_head, again)
-
-
-def _of_person(person: Person) -> Head:
-    def again() -> Head | None:
-        found = directory.find_person(email=person.key)
-        return None if found is None else _of_person(found)
-
-    return Head(person.entity, person.version, person.audit_head, again)
-
-
-def _of_group(group: Group) -> Head:
-    def again() -> Head | None:
-        found = directory.find_group(group_id=group.group_id)
-        return None if found is None else _of_group(found)
-
-    return Head(group.entity, group.version, group.audit_head, again)
-
-
-def _of_rule(rule: RuleHead) -> Head:
-    def again() -> Head | None:
-        found = rules.rule_head(name=rule.name)
-        return None if found is None else _of_rule(found)
-
-    return Head(f"rule#{rule.name}", rule.version, rule.audit_head, again)
-
-
 def _sandboxes(status: SandboxStatus, cursor: str | None) -> Page[Sandbox | Unreadable]:
     return sandboxes.list_by_status(status=status, cursor=cursor, limit=_PAGE)
-
-
-def _of_sandbox(sandbox: Sandbox) -> Head:
-    def again() -> Head | None:
-        try:
-            return _of_sandbox(sandboxes.get(sandbox_id=sandbox.sandbox_id))
-        except NotFound:
-            return None
-
-    return Head(sandbox.entity, sandbox.version, sandbox.audit_head, again)
 
 
 def _of_pool() -> Iterator[Head]:
@@ -173,18 +156,5 @@ def _of_pool() -> Iterator[Head]:
         yield Head(entity, version, audit_head, again=lambda: next(_of_pool(), None))
 
 
-def _of_restore(restore: Restore) -> Head:
-    def again() -> Head | None:
-        return next((_of_restore(one) for one in every_restore() if one.epoch == restore.epoch), None)
-
-    return Head(restore.entity, restore.version, restore.audit_head, again)
-
-
-def _of_token(token: ApiToken) -> Head:
-    return Head(token.entity, token.version, token.audit_head, again=lambda: _of_token(clients.find_token(token_id=token.token_id)))
-
-
-def _of_rule_set() -> Iterator[Head]:
-    found = rules.rule_set_head()
-    if found is not None:
-        yield Head(_RULE_SET, found.version, found.audit_head, again=lambda: next(_of_rule_set(), None))
+def _restore(epoch: int) -> Restore | None:
+    return next((one for one in every_restore() if one.epoch == epoch), None)

@@ -11,6 +11,7 @@ from django.db import connections
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.demo.requests import ask
 from accessportal.kernel.actors import person, system
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.ports import set_after_commit
@@ -84,17 +85,8 @@ def _asked(number: int, at: datetime, *, at_once: bool) -> AccessRequest:
     account, permission_set, ticket = (
         ("payments-dev", "PowerUserAccess", "") if at_once else ("payments-prod", "ReadOnlyAccess", f"CHG-{number}")
     )
-    return operations.submit(
-        kind="aws_account",
-        subject_id=None,
-        target={"account": account, "permission_set": permission_set},
-        duration_seconds=3_600,
-        reason=f"Demo history {number}",
-        ticket_id=ticket,
-        submission_id=f"demo-history-{number}",
-        actor=_ALICE,
-        now=at,
-    )
+    target, reason = {"account": account, "permission_set": permission_set}, f"Demo history {number}"
+    return ask("alice", "aws_account", target, seconds=3_600, reason=reason, ticket=ticket, name=f"history-{number}", now=at)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries
 from accessportal.demo.directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.demo.env import HOME, PROVIDER_PATH, kept_secret
-from accessportal.demo.requests import ask_for_memberships
-from accessportal.demo.sandboxes import SANDBOXES, ask_for_sandbox, lend_some, make_counts
+from accessportal.demo.requests import ask_for_memberships, ask_for_sandbox
+from accessportal.demo.sandboxes import SANDBOXES, lend_some, make_counts
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock

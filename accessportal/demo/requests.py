@@ -1,17 +1,14 @@
-"""Memberships of the demo that end by themselves, asked for and decided as people do it; and one that waits for a decision."""
+"""What the demo's people ask for, and decide, as everybody does: access that ends by itself, and a request that waits."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.states import AccessRequest
-from accessportal.kernel.actors import Actor, person
+from accessportal.kernel.actors import person
 
-_NINA = person("nina@example.com")
-_TOM = person("tom@example.com")
-_FEMI = person("femi@example.com")
-_MEI = person("mei@example.com")
 _HOUR = 3_600
 
 
@@ -20,21 +17,34 @@ def ask_for_memberships(*, now: datetime) -> None:
 
     The worker makes the first two so. To be called once the demo's own rules are in force.
     """
-    _asked(_NINA, "/engineering/web", "reader", hours=8, reason="Read how the checkout uses the ledger", now=now)
-    helping = _asked(_TOM, "/engineering/mobile", "contributor", hours=24 * 7, reason="Help with the release", now=now)
-    operations.approve(request_id=helping.request_id, reason="Welcome.", actor=_MEI, now=now)
-    _asked(_FEMI, "/engineering/payments/on-call", "contributor", hours=24, reason="Swap shifts with Nina", now=now)
+    _join("nina", "/engineering/web", "reader", hours=8, reason="Read how the checkout uses the ledger", now=now)
+    helping = _join("tom", "/engineering/mobile", "contributor", hours=24 * 7, reason="Help with the release", now=now)
+    operations.approve(request_id=helping.request_id, reason="Welcome.", actor=person("mei@example.com"), now=now)
+    _join("femi", "/engineering/payments/on-call", "contributor", hours=24, reason="Swap shifts with Nina", now=now)
 
 
-def _asked(who: Actor, group_id: str, role: str, *, hours: int, reason: str, now: datetime) -> AccessRequest:
+def ask_for_sandbox(*, now: datetime) -> None:
+    """Alice has one for two hours as soon as the worker comes by. To be called once the demo's own rules are in force."""
+    reason = "Try the new parser on last week's exports"
+    ask("alice", "sandbox", {"name_prefix": "lab-python"}, seconds=2 * _HOUR, reason=reason, name="sandbox", now=now)
+
+
+def ask(
+    who: str, kind: str, target: Mapping[str, str], *, seconds: int, reason: str, ticket: str = "", name: str, now: datetime
+) -> AccessRequest:
+    """A request of ``who@example.com``; the same one where there is one of this ``name`` already."""
     return operations.submit(
-        kind="group",
+        kind=kind,
         subject_id=None,
-        target={"group": group_id, "role": role},
-        duration_seconds=hours * _HOUR,
+        target=target,
+        duration_seconds=seconds,
         reason=reason,
-        ticket_id="",
-        submission_id=f"demo-{group_id}",
-        actor=who,
+        ticket_id=ticket,
+        submission_id=f"demo-{name}",
+        actor=person(f"{who}@example.com"),
         now=now,
     )
+
+
+def _join(who: str, group_id: str, role: str, *, hours: int, reason: str, now: datetime) -> AccessRequest:
+    return ask(who, "group", {"group": group_id, "role": role}, seconds=hours * _HOUR, reason=reason, name=group_id, now=now)

@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from accessportal.access_requests import operations as access_requests
-from accessportal.kernel.actors import person, system
+from accessportal.kernel.actors import system
 from accessportal.sandboxes import operations, store
 from accessportal.sandboxes.states import Stats, Status
 
 SANDBOXES = 24
-_ALICE = person("alice@example.com")
 _CLIENT = system("demo")
 _TRACKS = ("intro-to-python", "data-101", "web-basics", "intro-to-python-2", "gpu-workshop", "data-201", "web-evening")
 # A day with all its counts, and the days before it by the hour: enough for what the pages draw.
@@ -24,21 +22,6 @@ def lend_some(*, now: datetime) -> None:
     """Some tracks have a sandbox each, as by the API."""
     for track in _TRACKS:
         operations.take(key=track, track=track, name_prefix="", duration_seconds=None, actor=_CLIENT, now=now)
-
-
-def ask_for_sandbox(*, now: datetime) -> None:
-    """Alice has one for two hours as soon as the worker comes by. To be called once the demo's own rules are in force."""
-    access_requests.submit(
-        kind="sandbox",
-        subject_id=None,
-        target={"name_prefix": "lab-python"},
-        duration_seconds=7_200,
-        reason="Try the new parser on last week's exports",
-        ticket_id="",
-        submission_id="demo-sandbox",
-        actor=_ALICE,
-        now=now,
-    )
 
 
 def make_counts(*, now: datetime) -> None:
