@@ -63,26 +63,28 @@ def walk(fetch: Callable[..., Page[AccessRequest]], story: Story) -> tuple[dict[
             return items, named
 
 
-def show(request: AccessRequest, story: Story, book: queries.ApproverBook) -> None:
-    """What the pages make of it."""
+def show(requests: Collection[AccessRequest], story: Story, book: queries.ApproverBook) -> None:
+    """What the pages make of them."""
     now = story.clock.now()
-    Requests().rows([request], Ask(actor=story.olga, now=now))
-    mark_of(request, now)
-    if request.status.is_terminal:
-        ended_row(request, actor=story.olga, names=Names(), now=now)
-    else:
-        open_row(request, sandbox=None, actor=story.olga, names=Names(), book=book, siblings=1, now=now)
-    queries.asked(request=request)
+    Requests().rows(tuple(requests), Ask(actor=story.olga, now=now))
+    for request in requests:
+        mark_of(request, now)
+        if request.status.is_terminal:
+            ended_row(request, actor=story.olga, names=Names(), now=now)
+        else:
+            open_row(request, sandbox=None, actor=story.olga, names=Names(), book=book, siblings=1, now=now)
+        queries.asked(request=request)
 
 
 def named_alone(story: Story, spoilt: Collection[str], book: queries.ApproverBook) -> set[str]:
     """Those whose own page says that they can't be read; each of the others is shown."""
-    named = set()
+    named, read = set(), []
     for request_id in spoilt:
         try:
-            show(queries.get(request_id=request_id, actor=story.olga, now=story.clock.now()), story, book)
+            read.append(queries.get(request_id=request_id, actor=story.olga, now=story.clock.now()))
         except Unavailable as error:
             named |= {request_id} if (error.code, request_id in error.message) == ("item_unreadable", True) else set()
+    show(read, story, book)
     return named
 
 
@@ -105,8 +107,7 @@ def test_every_list_names_what_it_can_not_read_and_has_the_rest(story: Story, wh
         assert named <= spoilt.keys(), name
         assert not named & items.keys(), name
         met.update(named)
-        for request in items.values():
-            show(request, story, book)
+        show(items.values(), story, book)
         if name == "subject":
             assert healthy.request_id in items
 
