@@ -21,7 +21,7 @@ import boto3
 from accessportal.demo.env import free_port
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
-_PARTS = ("manage.py", "accessportal", "templates", "static")
+_PARTS = ("manage.py", "gunicorn.conf.py", "accessportal", "templates", "static")
 _START_SECONDS = 150
 _STOP_SECONDS = 90
 
