@@ -28,6 +28,7 @@ from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, Role, person, system
 from accessportal.kernel.ports import set_after_commit
 from accessportal.rules import operations as rules
+from accessportal.rules import store as rule_store
 from tests.conftest import FakeClock
 from tests.fixtures_twin import REGION, Twin
 
@@ -234,6 +235,8 @@ def story(
     monkeypatch.setattr(sweeping, "_WORKERS", 1)
     monkeypatch.setattr(departing, "_WORKERS", 1)
     monkeypatch.setattr(mirroring, "_WORKERS", 1)
+    # A test that plants rules leaves none behind in this process's memory.
+    monkeypatch.setattr(rule_store, "_cached", rule_store._cached)
     _prepare(clock)
     told = Story(twin=twin, clock=clock)
     replaced = set_after_commit(lambda name, /, **payload: told.asked.append((name, payload)))
