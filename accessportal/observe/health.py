@@ -27,9 +27,33 @@ STORE_SECONDS = 4.0
 _WRITE_MILLISECONDS = 2000
 # What was found is told to everybody who asks within a second; several balancers ask every few seconds.
 _SHARED_SECONDS = 1.0
-# One thread for all that health and metrics ask of DynamoDB: while it does not answer, no more than this one waits for it.
-_asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="health")
-_late: Future[Any] | None = None
+
+
+class Asker:
+    """One thread for all that is asked of DynamoDB in one matter: while it does not answer, no more than this one waits for it."""
+
+    def __init__(self, matter: str) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=matter)
+        self.late: Future[Any] | None = None
+
+    def answer(self, ask: Callable[[], T]) -> T:
+        """What ``ask`` finds out, which has only so long.
+
+        :raises TimeoutError: when it took longer; at once while it still keeps what was asked before waiting.
+        """
+        if self.late is not None and not self.late.done():
+            raise TimeoutError
+        asked = self._thread.submit(ask)
+        try:
+            return asked.result(timeout=STORE_SECONDS)
+        except TimeoutError:
+            asked.cancel()
+            self.late = asked
+            raise
+
+
+# Metrics ask much more, and a store that is slow must not look silent because of that.
+TABLES, FIGURES = Asker("tables"), Asker("figures")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +78,9 @@ def work(*, now: datetime) -> Health:
     return Health({part: why for part, why in found.items() if why})
 
 
-def answer_of_store(ask: Callable[[], T]) -> T:
-    """What ``ask`` finds out from DynamoDB, which has only so long to answer.
-
-    :raises TimeoutError: when it took longer; at once while it still keeps what was asked before waiting.
-    """
-    global _late
-    if _late is not None and not _late.done():
-        raise TimeoutError
-    asked = _asker.submit(ask)
-    try:
-        return asked.result(timeout=STORE_SECONDS)
-    except TimeoutError:
-        asked.cancel()
-        _late = asked
-        raise
-
-
 def _tables() -> dict[str, str]:
     try:
-        silent = answer_of_store(silent_tables)
+        silent = TABLES.answer(silent_tables)
     except TimeoutError:
         return {"tables": f"DynamoDB did not answer within {STORE_SECONDS:.0f} s."}
     return {f"table {table}": f"It does not answer ({code}). If it is missing, run create_tables." for table, code in silent.items()}

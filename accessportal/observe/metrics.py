@@ -42,7 +42,7 @@ class PortalCollector(Collector):
     def _read(self, name: str, family: Family) -> list[Metric] | None:
         try:
             if family.is_in_store:
-                return health.answer_of_store(lambda: list(family.read(self._now)))
+                return health.FIGURES.answer(lambda: list(family.read(self._now)))
             return list(family.read(self._now))
         except Exception as error:
             # Whatever is wrong with one, the others are told, and this one is told to be down.

@@ -244,6 +244,20 @@ def test_a_check_that_breaks_is_not_well_and_is_tried_again() -> None:
     assert shared.found().is_well
 
 
+def test_figures_that_take_long_make_no_table_look_silent(story: Story, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    with monkeypatch.context() as patch:
+        patch.setattr(health, "STORE_SECONDS", 0.05)
+        with pytest.raises(TimeoutError):
+            health.FIGURES.answer(lambda: go_on.wait(60))
+    told = ask(client, "/readyz")
+    go_on.set()
+
+    assert told == WELL["/readyz"]
+    assert health.FIGURES.late is not None
+    assert health.FIGURES.late.result(60)
+
+
 def test_a_store_that_hangs_is_not_waited_for(story: Story, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """By one thread alone, however often it is asked."""
     monkeypatch.setattr(health, "STORE_SECONDS", 0.05)
@@ -261,7 +275,7 @@ def test_a_store_that_hangs_is_not_waited_for(story: Story, client: Client, monk
     assert [(one.code, one.status) for one in told] == [(503, "not ready")] * 3
     assert "did not answer within" in told[0].missing["tables"]
     assert len(asked) == 1
-    assert health._late is not None
-    assert health._late.result(60) == {}
+    assert health.TABLES.late is not None
+    assert health.TABLES.late.result(60) == {}
     monkeypatch.undo()
     assert ask(client, "/readyz") == WELL["/readyz"]
