@@ -55,7 +55,7 @@ class Listing(Generic[M, R]):
         )
 
     def every(
-        self, key: str, *, where: Condition | None = None, past: Callable[[Unreadable], object] | None = None, at_once: int = _BIG_PAGE
+        self, key: str, *, where: Condition | None = None, past: Callable[[Unreadable], object] | None = None, at_once: int | None = None
     ) -> Iterator[R]:
         """All of them, to the end; ``past`` as in :func:`~accessportal.kernel.pages.every`."""
-        return every(lambda cursor: self(key, cursor=cursor, limit=at_once, where=where), past=past)
+        return every(lambda cursor: self(key, cursor=cursor, limit=at_once or _BIG_PAGE, where=where), past=past)

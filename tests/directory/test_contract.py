@@ -19,7 +19,9 @@ BY = "olga@example.com"
 
 
 def _item(pk: str, sk: str) -> dict[str, Any]:
+    """What lies there, but for the version of our own schema."""
     item: dict[str, Any] = table().get_item(Key={"pk": pk, "sk": sk}, ConsistentRead=True)["Item"]
+    assert item.pop("schema_version") == 1
     return item
 
 

@@ -122,7 +122,7 @@ class TestPeopleIn:
                     }
                 )
                 batch.put_item({"pk": f"U:{email}", "sk": "G:/eng", "siKey1": "M:/eng", "role": "reader"})
-        with mock.patch("accessportal.directory.store.reading._BIG_PAGE", 100):
+        with mock.patch("accessportal.store.listing._BIG_PAGE", 100):
             assert len(_emails("/eng")) == 230
 
 

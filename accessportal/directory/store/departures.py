@@ -21,8 +21,6 @@ from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem
 from accessportal.store.transactions import ConditionFailed, Remove, Upsert, transact
 
-_BIG_PAGE = 500
-
 
 def departure_step(*, item_pk: str, now: datetime, lost: Collection[str] = ()) -> Upsert:
     """The step that tells of a departure. It belongs in the transaction of every change by which somebody may lose something."""

@@ -27,7 +27,6 @@ from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem
 from accessportal.store.transactions import Change, ConditionFailed, Remove, Step, Upsert, transact, update_one
 
-_BIG_PAGE = 500
 _CHUNK = 25
 _WHATEVER = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
 
