@@ -18,6 +18,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.signers import RequestSigner
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.models import botocore_stubber
 from moto.dynamodb.models import dynamodb_backends
@@ -107,12 +108,18 @@ class Twin:
 @pytest.fixture
 def twin(clock: FakeClock) -> Iterator[Twin]:
     """An organization, accounts, permission sets, people and a group; no assignment."""
-    with twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)) as front:
+    # Nobody looks at a signature here, and making one costs a tenth of a call.
+    unsigned = mock.patch.object(RequestSigner, "sign", _leave_unsigned)
+    with unsigned, twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)) as front:
         _forget_patient_clients()
         world = _small_world(front, clock)
         # A test may add to the names.
         names = {field.name: dict(getattr(world, field.name)) for field in dataclasses.fields(Twin) if field.type == "dict[str, str]"}
         yield dataclasses.replace(world, front=front, clock=clock, **names)  # type: ignore[arg-type]
+
+
+def _leave_unsigned(*_args: Any, **_options: Any) -> None:
+    pass
 
 
 def _forget_patient_clients() -> None:

@@ -6,11 +6,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ConnectionClosedError
-from botocore.signers import RequestSigner
 from moto import mock_aws
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.common_types import TYPE_RESPONSE
@@ -63,17 +61,12 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
             except LostAnswerError as lost:
                 raise ConnectionClosedError(endpoint_url=request.url) from lost
 
-    # Nobody looks at a signature here.
-    with mock_aws(), mock.patch.object(RequestSigner, "sign", _leave_unsigned):
+    with mock_aws():
         botocore_stubber.process_request = process_request  # type: ignore[method-assign]
         try:
             yield front
         finally:
             del botocore_stubber.process_request
-
-
-def _leave_unsigned(*_args: Any, **_options: Any) -> None:
-    pass
 
 
 class _DynamoDB(DynamoHandler):
