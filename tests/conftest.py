@@ -29,8 +29,9 @@ pytest_plugins = [
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A file, as in service. In a database in memory all threads of a server for browsers share one connection and its locks."""
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file, as in service. In a database in memory all threads of a server for browsers share one connection and its locks. On
+    PostgreSQL each worker has a database by its own name."""
     if not ON_POSTGRES:
         settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "portal.sqlite3")
 
