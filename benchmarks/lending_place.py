@@ -77,6 +77,8 @@ class Server(Part):
         flags = ["--bind", f"127.0.0.1:{self.port}", "--workers", "1"]
         flags += ["--keep-alive", "75", "--no-control-socket"]
         command = [sys.executable, "-m", "gunicorn", "accessportal.wsgi:application", *flags]
+        # Half of them work at a time: as many as there may be clients, so that nobody is sent away to come again.
+        settings = {"PORTAL_WEB_THREADS": "128", **(settings or {})}
         super().__init__(f"server-{number}", command, folder / f"server-{number}.log", settings=settings)
 
     def wait_until_it_answers(self) -> None:
