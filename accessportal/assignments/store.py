@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -60,8 +60,12 @@ def id_for(key: AssignmentKey) -> str:
 
 
 def page_by_state(state: AssignmentState, *, cursor: str | None, limit: int) -> Page[Assignment]:
-    by_state = Listing("assignments.by_state", AssignmentItem, _record, AssignmentItem.state_index)
-    return by_state(state.value, cursor=cursor, limit=limit)
+    return _BY_STATE(state.value, cursor=cursor, limit=limit)
+
+
+def every_in(state: AssignmentState, *, past: Callable[[Unreadable], object] | None = None) -> Iterator[Assignment]:
+    """All in ``state``, longest unchanged first; ``past`` as in :func:`every`."""
+    return _BY_STATE.every(state.value, past=past)
 
 
 def insert(
@@ -305,3 +309,6 @@ def _record(item: AssignmentItem) -> Assignment:
         version=int(item.version),
         audit_head=item.audit_head,
     )
+
+
+_BY_STATE = Listing("assignments.by_state", AssignmentItem, _record, AssignmentItem.state_index)

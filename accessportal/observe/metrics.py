@@ -142,7 +142,7 @@ class Family:
     is_in_store: bool
 
 
-# Health comes first of what asks DynamoDB: while that does not answer, it alone waits, and the others are told to be down at once.
+# While DynamoDB does not answer, health waits for it once and the first of the others once; the rest is told to be down at once.
 FAMILIES = {
     "runs": Family(_runs, is_in_store=False),
     "catalog": Family(_catalog, is_in_store=False),

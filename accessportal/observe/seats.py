@@ -18,16 +18,15 @@ _BUSY = "The portal has too much to do right now. Nothing was done. Try again in
 
 
 class Seats:
-    """Half of the threads work on requests at a time, a quarter may wait for them to end; who comes beyond that is told 503 at once.
+    """Half of the threads work on requests at a time, the others wait for them to end: a burst is served, one after the other.
 
-    Once somebody has waited in vain nobody else waits until a seat is free again. Probes and static files need no seat: they are
-    answered before. A view that streams would have left its seat before its body is sent; there is none.
+    Once somebody has waited in vain nobody else waits until a seat is free again, and is told 503 at once. Probes and static files need
+    no seat: they are answered before. A view that streams would have left its seat before its body is sent; there is none.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
         self._seats = threading.Semaphore(max(1, settings.WEB_THREADS // 2))
-        self._places_to_wait = threading.Semaphore(settings.WEB_THREADS // 4)
         self._is_jammed = False
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -42,12 +41,9 @@ class Seats:
     def _take(self) -> bool:
         if self._seats.acquire(blocking=False):
             return True
-        if self._is_jammed or not self._places_to_wait.acquire(blocking=False):
+        if self._is_jammed:
             return False
-        try:
-            is_free = self._seats.acquire(timeout=_PATIENCE_SECONDS)
-        finally:
-            self._places_to_wait.release()
+        is_free = self._seats.acquire(timeout=_PATIENCE_SECONDS)
         if not is_free and not self._is_jammed:
             log.warning("seats.jammed")
             self._is_jammed = True

@@ -45,5 +45,4 @@ def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, cloc
 
 def _of_missing(compared: ReconcileReport) -> Iterable[AccessRequest]:
     claims = {claim for finding in compared.missing for claim in finding.claims if claim != OUTSIDE_CLAIM}
-    found = (store.get(claim) for claim in sorted(claims))
-    return (request for request in found if request is not None and request.status is Status.ACTIVE)
+    return (request for _, request in sorted(store.get_many(claims).items()) if request.status is Status.ACTIVE)

@@ -28,7 +28,7 @@ STUCK_ATTEMPTS = 2
 
 def list_open(*, subject_id: str, past: Callable[[Unreadable], object] | None = None) -> tuple[AccessRequest, ...]:
     """Everything that a subject holds or waits for, nearest end first; ``past`` as in :func:`every`."""
-    return tuple(every(lambda cursor: store.page_open(subject_id, cursor=cursor, limit=100), past=past))
+    return tuple(store.page_open.every(subject_id, past=past))
 
 
 def list_open_of(*, subject_ids: Sequence[str], past: Callable[[Unreadable], object]) -> list[tuple[str, AccessRequest]]:
@@ -57,7 +57,7 @@ def list_ended(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> P
 
 def list_unproved(*, before: datetime) -> tuple[AccessRequest, ...]:
     """Active access that was asked for ``before`` and has not been proved to be granted yet; the index behind it may lag."""
-    grants = every(lambda cursor: store.page_work(Work.GRANT, cursor=cursor, limit=_COUNTED_AT_ONCE))
+    grants = store.page_work.every(Work.GRANT.value)
     return tuple(request for request in grants if request.status is Status.ACTIVE and request.requested_at < before)
 
 

@@ -17,7 +17,7 @@ from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter
 from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, Unavailable
-from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.kernel.pages import Unreadable
 
 T = TypeVar("T")
 Tell = Callable[[Comparison], object]
@@ -79,7 +79,7 @@ class _Records:
     def read(cls) -> _Records:
         records = cls()
         for state in _LIVE:
-            for one in every(partial(_by_state, state), past=records.pass_over):
+            for one in store.every_in(state, past=records.pass_over):
                 records.by_pair.setdefault((one.key.permission_set_arn, one.key.account_id), []).append(one)
         return records
 
@@ -243,10 +243,6 @@ class _Reading:
     def _answered(self, answer: T) -> T:
         self._unanswered = 0
         return answer
-
-
-def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
-    return store.page_by_state(state, cursor=cursor, limit=500)
 
 
 def _key_of(target: AssignmentTarget) -> AssignmentKey:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from accessportal.assignments import effects, policy, store
-from accessportal.assignments.states import OUTSIDE_CLAIM, Assignment, AssignmentState, Drift, Finding, Remedy
+from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Drift, Finding, Remedy
 from accessportal.audit.states import Draft
 from accessportal.aws.errors import OutsideError
 from accessportal.aws.identity_center import IdentityCenter
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
-from accessportal.kernel.pages import Page, every
 from accessportal.kernel.proofs import Proof, Waiting
 
 _UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
@@ -62,7 +59,7 @@ def go_on(*, actor: Actor, clock: Clock) -> list[Waiting]:
     """
     outcomes = []
     for state in (AssignmentState.CREATING, AssignmentState.DELETING):
-        for assignment in every(partial(_by_state, state)):
+        for assignment in store.every_in(state):
             if not policy.is_settling(assignment, clock.now()):
                 subject = assignment.key.principal_id
                 outcomes.append(effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock))
@@ -85,7 +82,3 @@ def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock
         # Somebody claimed it at this moment; the claims decide.
         pass
     return effects.converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
-
-
-def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
-    return store.page_by_state(state, cursor=cursor, limit=100)

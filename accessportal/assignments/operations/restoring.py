@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from accessportal.assignments import store
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.pages import Page, every
 
 
 def raise_fences(*, to: int, actor: Actor, clock: Clock) -> int:
@@ -21,7 +18,7 @@ def raise_fences(*, to: int, actor: Actor, clock: Clock) -> int:
     """
     raised = 0
     for state in (AssignmentState.CREATING, AssignmentState.PRESENT, AssignmentState.DELETING):
-        for assignment in list(every(partial(_by_state, state))):
+        for assignment in list(store.every_in(state)):
             raised += _raise(assignment, to, actor, clock)
     return raised
 
@@ -37,7 +34,3 @@ def _raise(seen: Assignment, to: int, actor: Actor, clock: Clock) -> bool:
         else:
             return True
     return False
-
-
-def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
-    return store.page_by_state(state, cursor=cursor, limit=100)

@@ -61,11 +61,13 @@ def clean_restored(*, restored: Restore, actor: Actor, clock: Clock) -> int:
     """
     policy.may_operate(actor).require()
     reason = f"{_RESTORED} {restored.restored_to:%Y-%m-%d %H:%M:%SZ}"
-    aside = [row for row in _in_quarantine() if row.quarantine_reason.startswith(reason)]
-    for row in aside:
-        with suppress(Conflict):
-            restore(sandbox_id=row.sandbox_id, actor=actor, now=clock.now())
-    return len(aside)
+    cleaned = 0
+    for row in _in_quarantine():
+        if row.quarantine_reason.startswith(reason):
+            with suppress(Conflict):
+                restore(sandbox_id=row.sandbox_id, actor=actor, now=clock.now())
+                cleaned += 1
+    return cleaned
 
 
 def _in_quarantine() -> list[Sandbox]:
