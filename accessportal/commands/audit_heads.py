@@ -81,13 +81,16 @@ def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
         yield _head(token.entity, token, partial(clients.find_token, token_id=token.token_id))
 
 
-def breaks_of(head: Head) -> list[ChainBreak]:
-    """The breaks of one chain. An item that changed between the two reads is looked at once more, as it is now."""
+def breaks_of(head: Head, *, began: datetime) -> list[ChainBreak]:
+    """The breaks of one chain. An item that was changed or went between the two reads is looked at once more, as it is now."""
     breaks = _check(head)
     if not breaks:
         return []
     now = head.again()
-    if now is None or now.version == head.version:
+    if now is None:
+        events = list(every(lambda cursor: audit.history(head.entity, cursor=cursor, limit=_PAGE, newest_first=False)))
+        return breaks_of_gone(head.entity, events, began=began) if events else breaks
+    if now.version == head.version:
         return breaks
     return _check(now)
 

@@ -43,7 +43,7 @@ class Walk:
                 future.result()
         for entity in self._heads.keys() - self._seen:
             # The item is there, of its chain nothing.
-            self.breaks += breaks_of(self._heads[entity])
+            self.breaks += breaks_of(self._heads[entity], began=self._began)
             self._tell()
         self.breaks.sort(key=lambda one: (one.entity, one.sequence))
 
@@ -73,4 +73,4 @@ class Walk:
             return breaks_of_gone(entity, events, began=self._began)
         if not audit.check_chain(entity, events, version=head.version, audit_head=head.audit_head):
             return []
-        return breaks_of(head)
+        return breaks_of(head, began=self._began)

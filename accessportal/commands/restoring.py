@@ -22,7 +22,7 @@ from accessportal.directory.queries import is_mirrored
 from accessportal.identity.operations import end_every_session
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, PortalError
+from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.rules import queries as rules
 from accessportal.sandboxes import operations as sandboxes
@@ -72,8 +72,11 @@ def _tokens(context: Context) -> Mapping[str, int]:
 
 
 def _people(context: Context) -> Mapping[str, int]:
-    found = directory.disable_as_mirrored(apply=True, actor=PART, clock=context.clock)
-    return {"people": len(found.people), "failed": len(found.failures)}
+    found = directory.disable_as_mirrored(actor=PART, clock=context.clock)
+    if found.failures:
+        # Not done: whoever is disabled in Cognito alone would be let in again by the confirmation.
+        raise Conflict("; ".join(f"{one.entity}: {one.error}" for one in found.failures), code="people_left")
+    return {"people": len(found.people), "failed": 0}
 
 
 def _fences(context: Context) -> Mapping[str, int]:
@@ -129,7 +132,11 @@ def confirm(*, actor: Actor, clock: Clock) -> tuple[Restore, Mapping[str, int]]:
         raise Conflict(text, code="steps_left")
     # By its right before anything is ended.
     audit.require_restore_right(actor)
-    lost = requests.end_lost(restored=restore, compared=compared(restore, clock), actor=actor, clock=clock)
+    report = compared(restore, clock)
+    if report.unreadable:
+        text = f"What can't be read can't be compared: {'; '.join(report.unreadable)} Nothing is confirmed; mend it, then run it again."
+        raise Unavailable(text, code="not_compared")
+    lost = requests.end_lost(restored=restore, compared=report, actor=actor, clock=clock)
     if lost.failures:
         failure = lost.failures[0]
         text = (

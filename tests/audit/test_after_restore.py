@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.assignments import effects
 from accessportal.assignments import store as assignment_store
 from accessportal.assignments.queries import comparisons
-from accessportal.assignments.states import AssignmentState, Remedy
+from accessportal.assignments.states import AssignmentState, Remedy, Unread
 from accessportal.audit import operations as audit
 from accessportal.audit.queries import find_breaks
 from accessportal.audit.states import Draft
@@ -30,19 +30,20 @@ from accessportal.clients.queries import find_token
 from accessportal.clients.states import NewToken, Scope, TokenRefused, TokenState
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
+from accessportal.directory.operations import restoring as directory_restoring
 from accessportal.directory.states import State
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.identity.queries import actor_named
 from accessportal.jobs import tasks
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.errors import NotAllowed, Unavailable
+from accessportal.kernel.errors import Conflict, NotAllowed, Unavailable
 from accessportal.sandboxes import ledger
 from accessportal.sandboxes import operations as sandbox_operations
 from accessportal.sandboxes import queries as pool_queries
 from accessportal.sandboxes.states import Sandbox
 from accessportal.sandboxes.states import Status as PoolStatus
-from accessportal.store.restores import held_restore, last_restore
+from accessportal.store.restores import Restore, held_restore, last_restore
 from accessportal.upstream import client as upstream_client
 from accessportal.upstream.client import HttpProvider
 from tests.audit.conftest import Topic
@@ -240,6 +241,35 @@ def test_every_hole_is_closed_and_named(lost: Lost) -> None:
     assert confirmed.code == 0, confirmed.problem
     assert confirmed.json["steps"] == {"ended": 1, "cleaned": 2}
     check_confirmed(lost)
+
+
+def test_while_somebody_can_not_be_disabled_grants_stay_held(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise Conflict("Too many others change it.", code="directory_contended")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(directory_restoring, "set_person_state", refuse)
+        told = lost.after_restore()
+
+    assert (told.code, "people: failed: person#mallory@example.com: Too many others change it." in told.problem) == (1, True)
+    assert "Not done yet: people" in lost.confirm().problem
+    assert lost.after_restore().code == 0
+    assert lost.confirm().code == 0
+    check_confirmed(lost)
+
+
+@pytest.mark.parametrize(("missed", "ends"), [("the list", True), ("all lists of the set", True), ("another list", False)])
+def test_what_can_not_be_looked_at_is_ended(story: Story, missed: str, *, ends: bool) -> None:
+    held = story.carry_out(story.ask())
+    story.clock.advance(3)
+    restored = Restore(epoch=to_epoch(story.clock.now()), restored_to=story.clock.now(), begun_by="olga@example.com")
+    compared = requests.reconcile_assignments(actor=SETUP, clock=story.clock)
+    account = {"the list": held.target["account_id"], "all lists of the set": "", "another list": "999999999999"}[missed]
+    refused = replace(compared, unread=(Unread(held.target["permission_set_arn"], account, "AccessDeniedException"),))
+
+    report = requests.end_lost(restored=restored, compared=refused, actor=story.olga, clock=story.clock)
+
+    assert report.ended == ((held.request_id,) if ends else ())
 
 
 def test_no_published_sequence_comes_again(lost: Lost) -> None:

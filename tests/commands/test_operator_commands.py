@@ -433,3 +433,15 @@ def test_what_is_written_while_the_log_is_walked_is_no_break(story: Story, monke
     monkeypatch.setattr(audit_queries, "every_chain", meanwhile)
 
     assert run("verify_audit", "--workers", "1", "--json").json["breaks"] == []
+
+
+def test_what_goes_while_the_log_is_walked_is_no_break(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    walk = audit_queries.every_chain
+
+    def meanwhile(**given: int) -> Iterator[tuple[str, list[AuditEvent]]]:
+        directory.delete_person(email="mallory@example.com", actor=story.olga, now=story.clock.now())
+        yield from walk(**given)
+
+    monkeypatch.setattr(audit_queries, "every_chain", meanwhile)
+
+    assert run("verify_audit", "--workers", "1", "--json").json["breaks"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -15,10 +16,11 @@ from botocore.exceptions import ClientError
 from accessportal.aws import cognito
 from accessportal.directory import operations, queries
 from accessportal.directory.config import DirectorySettings, configure
+from accessportal.directory.effects import converging
 from accessportal.directory.states import Changed, GroupRole, State
 from accessportal.directory.store import mirror as work_store
 from accessportal.kernel.actors import system
-from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.errors import Conflict, NoAnswer, Unavailable
 from tests.directory import mirrored
 from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
 from tests.fixtures_twin import REGION
@@ -347,3 +349,18 @@ def test_whoever_has_the_address_next_gets_a_user_of_their_own(world: World, idp
     assert latter != former
     world.rename_person(ALICE, "Alice Next")
     assert subject() == latter, "only a deletion makes a new user"
+
+
+def test_taking_away_asks_nobody_whether_grants_are_held(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_answer() -> None:
+        raise NoAnswer("The database did not answer.", code="store_unavailable")
+
+    monkeypatch.setattr(converging, "held_restore", no_answer)
+
+    world.set_person(ALICE, State.DISABLED)
+    world.delete_person(BOB)
+
+    world.check()
+    with contextlib.suppress(NoAnswer):
+        world.set_person(ALICE, State.ENABLED)
+    assert mirrored.present(world.pool) != mirrored.wanted(world.clock.now()), "giving waits for the answer"

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from accessportal.access_requests import store
 from accessportal.access_requests.operations.ending import end_without_subject
 from accessportal.access_requests.operations.shared import ask_for_work
 from accessportal.access_requests.queries.lists import list_unproved
 from accessportal.access_requests.states import AccessRequest, Failure, ReconcileReport, RestoreReport, Status
-from accessportal.assignments.states import OUTSIDE_CLAIM
+from accessportal.assignments import queries as assignments
+from accessportal.assignments.states import OUTSIDE_CLAIM, Assignment, AssignmentState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NotFound, Unavailable
+from accessportal.kernel.pages import Page, every
 from accessportal.store.restores import Restore
 
 
 def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, clock: Clock) -> RestoreReport:
-    """Access of before the restore is ended that is not there (``compared`` tells) or that was not proved to be there yet: in the lost
-    time it may have been ended. Whoever still needs it asks again.
+    """Access of before the restore is ended that is not there (``compared`` tells), that can't be looked at (its list was refused), or
+    that was not proved to be there yet: in the lost time it may have been ended. Whoever still needs it asks again.
 
     May be repeated at any time. One that fails is told, and hinders no other.
 
@@ -44,5 +47,21 @@ def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, cloc
 
 
 def _of_missing(compared: ReconcileReport) -> Iterable[AccessRequest]:
-    claims = {claim for finding in compared.missing for claim in finding.claims if claim != OUTSIDE_CLAIM}
+    claims = {claim for finding in compared.missing for claim in finding.claims} | _claims_unread(compared)
+    claims.discard(OUTSIDE_CLAIM)
     return (request for _, request in sorted(store.get_many(claims).items()) if request.status is Status.ACTIVE)
+
+
+def _claims_unread(compared: ReconcileReport) -> set[str]:
+    """What claims to be in a list that could not be had: nobody knows whether it is there."""
+    unread = {(one.permission_set_arn, one.account_id) for one in compared.unread}
+    found = set[str]()
+    for state in (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELETING) if unread else ():
+        for one in every(partial(_in_state, state)):
+            if unread & {(one.key.permission_set_arn, ""), (one.key.permission_set_arn, one.key.account_id)}:
+                found |= one.claims
+    return found
+
+
+def _in_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
+    return assignments.list_by_state(state=state, cursor=cursor, limit=100)

@@ -109,7 +109,6 @@ class _Worker:
         self._give_up_at = give_up_at
         self._called_at: datetime | None = None
         self._pool = current().user_pool_id
-        self._is_held = held_restore() is not None
 
     def drive(self) -> Attempt:
         entity = self._work.entity
@@ -179,10 +178,12 @@ class _Worker:
             wanted = wanted_user(key, self._clock.now())
             self._turn()
             present = present_user(self._pool, key)
-            if wanted != present and self._is_held:
-                wanted = policy.without_gains(wanted, present)
-                if wanted == present:
+            less = policy.without_gains(wanted, present)
+            # Asked only where something would be given: taking away waits for nothing.
+            if less != wanted and held_restore() is not None:
+                if less == present:
                     raise _GrantsHeld(f"{HELD}. Cognito gives {key} less than the directory.")
+                wanted = less
             if wanted == present:
                 if wanted is not None and not wanted.is_enabled:
                     # Whether it was done can't be read, so it is done again.

@@ -11,16 +11,14 @@ from accessportal.directory.policy import mirror as policy
 from accessportal.directory.states import Disabled, MirrorFailure, State, person_entity
 from accessportal.directory.store import mirror as work_store
 from accessportal.directory.store.whole import read_table
-from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import most_at_once
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NotFound, Unavailable
 
-_ACTOR = system("after_restore")
 
-
-def disable_as_mirrored(*, apply: bool, actor: Actor, clock: Clock) -> Disabled:
-    """Whom the user pool has disabled, or has no more, and the table enabled, is disabled with ``apply``. Without a pool nobody knows
+def disable_as_mirrored(*, actor: Actor, clock: Clock) -> Disabled:
+    """Whom the user pool has disabled, or has no more, and the table enabled, is disabled. Without a pool nobody knows
     of any. The brake: of more than a fifth who are not in the pool none is disabled for that; then it is the wrong pool.
 
     :raises NotAllowed: for anybody but operators and the portal itself.
@@ -38,14 +36,14 @@ def disable_as_mirrored(*, apply: bool, actor: Actor, clock: Clock) -> Disabled:
         failures.append(MirrorFailure(current().user_pool_id, f"{len(missing)} of {len(enabled)} people are not in this user pool"))
         missing = []
     people_found = tuple(sorted([*found, *missing]))
-    for key in people_found if apply else ():
-        failures += _disable(key, clock)
+    for key in people_found:
+        failures += _disable(key, actor, clock)
     return Disabled(people_found, tuple(failures))
 
 
-def _disable(key: str, clock: Clock) -> list[MirrorFailure]:
+def _disable(key: str, actor: Actor, clock: Clock) -> list[MirrorFailure]:
     try:
-        set_person_state(email=key, state=State.DISABLED, actor=_ACTOR, now=clock.now())
+        set_person_state(email=key, state=State.DISABLED, actor=actor, now=clock.now())
     except NotFound:
         return []
     except Conflict as error:

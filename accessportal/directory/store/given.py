@@ -8,8 +8,6 @@ from accessportal.directory.states import GivenRole
 from accessportal.store.listing import Listing
 from accessportal.store.transactions import Guard, Remove, Step, Upsert, transact
 
-_PAGE = 500
-
 
 def note_steps(claim_id: str, given: GivenRole, *, giver: str, right_on: str) -> tuple[Guard, Step]:
     """The guard that ``giver`` still has the right ``claim_id`` in the group ``right_on``, and the step that notes ``given``."""
