@@ -163,7 +163,11 @@ class Desk:
         """What one question is asked for first. A redirect instead of the question: it can't be done now, and the page says why."""
         self.book.in_hand.add(request_id)
         path = f"/requests/{request_id}/{verb}/"
-        form = self._form(f"{verb}?", path)
+        page = self._get(f"{verb}?", path)
+        if page is not None and _REQUEST.search(page.headers.get("Location", "")):
+            # Done already, by a sending whose answer was lost: nobody looks at it again.
+            return
+        form = _hidden(page)
         if form is None or self._send(verb, path, {**form, "reason": ""}, request_id=request_id).told is Told.UNKNOWN:
             # Somebody looks at it again.
             self.book.in_hand.discard(request_id)
@@ -191,10 +195,7 @@ class Desk:
 
     def _form(self, name: str, path: str) -> dict[str, str] | None:
         """The hidden fields of the form at ``path``; ``None`` where there is none."""
-        page = self._get(name, path)
-        if page is None or page.status_code != HTTPStatus.OK:
-            return None
-        return {key: html.unescape(value) for key, value in _HIDDEN.findall(page.text)}
+        return _hidden(self._get(name, path))
 
     def _get(self, name: str, path: str) -> requests.Response | None:
         page = self._fetch(name, "GET", f"{self._chance.choice(self._urls)}{path}")
@@ -214,6 +215,12 @@ class Desk:
         is_signed_out = "/sign-in/" in answer.headers.get("Location", "") and "/sign-in/" not in url
         self.book.answers.append((time.time(), name, "signed out" if is_signed_out else str(answer.status_code)))
         return answer
+
+
+def _hidden(page: requests.Response | None) -> dict[str, str] | None:
+    if page is None or page.status_code != HTTPStatus.OK:
+        return None
+    return {key: html.unescape(value) for key, value in _HIDDEN.findall(page.text)}
 
 
 def _told(answer: requests.Response | None, *, is_request: bool) -> Told:

@@ -30,11 +30,6 @@ class Missing(Exception):
     """Something that this machine must have; the message says what to install."""
 
 
-class WebHost(Server):
-    def __init__(self, number: int, folder: Path, settings: Mapping[str, str]) -> None:
-        super().__init__(number, folder, settings=settings)
-
-
 class WorkerHost(Part):
     def __init__(
         self, number: int, folder: Path, settings: Mapping[str, str], *, program: Sequence[str] = ("manage.py", "run_worker")
@@ -47,13 +42,12 @@ class Place:
     """``shifted`` is a worker host with its clock ahead; it runs only in the place of the second one."""
 
     folder: Path
-    webs: tuple[WebHost, WebHost]
+    webs: tuple[Server, Server]
     workers: tuple[WorkerHost, WorkerHost]
     shifted: WorkerHost
     dynamodb: Proxy
     issuer: Proxy
     database: postgres.Cluster
-    twin_url: str
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -86,13 +80,12 @@ def place(folder: Path, *, slow_seconds: float, drop_share: float, seed: int) ->
         behind = {"AWS_ENDPOINT_URL_DYNAMODB": dynamodb.url}
         found = Place(
             folder=folder,
-            webs=(WebHost(0, folder, behind), WebHost(1, folder, behind)),
+            webs=(Server(0, folder, settings=behind), Server(1, folder, settings=behind)),
             workers=(WorkerHost(0, folder, behind), WorkerHost(1, folder, behind)),
             shifted=WorkerHost(2, folder, behind, program=("-m", "benchmarks.chaos_clock")),
             dynamodb=dynamodb,
             issuer=issuer,
             database=database,
-            twin_url=twin_url,
         )
         stack.callback(_stop, found.parts)
         for running in (*found.webs, *found.workers):

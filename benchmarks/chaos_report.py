@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from benchmarks.chaos_people import Book
+from benchmarks.chaos_people import Book, Told
 from benchmarks.chaos_probes import ADDRESSES, Answer, summary
 from benchmarks.chaos_truth import Truth, contradictions, differences, late_works, lateness, never_granted, taken_early
 
@@ -44,6 +44,8 @@ class Outcome:
     @property
     def problems(self) -> list[str]:
         found = [*self.contradictions, *self.differences, *self.book.faults]
+        done = {one.verb for one in self.book.sayings if one.told is Told.DONE}
+        found += [f"nobody could {verb} anything, so nothing was shown" for verb in ("ask", "approve") if verb not in done]
         # A host can't know that its clock is ahead; that it takes back too soon and not too late is the better of the two.
         found += [] if self.fault == "clock-ahead" else self.taken_early
         found += [f"“our mistake” (500) was the answer to {count} × {name}" for name, count in self.mistakes.items()]

@@ -93,7 +93,7 @@ class Server(Part):
 class Cleaner(Part):
     """See :mod:`benchmarks.lending_cleaner`."""
 
-    def __init__(self, number: int, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, number: int, folder: Path) -> None:
         command = [sys.executable, "-m", "benchmarks.lending_cleaner", str(folder), str(number)]
         super().__init__(f"cleaner-{number}", command, folder / f"cleaner-{number}.log")
 

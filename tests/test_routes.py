@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,6 +21,7 @@ from accessportal.clients import operations as clients
 from accessportal.clients.states import Scope
 from accessportal.console.keys import KeyConverter
 from accessportal.sandboxes import operations as sandboxes
+from accessportal.twin.identity_center import AssignmentKey
 from tests.fixtures_story import Story
 from tests.moto_snapshots import Snapshot
 from tests.route_table import PEOPLE, REQUEST, ROUTES, Route, get, post
@@ -69,17 +71,29 @@ class Scene:
         }
 
 
-_kept: list[tuple[Snapshot, Scene]] = []
+@dataclass(frozen=True)
+class Kept:
+    """What was built once in this process: moto's part of it, the twin's, and when it was ready."""
+
+    scene: Scene
+    snapshot: Snapshot
+    assignments: frozenset[AssignmentKey]
+    at: datetime
+
+
+_kept: list[Kept] = []
 
 
 def prepare(story: Story) -> Scene:
     """Build the scene once in this process, and put it back after that."""
     if not _kept:
         scene = build(story)
-        _kept.append((Snapshot.take(), scene))
-    snapshot, scene = _kept[0]
-    snapshot.put_back()
-    return replace(scene, story=story)
+        _kept.append(Kept(scene, Snapshot.take(), frozenset(story.twin.front.assignments()), story.clock.now()))
+    kept = _kept[0]
+    kept.snapshot.put_back()
+    story.twin.front._assignments = set(kept.assignments)
+    story.clock.advance((kept.at - story.clock.now()).total_seconds())
+    return replace(kept.scene, story=story)
 
 
 def build(story: Story) -> Scene:

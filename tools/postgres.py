@@ -13,6 +13,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -94,8 +95,8 @@ def running() -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(prefix="postgres-") as folder:
         cluster = Cluster(Path(folder), _free_port())
         cluster.create()
-        cluster.start()
         try:
+            cluster.start()
             yield cluster
         finally:
             if (cluster.folder / "data" / "postmaster.pid").exists():
@@ -135,4 +136,7 @@ def _free_port() -> int:
 
 
 if __name__ == "__main__":
+    # The server is in no group of ours, so nobody else stops it.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
     sys.exit(main(sys.argv[1:]))

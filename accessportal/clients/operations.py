@@ -15,7 +15,7 @@ from accessportal.clients.states import DEFAULT_RATE, ApiToken, NewToken, NoSuch
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Unreadable, every
 
 log = structlog.get_logger(__name__)
 
@@ -107,15 +107,19 @@ def revoke_every_token(*, made_before: datetime, keep: Collection[str], reason: 
 
     :raises NotAllowed: unless the actor is an operator.
     :raises NotFound: when there is none of those to keep; nothing was revoked then.
+    :raises Unavailable: also, after all others were revoked, for one that can't be read; it is named.
     """
     policy.may_manage(actor).require()
     for token_id in keep:
         _found(token_id)
     # Read to the end first: each revocation takes one out of the list.
-    listed = list(every(lambda cursor: store.page(with_revoked=False, cursor=cursor, limit=_PAGE)))
+    unreadable: list[Unreadable] = []
+    listed = list(every(lambda cursor: store.page(with_revoked=False, cursor=cursor, limit=_PAGE), past=unreadable.append))
     doomed = [token.token_id for token in listed if token.created_at < made_before and token.token_id not in keep]
     for token_id in doomed:
         revoke_token(token_id=token_id, reason=reason, actor=actor, now=now)
+    if unreadable:
+        raise unreadable[0].error()
     return tuple(doomed)
 
 

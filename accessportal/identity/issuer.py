@@ -102,7 +102,7 @@ def fetch_tokens(found: Discovery, client: Client, *, code: str, verifier: str) 
     token = answer.get("id_token")
     if not isinstance(token, str):
         raise Refused("The sign-in service did not say who you are.", code="id_token_missing")
-    return Tokens(id_token=token, access_token=str(answer.get("access_token", "")))
+    return Tokens(id_token=token, access_token=str(answer.get("access_token") or ""))
 
 
 def fetch_userinfo(found: Discovery, access_token: str) -> dict[str, Any]:

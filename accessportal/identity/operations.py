@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event

@@ -125,7 +125,7 @@ def _reading() -> claims.Reading:
         email_claim=settings.OIDC_EMAIL_CLAIM,
         verified_claim=settings.OIDC_VERIFIED_CLAIM,
         name_claim=settings.OIDC_NAME_CLAIM,
-        trusts_emails=settings.OIDC_TRUSTS_EMAILS_OF == settings.OIDC_ISSUER,
+        trusts_emails=bool(settings.OIDC_TRUSTS_EMAILS_OF) and settings.OIDC_TRUSTS_EMAILS_OF == settings.OIDC_ISSUER,
     )
 
 

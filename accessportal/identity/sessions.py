@@ -82,6 +82,8 @@ class Sessions(SessionMiddleware):
             return super().process_response(request, response)
         except SessionInterrupted:
             # Signed out meanwhile, in another tab.
+            if drafts.is_kept(request):
+                raise
             log.info("identity.session_gone", path=request.path)
             return response
         except AWAY:

@@ -10,7 +10,8 @@ from typing import Any, ParamSpec
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections
+from django.db import Error as DatabaseError
+from django.db import close_old_connections
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import ReconcileReport, SubjectsReport, TickReport

@@ -146,8 +146,6 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     rules = []
     for position, entry in enumerate(entries):
         item = found.get((entry["name"], int(entry["version"])))
-        if item is not None and (item.schema_version or 0) > RuleItem.known_schema:
-            raise _newer(f"rule {entry['name']}")
         rule = None if item is None else _unchanged(item, entry["hash"])
         if rule is None:
             raise _incomplete(f"version {entry['version']} of rule {entry['name']} is missing or was changed")
@@ -185,7 +183,11 @@ def _incomplete(what: str) -> Unavailable:
 def _batch_get(keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], RuleItem]:
     """The items that exist, strongly read."""
     try:
-        return {(item.rule_name, int(item.version)): item for item in RuleItem.batch_get(list(keys), consistent_read=True)}
+        found = {(item.rule_name, int(item.version)): item for item in RuleItem.batch_get(list(keys), consistent_read=True)}
+        for (name, _), item in found.items():
+            if (item.schema_version or 0) > RuleItem.known_schema:
+                raise _newer(f"rule {name}")
+        return found
     except AttributeDeserializationError as error:
         raise _incomplete(f"one of its rules was changed ({error})") from error
     except PynamoDBException as error:

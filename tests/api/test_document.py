@@ -53,6 +53,7 @@ def _about(case: Any, sandbox_id: str) -> Any:
     return case
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda value: value)

@@ -210,6 +210,17 @@ def test_a_row_that_somebody_else_changed_opens_nothing(tokens: Tokens) -> None:
         tokens.use(made.text)
 
 
+def test_one_that_can_not_be_read_keeps_no_other_open(tokens: Tokens) -> None:
+    changed, made = tokens.create(), tokens.create()
+    TokenItem(changed.token.token_id).update(actions=[TokenItem.scope.set("everything")])
+    tokens.clock.advance(10)
+
+    with pytest.raises(Unavailable, match=changed.token.token_id):
+        operations.revoke_every_token(made_before=tokens.clock.now(), keep=(), reason="Restored", actor=OLGA, now=tokens.clock.now())
+
+    assert code_of(tokens, made.text) == "token_revoked"
+
+
 def test_no_guess_waits_for_a_list_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the store hangs, one of the threads that guesses come in by asks it for the list, and no other stands behind it."""
     asked, answered, known = threading.Event(), threading.Event(), KnownTokens()

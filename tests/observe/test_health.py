@@ -260,7 +260,6 @@ def test_figures_that_take_long_make_no_table_look_silent(story: Story, client: 
 
 def test_a_store_that_hangs_is_not_waited_for(story: Story, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """By one thread alone, however often it is asked."""
-    monkeypatch.setattr(health, "STORE_SECONDS", 0.05)
     go_on, asked = threading.Event(), []
 
     def hang() -> dict[str, str]:
@@ -268,8 +267,10 @@ def test_a_store_that_hangs_is_not_waited_for(story: Story, client: Client, monk
         assert go_on.wait(60)
         return {}
 
-    monkeypatch.setattr(health, "silent_tables", hang)
-    told = [ask(client, "/readyz") for _ in range(3)]
+    with monkeypatch.context() as patch:
+        patch.setattr(health, "STORE_SECONDS", 0.05)
+        patch.setattr(health, "silent_tables", hang)
+        told = [ask(client, "/readyz") for _ in range(3)]
     go_on.set()
 
     assert [(one.code, one.status) for one in told] == [(503, "not ready")] * 3
@@ -277,5 +278,4 @@ def test_a_store_that_hangs_is_not_waited_for(story: Story, client: Client, monk
     assert len(asked) == 1
     assert health.TABLES.late is not None
     assert health.TABLES.late.result(60) == {}
-    monkeypatch.undo()
     assert ask(client, "/readyz") == WELL["/readyz"]

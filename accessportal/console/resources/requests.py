@@ -351,7 +351,7 @@ class Requests(Resource):
         return record.version, record.audit_head
 
     def offers(self, record: AccessRequest, ask: Ask) -> list[Operation]:
-        verbs = queries.verbs_for(request=record, actor=ask.actor, now=ask.now)
+        verbs = queries.verbs_for(request=record, actor=ask.actor, now=ask.now, book=ask.book)
         return [operation for operation in self.operations if operation.name in verbs]
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
