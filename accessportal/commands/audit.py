@@ -124,6 +124,8 @@ def after_restore(
     disabled, free sandboxes are put aside. Names what must be looked at. May be run again at any time: it goes on where it stopped."""
     if restored_to is not None:
         return _restored(restored_to, keep_token or [], actor, clock, is_dry=dry_run)
+    if keep_token:
+        raise BadUsage("Tokens are kept by the run before: use --restored-to T --keep-token.", flag="--keep-token", code="flags_differ")
     if dry_run:
         text = "Confirming has nothing to show first: use --restored-to T --dry-run."
         raise BadUsage(text, flag="--dry-run", code="flags_differ")

@@ -71,7 +71,7 @@ def runportal(
     try:
         run_portal(port=chosen, say=this.say, welcome=lambda report: _welcome(this, chosen, report))
     except StopAsked:
-        return {"stopped": True}
+        pass
     except (AlreadyRunning, PartFailed) as error:
         raise Error(str(error)) from error
     return {"stopped": True}

@@ -108,15 +108,17 @@ def move_group(group_id: GroupId, *, parent: Annotated[str, Flag("the new group 
     "For its admins.",
 )
 def disable_group(group_id: GroupId, *, actor: Actor, now: datetime) -> Told:
-    changed = operations.set_group_state(group_id=group_id, state=State.DISABLED, actor=actor, now=now)
-    return _told(f"{group_id} is disabled now.", changed)
+    return _set_group(group_id, State.DISABLED, actor, now)
 
 
 @_change("/engineering/payments --as olga@example.com")
 def enable_group(group_id: GroupId, *, actor: Actor, now: datetime) -> Told:
     """Enable a group that was disabled: its memberships count again. For its admins."""
-    changed = operations.set_group_state(group_id=group_id, state=State.ENABLED, actor=actor, now=now)
-    return _told(f"{group_id} is enabled now.", changed)
+    return _set_group(group_id, State.ENABLED, actor, now)
+
+
+def _set_group(group_id: str, state: State, actor: Actor, now: datetime) -> Told:
+    return _told(f"{group_id} is {state.value} now.", operations.set_group_state(group_id=group_id, state=state, actor=actor, now=now))
 
 
 @_change("/engineering/payments --as olga@example.com")
@@ -156,15 +158,18 @@ def rename_user(email: Email, *, name: str, actor: Actor, now: datetime) -> Told
     about=f"Disable a person: in no group, without any role, signed out at the next request. {ACCESS_ENDS} For admins of the root.",
 )
 def disable_user(email: Email, *, actor: Actor, now: datetime) -> Told:
-    changed = operations.set_person_state(email=email, state=State.DISABLED, actor=actor, now=now)
-    return _told(f"{changed.record.email} is disabled now.", changed)
+    return _set_person(email, State.DISABLED, actor, now)
 
 
 @_change("alice@example.com --as olga@example.com")
 def enable_user(email: Email, *, actor: Actor, now: datetime) -> Told:
     """Enable a person who was disabled: their memberships count again. For admins of the root."""
-    changed = operations.set_person_state(email=email, state=State.ENABLED, actor=actor, now=now)
-    return _told(f"{changed.record.email} is enabled now.", changed)
+    return _set_person(email, State.ENABLED, actor, now)
+
+
+def _set_person(email: str, state: State, actor: Actor, now: datetime) -> Told:
+    changed = operations.set_person_state(email=email, state=state, actor=actor, now=now)
+    return _told(f"{changed.record.email} is {state.value} now.", changed)
 
 
 @_change(

@@ -15,6 +15,7 @@ from accessportal.commands.base import Outcome, command, document_of, failed, fi
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_whole_number, share
 from accessportal.commands.terminal import Document, Facts, Listing, moment, say
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import ledger, operations, queries
@@ -92,7 +93,7 @@ def sync_sandboxes(
     dry_run: Annotated[bool, Flag("show what would change, and change nothing")] = False,
     most_share: Annotated[
         float, Flag("stop when more than this share of the pool would go stale (default: 0.2)", "SHARE", type=share)
-    ] = 0.2,
+    ] = MOST_SHARE,
     clock: Clock,
 ) -> Outcome:
     """Hold the pool against the provider's whole list: new sandboxes come in, those missing for the second time go stale.

@@ -62,7 +62,6 @@ def sweep_mirror(*, clock: Clock, limit_seconds: float | None = SWEEP_SECONDS, w
 
     Nothing new is begun after ``limit_seconds`` (``None``: no limit). One item that fails stops nobody; ``failures`` are those
     that broke or that failed repeatedly. May run at any time, twice, and beside itself.
-
     """
     run = _Run(clock, until=None if limit_seconds is None else clock.now() + timedelta(seconds=limit_seconds))
     seen: set[tuple[str, str, int]] = set()
