@@ -65,7 +65,6 @@ INSTALLED_APPS = [
     "accessportal.catalog",
     "accessportal.identity",
     "accessportal.observe",
-    "accessportal.portal",
     "accessportal.console",
     "accessportal.commands",
     "accessportal.jobs",
@@ -109,9 +108,9 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "accessportal.identity.sessions.SessionLimits",
     "accessportal.identity.middleware.ActorMiddleware",
-    "accessportal.portal.middleware.ErrorMiddleware",
+    "accessportal.web.middleware.ErrorMiddleware",
     # Before anything reads a body: Django asks for the form's token only after all of these.
-    "accessportal.portal.middleware.BodyLimit",
+    "accessportal.web.middleware.BodyLimit",
 ]
 
 ROOT_URLCONF = "accessportal.urls"
@@ -127,9 +126,9 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "accessportal.portal.context.frame",
+                "accessportal.web.frame.frame",
             ],
-            "builtins": ["django.templatetags.i18n"],
+            "builtins": ["django.templatetags.i18n", "accessportal.web.templatetags.web"],
         },
     }
 ]
@@ -213,7 +212,7 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": [NONE],
     }
 }
-CSRF_FAILURE_VIEW = "accessportal.portal.views.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "accessportal.web.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -224,7 +223,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 # For every body, whatever is in it (portal.middleware.BodyLimit); and no file is taken in any.
 DATA_UPLOAD_MAX_MEMORY_SIZE = _conf.most_body_bytes
-FILE_UPLOAD_HANDLERS = ["accessportal.portal.middleware.NoFiles"]
+FILE_UPLOAD_HANDLERS = ["accessportal.web.middleware.NoFiles"]
 # Nor do balancers ask over HTTPS.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|workz)$"]
 if _conf.secure:

@@ -13,5 +13,5 @@ urlpatterns = [
     path("", include("accessportal.portal.urls")),
 ]
 
-handler400 = "accessportal.portal.views.errors.bad_request"
-handler500 = "accessportal.portal.views.errors.server_error"
+handler400 = "accessportal.web.errors.bad_request"
+handler500 = "accessportal.web.errors.server_error"

@@ -8,8 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
 from accessportal.apps import check_demo
-from accessportal.portal.headers import judged
 from accessportal.store.base import open_connections
+from accessportal.web.headers import judged
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "accessportal.settings")
 application = judged(get_wsgi_application())

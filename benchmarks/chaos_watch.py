@@ -13,7 +13,7 @@ from accessportal.access_requests import queries
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound
-from accessportal.portal.presenting import phase_of
+from accessportal.web.presenting import phase_of
 from benchmarks.chaos_people import Saying
 from benchmarks.chaos_truth import all_requests, is_open_work
 

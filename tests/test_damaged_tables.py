@@ -24,12 +24,12 @@ from accessportal.directory import queries as directory
 from accessportal.directory.models import DirectoryItem
 from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page
-from accessportal.portal.people import Names
 from accessportal.portal.story import tell
 from accessportal.rules import queries as rules
 from accessportal.rules import store as rules_store
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import PortalModel
+from accessportal.web.names import Names
 from tests.damage import Raw, damaged
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.forms import BoundField
 
 from accessportal.directory.states import GroupRole
-from accessportal.portal.forms import MAX_NAME, MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, line, reason_field
+from accessportal.web.forms import MAX_NAME, MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, line, reason_field
 
 _DESCRIPTION = 1000
 _ROLES = [(role.value, role.value.capitalize()) for role in (GroupRole.READER, GroupRole.CONTRIBUTOR, GroupRole.ADMIN)]

@@ -10,12 +10,12 @@ from accessportal.access_requests.kinds.sandbox import chain_of, key_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
-from accessportal.portal.presenting import mark_of
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import includes
 from accessportal.rules.states import Effect
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox
+from accessportal.web.presenting import mark_of
 
 
 def sandbox_of(request: AccessRequest) -> Sandbox | None:

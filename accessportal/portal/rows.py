@@ -12,9 +12,9 @@ from accessportal.access_requests.states import AccessRequest, Approvers, Status
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import FORMS
 from accessportal.portal.lent import offered
-from accessportal.portal.people import Names
-from accessportal.portal.presenting import Phase, Tone, aws_address, phase_of
 from accessportal.sandboxes.states import Sandbox
+from accessportal.web.names import Names
+from accessportal.web.presenting import Phase, Tone, aws_address, phase_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from accessportal.portal.forms import MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, line, reason_field
+from accessportal.web.forms import MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, line, reason_field
 
 
 class SandboxForm(PlainForm):

@@ -12,8 +12,8 @@ from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
 from accessportal.directory.states import is_by_admin
 from accessportal.kernel.durations import format_duration
-from accessportal.portal.people import Names
-from accessportal.portal.presenting import Tone, seconds_after_end, words_for_time
+from accessportal.web.names import Names
+from accessportal.web.presenting import Tone, seconds_after_end, words_for_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from accessportal.portal.addresses import EmailConverter, GroupConverter
-from accessportal.portal.views import fragments, group_deeds, groups, home, new, people, request, sandboxes, verbs
+from accessportal.portal.views import group_deeds, groups, home, new, people, request, sandboxes, verbs
+from accessportal.web import tally
 
 register_converter(GroupConverter, "group")
 register_converter(EmailConverter, "email")
@@ -35,5 +36,5 @@ urlpatterns = [
     path("people/<email:email>/", people.show, name="person"),
     path("people/<email:email>/live/", people.live, name="person_live"),
     path("people/<email:email>/<slug:deed>/", people.confirm, name="person_deed"),
-    path("fragments/approvals/", fragments.approvals_tally, name="approvals_tally"),
+    path("fragments/approvals/", tally.show, name="approvals_tally"),
 ]

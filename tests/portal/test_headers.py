@@ -13,7 +13,7 @@ from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.http.multipartparser import MultiPartParserError
 from django.test import Client, RequestFactory
 
-from accessportal.portal.headers import judged
+from accessportal.web.headers import judged
 from tests.fixtures_story import Story
 
 HTMX = {"HX-Request": "true", "HX-Current-URL-URI-AutoEncoded": "true"}

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accessportal.portal.pool_chart import HEIGHT, RANGES, WIDTH, Chart, draw, round_top
 from accessportal.sandboxes.states import Stats, Status
+from accessportal.web.pool_chart import HEIGHT, RANGES, WIDTH, Chart, draw, round_top
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 DAY = RANGES["24h"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Status, Work
-from accessportal.portal.presenting import Tone, aws_address, mark_of, phase_of, seconds_to_next_look, typed_duration, words_for_time
+from accessportal.web.presenting import Tone, aws_address, mark_of, phase_of, seconds_to_next_look, typed_duration, words_for_time
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 REQUEST = AccessRequest(

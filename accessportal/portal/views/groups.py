@@ -21,11 +21,11 @@ from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live as live_part
-from accessportal.portal.forms import MAX_NAME
 from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS
 from accessportal.portal.group_tree import Node, crumbs, role_from, search
 from accessportal.portal.mirroring import waits
 from accessportal.rules import queries as rules
+from accessportal.web.forms import MAX_NAME
 
 _CHOICES = 20
 _FOUND = 50

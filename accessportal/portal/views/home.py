@@ -21,10 +21,10 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal.lent import held_by, mark_of_all
-from accessportal.portal.people import Names
-from accessportal.portal.presenting import seconds_to_next_look
 from accessportal.portal.rows import ended_row, open_row
 from accessportal.sandboxes.states import Sandbox
+from accessportal.web.names import Names
+from accessportal.web.presenting import seconds_to_next_look
 
 _ENDED_PAGE = 15
 _CALM_SECONDS = 30

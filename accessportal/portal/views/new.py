@@ -24,14 +24,15 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
 from accessportal.portal.asking import FORMS, FormOf, foresee
 from accessportal.portal.directory_forms import GroupForm
-from accessportal.portal.forms import MAX_NAME, AwsAccountForm, ExtendForm, PlainForm
+from accessportal.portal.forms import AwsAccountForm, ExtendForm
 from accessportal.portal.lent import offered_prefixes
-from accessportal.portal.presenting import typed_duration
 from accessportal.portal.sandbox_forms import SandboxForm
 from accessportal.portal.verbs import SHOWS_ITSELF
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Status as SandboxStatus
 from accessportal.upstream import client as upstream
+from accessportal.web.forms import MAX_NAME, PlainForm
+from accessportal.web.presenting import typed_duration
 
 _CHOICES = 20
 _STATUS = {InvalidRequest: 422, NotAllowed: 403, Conflict: 409}

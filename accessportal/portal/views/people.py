@@ -22,9 +22,9 @@ from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Deed
 from accessportal.portal.mirroring import waits
-from accessportal.portal.people import Names
 from accessportal.portal.person_deeds import PERSON_DEEDS, address_of
 from accessportal.portal.views.deeds import ask_or_do
+from accessportal.web.names import Names
 
 _INHERITED = 100
 

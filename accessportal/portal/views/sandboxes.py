@@ -21,14 +21,14 @@ from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live
 from accessportal.portal.lent import held_by, mark_of_all
-from accessportal.portal.people import Names
-from accessportal.portal.pool_chart import RANGES, WORDS, Range, draw
-from accessportal.portal.presenting import seconds_to_next_look
 from accessportal.portal.rows import Row, open_row
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox, Stats
 from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.upstream import client as upstream
+from accessportal.web.names import Names
+from accessportal.web.pool_chart import RANGES, WORDS, Range, draw
+from accessportal.web.presenting import seconds_to_next_look
 
 _CALM_SECONDS = 30
 _USUAL_RANGE = "24h"

@@ -20,8 +20,8 @@ from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.portal.forms import ReasonForm
 from accessportal.portal.verbs import VERBS, Reason, Verb, verb_of
+from accessportal.web.forms import ReasonForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import structlog
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
+from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
@@ -41,3 +44,11 @@ def last_told(request: HttpRequest, actor: Actor) -> dict[str, Any]:
         # The page itself may do without; it asks again by itself.
         log.warning("portal.tally_unknown", code=error.code)
         return {}
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """The part of the bar with the way to the queue, fetched after the page; nothing for people who have no business there."""
+    actor = actor_of(request)
+    is_current = "/admin/" in request.headers.get("HX-Current-URL", "") and not actor.reads_everything
+    return render(request, "web/tally.html", {**tell(request, actor), "is_current": is_current})

@@ -1,4 +1,4 @@
-"""Tags for times, states and names. The admin pages load them too."""
+"""Tags for times, states and names, in every template without loading them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from accessportal.access_requests.states import AccessRequest, Approver, Status
 from accessportal.identity import drafts
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
-from accessportal.portal import tally
-from accessportal.portal.pool_chart import WORDS
-from accessportal.portal.presenting import Phase, Tone, phase_of, seconds_after_end, words_for_time
 from accessportal.sandboxes.states import Stats
+from accessportal.web import tally
+from accessportal.web.pool_chart import WORDS
+from accessportal.web.presenting import Phase, Tone, phase_of, seconds_after_end, words_for_time
 
 register = template.Library()
 

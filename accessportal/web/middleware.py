@@ -20,7 +20,7 @@ from accessportal.clients.states import ApiToken
 from accessportal.directory.states import Group, Membership
 from accessportal.identity.database import AWAY
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
-from accessportal.portal.views.errors import RETRY_AFTER_SECONDS, bad_request, database_away
+from accessportal.web.errors import RETRY_AFTER_SECONDS, bad_request, database_away
 
 log = structlog.get_logger(__name__)
 

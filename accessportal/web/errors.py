@@ -13,7 +13,7 @@ from django.template import loader
 
 from accessportal.identity import drafts
 from accessportal.identity.database import AWAY, let_go
-from accessportal.portal.context import reference
+from accessportal.web.frame import reference
 
 log = structlog.get_logger(__name__)
 
