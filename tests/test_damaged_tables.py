@@ -19,16 +19,16 @@ from accessportal.clients.models import TokenItem
 from accessportal.clients.states import Scope
 from accessportal.console.resource import Ask
 from accessportal.console.resources import RESOURCES
-from accessportal.console.telling import lines_of_data
 from accessportal.directory import queries as directory
 from accessportal.directory.models import DirectoryItem
 from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page
-from accessportal.portal.story import tell
 from accessportal.rules import queries as rules
 from accessportal.rules import store as rules_store
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import PortalModel
+from accessportal.web.events import line_of, tell
+from accessportal.web.facts import facts_of
 from accessportal.web.names import Names
 from tests.damage import Raw, damaged
 from tests.fixtures_story import Story
@@ -172,5 +172,6 @@ def test_events(story: Story) -> None:
         assert (event.entity, event.sequence) == (asked.entity, 1)
         audit.find_breaks(asked.entity)
         # And the pages that tell it stand.
-        list(lines_of_data(event.data))
+        list(facts_of(event.data))
+        line_of(event)
         tell([event], Names(), request=asked)

@@ -18,10 +18,10 @@ from accessportal.console.context import context_of
 from accessportal.console.differences import changes_between, lines_of
 from accessportal.console.keys import KeyConverter
 from accessportal.console.resources.sandboxes import WORDS
-from accessportal.console.telling import lines_of_data
 from accessportal.console.templatetags.console import limits_words, until
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import Approval, Effect, People, Rule, Targets, Ticket
+from accessportal.web.facts import facts_of
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -149,7 +149,7 @@ def test_differences_of_two_versions() -> None:
     ],
 )
 def test_audit_data_in_words(data: dict[str, Any], words: tuple[str, str, datetime | None]) -> None:
-    line = next(lines_of_data(data))
+    line = next(facts_of(data))
 
     assert (line.label, line.words, line.moment) == words
 

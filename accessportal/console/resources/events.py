@@ -15,6 +15,7 @@ from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resou
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
+from accessportal.web.events import line_of
 
 
 def _by_day(ask: Ask) -> Page[AuditEvent]:
@@ -82,7 +83,7 @@ class Events(Resource):
     )
 
     def rows(self, items: Sequence[AuditEvent], ask: Ask) -> list[Row]:
-        return [Row("", event) for event in items]
+        return [Row("", event, line_of(event)) for event in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         """The neighbouring days, for the list by day; the check of the chain, for the list by entity."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
 from django import template
 
 from accessportal.assignments.states import Assignment, AssignmentState
-from accessportal.audit.states import AuditEvent
-from accessportal.console import differences, telling
+from accessportal.console import differences
 from accessportal.kernel.durations import format_duration
 from accessportal.rules.states import Effect, People, Rule, Targets
+from accessportal.web.facts import Fact
 
 register = template.Library()
 
@@ -30,36 +30,6 @@ def until(moment: datetime, now: datetime) -> str:
     seconds = max(int((moment - now).total_seconds()), 0)
     unit = next((unit for unit in (3_600, 60) if seconds >= unit), 1)
     return format_duration(seconds // unit * unit)
-
-
-@register.filter
-def event_title(event: AuditEvent) -> str:
-    return telling.title_of(event)
-
-
-@register.filter
-def event_tone(event: AuditEvent) -> str:
-    return telling.tone_of(event)
-
-
-@register.filter
-def event_lines(event: AuditEvent) -> Iterator[telling.Line]:
-    return telling.lines_of_data(event.data)
-
-
-@register.filter
-def event_brief(event: AuditEvent) -> Iterator[telling.Line]:
-    return telling.brief_lines(event)
-
-
-@register.filter
-def event_has_more(event: AuditEvent) -> bool:
-    return telling.has_more(event)
-
-
-@register.filter
-def data_lines(data: Mapping[str, Any]) -> Iterator[telling.Line]:
-    return telling.lines_of_data(data)
 
 
 @register.filter
@@ -117,8 +87,8 @@ def limits_words(rule: Rule) -> str:
 
 
 @register.filter
-def rule_lines(rule: Rule) -> list[telling.Line]:
-    return [telling.Line(label, words) for label, words in differences.lines_of(rule).items()]
+def rule_lines(rule: Rule) -> list[Fact]:
+    return [Fact(label, words) for label, words in differences.lines_of(rule).items()]
 
 
 def _approval_words(rule: Rule) -> str:

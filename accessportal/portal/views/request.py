@@ -17,9 +17,9 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.portal.lent import mark_with, offered, sandbox_of
 from accessportal.portal.rows import again_url, aws_url
-from accessportal.portal.story import tell
 from accessportal.portal.verbs import allowed
 from accessportal.sandboxes.states import Sandbox
+from accessportal.web.events import tell
 from accessportal.web.names import Names
 from accessportal.web.presenting import phase_of, seconds_to_next_look
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,11 +11,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from accessportal.access_requests.states import AccessRequest, Approver, Status
+from accessportal.audit.states import AuditEvent
 from accessportal.identity import drafts
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 from accessportal.sandboxes.states import Stats
 from accessportal.web import tally
+from accessportal.web.events import Line, line_of
+from accessportal.web.facts import Fact, facts_of
 from accessportal.web.pool_chart import WORDS
 from accessportal.web.presenting import Phase, Tone, phase_of, seconds_after_end, words_for_time
 
@@ -148,6 +152,16 @@ def people(approvers: tuple[Approver, ...]) -> str:
     if len(names) <= _NAMED_PEOPLE:
         return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
     return f"{', '.join(names[: _NAMED_PEOPLE - 1])} and {len(names) - _NAMED_PEOPLE + 1} more"
+
+
+@register.filter
+def told(events: Iterable[AuditEvent]) -> list[Line]:
+    return [line_of(event) for event in events]
+
+
+@register.filter
+def facts(data: Mapping[str, Any]) -> Iterator[Fact]:
+    return facts_of(data)
 
 
 @register.filter

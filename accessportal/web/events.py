@@ -1,0 +1,208 @@
+"""Audit events as people read them: the one table of what each action's line shows. Titles are the registry's (``audit.actions``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from accessportal.access_requests.states import AccessRequest
+from accessportal.audit.actions import ACTIONS
+from accessportal.audit.states import AuditEvent
+from accessportal.directory.states import is_by_admin
+from accessportal.kernel.durations import format_duration
+from accessportal.web.facts import Fact, facts_of
+from accessportal.web.names import Names
+from accessportal.web.presenting import Tone, seconds_after_end, words_for_time
+
+Notes = Callable[[Mapping[str, Any], str], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One event. ``by`` is empty where it goes without saying; ``notes`` are sentences, ``quote`` is in somebody's own words, ``facts``
+    are values. ``hides_data``: the event holds more than that."""
+
+    event: AuditEvent
+    title: str
+    tone: Tone | str
+    by: str
+    notes: tuple[str, ...] = ()
+    quote: str = ""
+    code: str = ""
+    facts: tuple[Fact, ...] = ()
+    hides_data: bool = True
+
+    @property
+    def data(self) -> Iterable[Fact]:
+        """All that the event holds."""
+        return facts_of(self.event.data)
+
+
+def line_of(event: AuditEvent) -> Line:
+    """The event with the few values that say what it was about."""
+    brief = _shown(event).facts
+    facts = tuple(fact for key in brief if key in event.data for fact in facts_of({key: event.data[key]}))
+    return Line(event, _title(event), _shown(event).tone, event.actor, facts=facts, hides_data=bool(event.data.keys() - set(brief)))
+
+
+def tell(events: Iterable[AuditEvent], names: Names, *, request: AccessRequest) -> tuple[Line, ...]:
+    """The story of a request in sentences, newest first: where it was proved, and how long after its end it was gone."""
+    place = _PLACES.get(request.kind, "the outside world")
+    gone = seconds_after_end(request.receipts[-1].proved_at, request) if request.revoked_at and request.receipts else None
+    return tuple(_sentence(event, names, place, gone) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
+
+
+def _sentence(event: AuditEvent, names: Names, place: str, gone_seconds: float | None) -> Line:
+    receipt = event.data.get("receipt")
+    return Line(
+        event,
+        _title(event),
+        _shown(event).tone,
+        by="" if event.actor.startswith("system:") else names(event.actor),
+        notes=_notes(event, place, gone_seconds),
+        # The reason for asking is among the facts; here are the words that others added.
+        quote="" if event.sequence == 1 else str(event.data.get("reason") or ""),
+        code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
+    )
+
+
+def _title(event: AuditEvent) -> str:
+    """The bare name for an action that this version of the code does not know."""
+    spec = ACTIONS.get(event.action)
+    return spec.title if spec else event.action
+
+
+def _notes(event: AuditEvent, place: str, gone_seconds: float | None) -> tuple[str, ...]:
+    describe = _shown(event).notes
+    if describe is None:
+        return ()
+    try:
+        return tuple(describe({**event.data, "gone_seconds": gone_seconds}, place))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        # One event that was changed after it was written does not take the page of the request away.
+        return ("what it told can't be read any more: somebody has changed it",)
+
+
+def _asked(data: Mapping[str, Any], place: str) -> Iterable[str]:
+    yield f"for {format_duration(int(data['duration_seconds']))}"
+    if data.get("rule_name"):
+        yield f"rule {data['rule_name']}"
+    if data.get("ticket_id"):
+        yield str(data["ticket_id"])
+    if data.get("extends"):
+        yield "extends an earlier request"
+
+
+def _approved(data: Mapping[str, Any], place: str) -> Iterable[str]:
+    quorum, approvals = data.get("quorum"), data.get("approvals")
+    if isinstance(quorum, int) and quorum > 1 and approvals is not None:
+        count = len(approvals) if isinstance(approvals, list | tuple) else int(approvals)
+        yield f"{count} of {quorum} approvals"
+    if data.get("fallback"):
+        yield "as an operator, because the rule's own approvers can't decide"
+
+
+def _granted(data: Mapping[str, Any], place: str) -> Iterable[str]:
+    yield f"proved present in {place}"
+    yield from _also_held(data)
+
+
+def _revoked(data: Mapping[str, Any], place: str) -> Iterable[str]:
+    receipt = data.get("receipt") or {}
+    kept, gone = receipt.get("kept_by") or (), data["gone_seconds"]
+    when = "" if gone is None else f" {_seconds(gone)} after the end"
+    if any(map(is_by_admin, kept)):
+        yield f"claim given back{when}; the membership itself stays, given directly by an admin"
+    elif kept:
+        yield f"claim given back{when}; the access itself stays for another request"
+    else:
+        yield f"proved gone from {place}{when}"
+    sent = receipt.get("lateness_seconds")
+    if sent is not None and not kept:
+        yield f"deletion sent {_seconds(float(sent))} after the end"
+
+
+def _also_held(data: Mapping[str, Any]) -> Iterable[str]:
+    kept = (data.get("receipt") or {}).get("kept_by") or ()
+    others = [claim for claim in kept if not is_by_admin(claim)]
+    if others:
+        yield f"also held by {len(others)} other request{'' if len(others) == 1 else 's'}"
+    if len(others) < len(kept):
+        yield "also given directly by an admin"
+
+
+def _delayed(data: Mapping[str, Any], place: str) -> Iterable[str]:
+    yield str(data.get("error") or data.get("error_code") or "the outside world did not answer")
+    if data.get("attempts"):
+        yield f"attempt {data['attempts']}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """``facts`` are the data worth a line in a list, the rest unfolds. ``notes`` says the same in sentences, on a request's own page."""
+
+    tone: Tone | str = ""
+    facts: tuple[str, ...] = ()
+    notes: Notes | None = None
+
+
+_PLACES = {"aws_account": "IAM Identity Center", "group": "the directory", "sandbox": "the pool"}
+_PLAIN = _Shown()
+_SHOWN = {
+    "request.submitted": _Shown(facts=("reason", "ticket_id", "duration_seconds", "rule_name"), notes=_asked),
+    "request.auto_approved": _Shown(Tone.LIVE, facts=("reason", "ticket_id", "duration_seconds", "rule_name"), notes=_asked),
+    "request.approval_given": _Shown(facts=("reason",), notes=_approved),
+    "request.approved": _Shown(Tone.LIVE, facts=("reason", "expires_at"), notes=_approved),
+    "request.denied": _Shown(Tone.STOP, facts=("reason",)),
+    "request.cancelled": _Shown(facts=("reason",)),
+    "request.end_asked": _Shown(facts=("reason",)),
+    "request.work_delayed": _Shown(Tone.WAIT, facts=("error", "attempts", "work_due_at"), notes=_delayed),
+    "request.granted": _Shown(Tone.LIVE, notes=_granted),
+    "request.lapsed": _Shown(Tone.STOP),
+    "request.revoked": _Shown(notes=_revoked),
+    "assignment.claimed": _Shown(facts=("claim",)),
+    "assignment.released": _Shown(facts=("claim",)),
+    "assignment.present": _Shown(Tone.LIVE),
+    "assignment.job_forgotten": _Shown(Tone.WAIT),
+    "rule.added": _Shown(facts=("version",)),
+    "rule.changed": _Shown(facts=("version",)),
+    "rule.removed": _Shown(Tone.STOP, facts=("version",)),
+    "rules.applied": _Shown(facts=("version", "added", "changed", "removed")),
+    "user.created": _Shown(facts=("name",)),
+    "user.renamed": _Shown(facts=("name", "old_name")),
+    "user.deleted": _Shown(Tone.STOP, facts=("reason",)),
+    "user.granted": _Shown(Tone.LIVE, facts=("group_id", "role", "ends_at")),
+    "user.revoked": _Shown(Tone.STOP, facts=("group_id", "role", "reason")),
+    "user.role_changed": _Shown(facts=("group_id", "old_role", "role")),
+    "user.signed_in": _Shown(facts=("method", "issuer")),
+    "user.disabled": _Shown(Tone.STOP),
+    "person.disabled": _Shown(Tone.STOP),
+    "membership.granted": _Shown(facts=("email", "group_id", "role")),
+    "membership.revoked": _Shown(facts=("email", "group_id", "role")),
+    "sign_in.refused": _Shown(Tone.STOP, facts=("reason", "email")),
+    "group.created": _Shown(facts=("name", "parent_id")),
+    "group.renamed": _Shown(facts=("name", "old_name")),
+    "group.moved": _Shown(facts=("old_parent_id", "parent_id", "groups_moved")),
+    "group.disabled": _Shown(Tone.STOP),
+    "group.deleted": _Shown(Tone.STOP),
+    "token.created": _Shown(Tone.LIVE, facts=("token_scope", "rate_per_minute", "expires_at")),
+    "token.revoked": _Shown(Tone.STOP, facts=("reason",)),
+    "sandbox.taken": _Shown(Tone.LIVE, facts=("track", "fence", "expires_at")),
+    "sandbox.adopted": _Shown(facts=("track", "fence", "expires_at")),
+    "sandbox.released": _Shown(facts=("track", "reason")),
+    "sandbox.expired": _Shown(facts=("track",)),
+    "sandbox.clean_failed": _Shown(Tone.WAIT, facts=("error", "attempts")),
+    "sandbox.quarantined": _Shown(Tone.STOP, facts=("track", "reason")),
+    "sandbox.run_ordered": _Shown(facts=("run_kind",)),
+    "sandbox.sync_stopped": _Shown(Tone.STOP, facts=("reason",)),
+    "sandbox.stale": _Shown(Tone.WAIT),
+}
+
+
+def _shown(event: AuditEvent) -> _Shown:
+    return _SHOWN.get(event.action, _PLAIN)
