@@ -26,7 +26,7 @@ class AccessPortalConfig(AppConfig):
         # Not at the top: these reach the catalog's ORM models, which may be imported only once the app registry is ready.
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
-        from accessportal.directory import operations as directory
+        from accessportal.mirror import operations as mirror
         from accessportal.sandboxes import operations as sandboxes
         from accessportal.upstream import client as upstream
 
@@ -49,7 +49,7 @@ class AccessPortalConfig(AppConfig):
                 open_creations=conf().identity_center_open_creations,
             )
         )
-        directory.configure(directory.DirectorySettings(user_pool_id=conf().user_pool_id, user_pool_invites=conf().user_pool_invites))
+        mirror.configure(mirror.MirrorSettings(user_pool_id=conf().user_pool_id, user_pool_invites=conf().user_pool_invites))
         sandboxes.configure(
             sandboxes.SandboxSettings(grace_seconds=conf().sandbox_grace_seconds, longest_hours=conf().sandbox_longest_hours)
         )

@@ -23,10 +23,10 @@ from accessportal.assignments import effects as assignment_effects
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
-from accessportal.directory.operations import mirroring
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, Role, person, system
 from accessportal.kernel.ports import set_after_commit
+from accessportal.mirror.operations import comparing as mirror_comparing
 from accessportal.rules import operations as rules
 from accessportal.rules import store as rule_store
 from tests.conftest import FakeClock
@@ -234,7 +234,7 @@ def story(
     # Work is carried out in the test's own thread: the clock jumps, and would leave a thread that is still at work behind.
     monkeypatch.setattr(sweeping, "_WORKERS", 1)
     monkeypatch.setattr(departing, "_WORKERS", 1)
-    monkeypatch.setattr(mirroring, "_WORKERS", 1)
+    monkeypatch.setattr(mirror_comparing, "WORKERS", 1)
     # A test that plants rules leaves none behind in this process's memory.
     monkeypatch.setattr(rule_store, "_cached", rule_store._cached)
     _prepare(clock)

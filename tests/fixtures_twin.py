@@ -26,7 +26,7 @@ from moto.dynamodb.models.table import Table
 from moto.moto_api._internal import mock_random
 
 from accessportal.aws import clients, cognito
-from accessportal.directory import config as directory_config
+from accessportal.mirror import operations as mirror
 from accessportal.store.base import StoreSettings, configure, registered_models
 from accessportal.store.cursors import configure_cursors
 from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin
@@ -166,9 +166,9 @@ def tables(twin: Twin) -> None:
 def user_pool(tables: None) -> Iterator[str]:
     """A user pool that follows the directory, empty: its id."""
     pool_id = cognito.create_user_pool("people")
-    directory_config.configure(directory_config.DirectorySettings(user_pool_id=pool_id))
+    mirror.configure(mirror.MirrorSettings(user_pool_id=pool_id))
     yield pool_id
-    directory_config.configure(directory_config.DirectorySettings())
+    mirror.configure(mirror.MirrorSettings())
 
 
 Answer = Callable[[dict[str, Any]], Any]

@@ -27,10 +27,7 @@ from accessportal.audit import queries as audit
 from accessportal.clients import operations as clients
 from accessportal.clients import store as clients_store
 from accessportal.clients.states import Scope
-from accessportal.directory.operations import mirroring
-from accessportal.directory.policy import mirror as mirror_policy
-from accessportal.directory.states import MirrorWork, person_entity
-from accessportal.directory.store import mirror as mirror_store
+from accessportal.directory.states import person_entity
 from accessportal.identity.memory import SteadyMemory
 from accessportal.identity.operations import ensure_demo_user, record_refusal
 from accessportal.identity.sessions import SEEN_AT, SIGNED_IN_AT
@@ -40,6 +37,10 @@ from accessportal.jobs.schedules import SCHEDULES, apply_schedules
 from accessportal.jobs.worker import _keep_schedules
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW, furthest, is_due, is_recent
+from accessportal.mirror import policy as mirror_policy
+from accessportal.mirror import store as mirror_store
+from accessportal.mirror.operations import sweeping as mirror_sweeping
+from accessportal.mirror.states import MirrorWork
 from accessportal.observe import heartbeats
 from accessportal.observe.health import work
 from accessportal.sandboxes import operations as sandboxes
@@ -223,7 +224,7 @@ def work_of_the_mirror(at: Wrong) -> Works:
 
     def works() -> bool:
         return (
-            mirroring._is_due(work, at.story.clock)
+            mirror_sweeping._is_due(work, at.story.clock)
             and mirror_store.take(entity, now=at.now(), until=at.now() + mirror_policy.LEASE) is not None
         )
 

@@ -33,7 +33,7 @@ from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes.states import RunKind
 from tests.fixtures_story import RULES, Story
 
-ROOMS = ("access_requests", "assignments", "audit", "catalog", "clients", "directory", "identity", "rules", "sandboxes")
+ROOMS = ("access_requests", "assignments", "audit", "catalog", "clients", "directory", "identity", "mirror", "rules", "sandboxes")
 PAYMENTS = "/engineering/payments"
 SETUP = system("setup")
 SETUP_OPERATOR = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
@@ -222,8 +222,6 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     # Whoever is on call stops a token that has strayed; a program gets another one.
     "clients.revoke_every_token": (Leaves.NO_POWER, _revoke_every_token),
     "clients.revoke_token": (Leaves.NO_POWER, _revoke_token),
-    "directory.compare_mirror": (Leaves.OWN, None),
-    "directory.configure": (Leaves.OWN, None),
     "directory.continue_deleting": (Leaves.OWN, None),
     "directory.create_group": (
         Leaves.FOR_GOOD,
@@ -235,28 +233,23 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     ),
     "directory.delete_group": (Leaves.FOR_GOOD, _delete_group),
     "directory.delete_person": (Leaves.FOR_GOOD, _admins(directory.delete_person, **_MALLORY)),
-    "directory.disable_as_mirrored": (Leaves.OWN, None),
-    "directory.ensure_user_pool": (Leaves.OWN, None),
+    "directory.following_later": (Leaves.OWN, None),
     "directory.forget_identity": (Leaves.FOR_GOOD, _forget_identity),
     "directory.found_directory": (
         Leaves.FOR_GOOD,
         _admins(directory.found_directory, **_ADMIN, operator_group="/portal/operators", auditor_group="/portal/auditors"),
     ),
     "directory.grant_membership": (Leaves.GIVEN, _grant),
-    "directory.hold_membership": (Leaves.OWN, None),
     "directory.leave_group": (Leaves.OWN, None),
-    "directory.mirroring_later": (Leaves.OWN, None),
     "directory.move_group": (Leaves.FOR_GOOD, _admins(directory.move_group, group_id=PAYMENTS, parent_id="/security")),
     "directory.record_sign_in": (Leaves.OWN, None),
     "directory.record_sign_out": (Leaves.OWN, None),
-    "directory.release_membership": (Leaves.OWN, None),
     "directory.rename_group": (Leaves.FOR_GOOD, _admins(directory.rename_group, group_id=PAYMENTS, name="Ours", description="")),
     "directory.rename_person": (Leaves.FOR_GOOD, _admins(directory.rename_person, **_ALICE, name="Alicia")),
     "directory.revoke_membership": (Leaves.FOR_GOOD, _admins(directory.revoke_membership, **_ALICE, group_id=PAYMENTS)),
     "directory.set_group_state": (Leaves.FOR_GOOD, _admins(directory.set_group_state, group_id=PAYMENTS, state=State.DISABLED)),
     "directory.set_person_state": (Leaves.FOR_GOOD, _admins(directory.set_person_state, **_ALICE, state=State.DISABLED)),
     "directory.settle_departure": (Leaves.OWN, None),
-    "directory.sweep_mirror": (Leaves.OWN, None),
     "identity.admit": (Leaves.OWN, None),
     "identity.end_every_session": (Leaves.OWN, None),
     "identity.ensure_demo_user": (Leaves.OWN, None),
@@ -264,6 +257,13 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "identity.record_password_sign_in": (Leaves.OWN, None),
     "identity.record_refusal": (Leaves.OWN, None),
     "identity.record_sign_out": (Leaves.OWN, None),
+    "mirror.compare_mirror": (Leaves.OWN, None),
+    "mirror.configure": (Leaves.OWN, None),
+    "mirror.disable_as_mirrored": (Leaves.OWN, None),
+    "mirror.ensure_user_pool": (Leaves.OWN, None),
+    "mirror.hold_membership": (Leaves.OWN, None),
+    "mirror.release_membership": (Leaves.OWN, None),
+    "mirror.sweep_mirror": (Leaves.OWN, None),
     "rules.apply_rules": (Leaves.FOR_GOOD, _apply_rules),
     "rules.plan_rules": (Leaves.OWN, None),
     "sandboxes.add": (Leaves.NO_POWER, lambda story, who: _added(story, who.operator)),

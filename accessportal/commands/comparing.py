@@ -14,10 +14,10 @@ from accessportal.commands import terminal
 from accessportal.commands.base import Outcome, command, failed
 from accessportal.commands.flags import BadUsage, Flag, share
 from accessportal.commands.terminal import Document, say
-from accessportal.directory import operations as directory
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
+from accessportal.mirror import operations as mirror
 
 _MIRROR = system("mirror")
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -111,12 +111,12 @@ def _show_pool(document: Document, console: Console) -> None:
 @command("--name accessportal", show=_show_pool)
 def create_user_pool(
     *,
-    name: Annotated[str, Flag(f"the pool's name (default: {directory.POOL_NAME})")] = directory.POOL_NAME,
+    name: Annotated[str, Flag(f"the pool's name (default: {mirror.POOL_NAME})")] = mirror.POOL_NAME,
     actor: Operator = _MIRROR,
 ) -> Document:
     """Find or create the Cognito user pool that follows the directory, and say how to set it. May be repeated: a pool of that name
     is found again."""
-    pool = directory.ensure_user_pool(name=name, actor=actor)
+    pool = mirror.ensure_user_pool(name=name, actor=actor)
     setting = f"PORTAL_USER_POOL_ID={pool.pool_id}"
     return {"user_pool_id": pool.pool_id, "name": name, "created": pool.is_new, "setting": setting, "is_set": pool.is_set}
 
@@ -147,10 +147,10 @@ def mirror_directory(
     """Make the Cognito user pool equal to the directory: first the changes that it has not followed yet, then everything against
     everything. Stops before removing more than a set share of what the directory does not know. The worker does the first every
     minute and the second every day."""
-    sweep = None if check else directory.sweep_mirror(clock=clock, limit_seconds=None)
+    sweep = None if check else mirror.sweep_mirror(clock=clock, limit_seconds=None)
     with terminal.progress() as progress:
         bar = progress.add_task("reading the groups of the pool", total=None)
-        comparison = directory.compare_mirror(
+        comparison = mirror.compare_mirror(
             apply=not check,
             most_share=most_share,
             progress=lambda done, total: progress.update(bar, completed=done, total=total),

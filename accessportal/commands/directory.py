@@ -20,6 +20,7 @@ from accessportal.kernel.actors import Actor, fold_email, system
 from accessportal.kernel.counts import counted
 from accessportal.kernel.errors import NotAllowed, NotFound
 from accessportal.kernel.pages import every
+from accessportal.mirror.queries import find_pending
 from accessportal.rules import queries as rules
 
 ThePath = Annotated[str, Flag("the group's path", "GROUP")]
@@ -275,7 +276,7 @@ def show_group(group_id: GroupId, *, actor: Actor, now: datetime) -> Told:
     children = queries.list_child_groups(group_id=group.group_id)
     document = _group(group) | {"children": list(map(_group, children))}
     document["reach"] = rules.reach_of(group_id=group.group_id, groups_above=group.ancestors)
-    return document | _members(group, actor, now) | {"mirror": queries.mirror_state_of(entity=group.entity)}
+    return document | _members(group, actor, now) | {"mirror": find_pending(group.entity)}
 
 
 def _members(group: Group, actor: Actor, now: datetime) -> Told:
@@ -317,7 +318,7 @@ def show_user(email: Email, *, actor: Actor, now: datetime) -> Told:
         {"group_id": one.membership.group_id, "role": one.role, "reason": one.reason, "claims": one.membership.claims} for one in why.direct
     ]
     document = _person(why.person) | {"memberships": memberships} | facts(why, "inherited", "groups", "is_whole")
-    return document | {"mirror": queries.mirror_state_of(entity=why.person.entity)}
+    return document | {"mirror": find_pending(why.person.entity)}
 
 
 def group_named(group_id: str) -> Group:

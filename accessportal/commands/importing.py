@@ -11,12 +11,13 @@ from accessportal.commands import terminal
 from accessportal.commands.base import Outcome, command, facts
 from accessportal.commands.flags import Flag, read_file
 from accessportal.commands.terminal import Document, say
-from accessportal.directory.importing.carrying_out import Imported, carry_out, follow
+from accessportal.directory.importing.carrying_out import Imported, Progress, carry_out
 from accessportal.directory.importing.file import Problem, read_people_file
-from accessportal.directory.importing.plan import Plan, make_plan
+from accessportal.directory.importing.plan import THREADS, Plan, make_plan
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.counts import counted
+from accessportal.mirror import operations as mirror
 
 _COUNTS = {
     "new_groups": ("group to create", "groups to create"),
@@ -30,6 +31,7 @@ _COUNTS = {
     ),
 }
 _SHOWN_PROBLEMS = 50
+_SWEEP_SECONDS = 5.0
 
 
 def _show(document: Document, console: Console) -> None:
@@ -75,8 +77,23 @@ def import_people(
             _show_plan(plan.counts(), progress.console)
         tell = terminal.bars(progress)
         imported = carry_out(plan, actor=actor, clock=clock, progress=tell)
-        waiting = 0 if imported.was_stopped else follow(clock=clock, progress=tell)
+        waiting = 0 if imported.was_stopped else _follow(clock, tell)
     return _told(plan, imported, waiting)
+
+
+def _follow(clock: Clock, progress: Progress) -> int:
+    """Make Cognito follow everything that waits, this import's and others'; how many people and groups still wait in the end.
+
+    It stops when a sweep got no further: then Cognito is throttling or down, and the worker's sweeps go on with it.
+    """
+    done = 0
+    while True:
+        report = mirror.sweep_mirror(clock=clock, limit_seconds=_SWEEP_SECONDS, workers=THREADS)
+        done += report.done
+        if done or report.waiting:
+            progress("in Cognito", done, done + report.waiting)
+        if not report.done or not report.waiting:
+            return report.waiting
 
 
 def _refused(problems: Sequence[Problem]) -> Outcome:

@@ -17,13 +17,13 @@ from accessportal.assignments import operations as assignments
 from accessportal.audit import operations as audit
 from accessportal.catalog import queries as catalog
 from accessportal.clients import operations as clients
-from accessportal.directory import operations as directory
-from accessportal.directory.queries import is_mirrored
 from accessportal.identity.operations import end_every_session
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 from accessportal.kernel.pages import every
+from accessportal.mirror import operations as mirror
+from accessportal.mirror.queries import is_mirrored
 from accessportal.rules import queries as rules
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
@@ -72,7 +72,7 @@ def _tokens(context: Context) -> Mapping[str, int]:
 
 
 def _people(context: Context) -> Mapping[str, int]:
-    found = directory.disable_as_mirrored(actor=PART, clock=context.clock)
+    found = mirror.disable_as_mirrored(actor=PART, clock=context.clock)
     if found.failures:
         # Not done: whoever is disabled in Cognito alone would be let in again by the confirmation.
         raise Conflict("; ".join(f"{one.entity}: {one.error}" for one in found.failures), code="people_left")
@@ -213,7 +213,7 @@ def _differing_people(clock: Clock) -> list[Finding]:
     if not is_mirrored():
         said = "no user pool follows the directory: compare who is enabled, and the members of groups, with your own records"
         return [Finding("people", "the directory", said)]
-    comparison = directory.compare_mirror(apply=False, actor=PART, clock=clock)
+    comparison = mirror.compare_mirror(apply=False, actor=PART, clock=clock)
     return [Finding("people", one.entity, f"Cognito: {', '.join(one.differences)}") for one in comparison.differences]
 
 

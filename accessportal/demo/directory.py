@@ -94,7 +94,7 @@ def ensure_directory(clock: Clock) -> None:
 
     :raises Unavailable: when the store did not answer.
     """
-    with operations.mirroring_later():
+    with operations.following_later():
         _ensure_founded(clock)
         for group_id, description in GROUPS.items():
             _ensure_group(group_id, description, clock)

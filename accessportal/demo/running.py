@@ -18,10 +18,10 @@ from django.db import connections
 from accessportal.demo import env
 from accessportal.demo.loading import DemoReport, load_demo
 from accessportal.demo.supervisor import Part, PartFailed, Supervisor, only_one, stoppable
-from accessportal.directory import operations as directory
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.ports import after_commit
+from accessportal.mirror import operations as mirror
 
 _HOST = "127.0.0.1"
 _MANAGE = (sys.executable, "manage.py")
@@ -87,9 +87,9 @@ def _wait_until_ready(supervisor: Supervisor, web: Part, port: int) -> None:
 
 def _set_user_pool() -> None:
     """The demo's directory is mirrored: by this process, by those that it starts, and by commands in other terminals."""
-    pool = directory.ensure_user_pool(actor=system("runportal"))
+    pool = mirror.ensure_user_pool(actor=system("runportal"))
     os.environ["PORTAL_USER_POOL_ID"] = pool.pool_id
-    directory.configure(directory.DirectorySettings(user_pool_id=pool.pool_id))
+    mirror.configure(mirror.MirrorSettings(user_pool_id=pool.pool_id))
 
 
 def _twin_command() -> tuple[str, ...]:

@@ -310,25 +310,6 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class MirrorWork:
-    """Something that Cognito must still follow: ``entity`` is a person or group by its audit name.
-
-    ``token`` is new with every change. ``attempts`` and ``error`` tell of failures; ``due_at`` is when it is tried again,
-    ``since`` when the oldest change that waits was made. ``forgets``: a person was deleted, and whoever has the address now
-    is somebody new, who must not get the former one's user with its password and its sessions.
-    """
-
-    entity: str
-    token: str
-    since: datetime
-    due_at: datetime
-    lease_until: datetime | None
-    attempts: int
-    error: str
-    forgets: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Departure:
     """A person or group (``entity``, by its audit name) that may have lost something: it was disabled or deleted, left a group, or
     was moved. Whoever gives things by the directory's word looks again at what it holds.
@@ -360,73 +341,15 @@ class UnreadableDeparture:
 
 
 @dataclass(frozen=True, slots=True)
-class UserPool:
-    """A pool of Cognito. ``is_new``: it was made just now. ``is_set``: it is the one that follows the directory."""
-
-    pool_id: str
-    is_new: bool
-    is_set: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Mirrored:
     """Whether Cognito has followed a change: ``reason`` says what is waited for when it has not."""
 
     is_done: bool
     reason: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class MirrorFailure:
-    """Work that fails again and again, or that can't be read. ``entity`` is a person or group by its audit name."""
-
-    entity: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorReport:
-    """What a sweep of the mirror work did: how many Cognito has followed, how many wait, and what somebody must look at."""
-
-    done: int
-    waiting: int
-    failures: tuple[MirrorFailure, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorDifference:
-    """Table and pool disagree about ``entity``. ``removes``: how many things in the pool go that the table does not know."""
-
-    entity: str
-    differences: tuple[str, ...]
-    removes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The whole table against the whole pool.
-
-    ``listed``: users, groups and members of groups in the pool. ``mended``: differences that are none any more; ``waiting``
-    are those that are, and what could not be read again, with the reason. ``stopped`` says that the brake held back every
-    removal, and why.
-    """
-
-    listed: int
-    differences: tuple[MirrorDifference, ...]
-    mended: int = 0
-    waiting: tuple[MirrorFailure, ...] = ()
-    stopped: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Disabled:
-    """People whom the user pool has disabled, or has no more, and the table had enabled, by address.
-
-    ``failures``: who could not be disabled there.
-    """
-
-    people: tuple[str, ...]
-    failures: tuple[MirrorFailure, ...] = ()
+    def told(self, *, done: str, pending: str) -> str:
+        """Say ``done`` only when it is: a page never says that something is gone while Cognito still has it."""
+        return done if self.is_done else f"{pending} Cognito has not followed yet: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

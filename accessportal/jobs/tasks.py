@@ -19,13 +19,13 @@ from accessportal.audit import operations as audit
 from accessportal.audit.effects import topic_sender
 from accessportal.audit.queries import count_unpublished
 from accessportal.catalog import operations as catalog
-from accessportal.directory import operations as directory
-from accessportal.directory.queries import is_mirrored
 from accessportal.jobs.lines import Line
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotFound, Unavailable
 from accessportal.kernel.ports import after_commit
+from accessportal.mirror import operations as mirror
+from accessportal.mirror.queries import is_mirrored
 from accessportal.observe import heartbeats
 from accessportal.observe.heartbeats import DRIFT
 from accessportal.sandboxes import operations as sandboxes
@@ -205,7 +205,7 @@ def mirror_directory() -> str:
 
     :raises ItemsFailed: at its end, when some failed repeatedly.
     """
-    report = directory.sweep_mirror(clock=_CLOCK)
+    report = mirror.sweep_mirror(clock=_CLOCK)
     counts = {"done": report.done, "waiting": report.waiting, "failed": len(report.failures)}
     _beat("mirror_directory", counts, is_ok=not report.failures)
     for failure in report.failures:
@@ -223,7 +223,7 @@ def compare_directory() -> str:
     """
     if not is_mirrored():
         return _idle("compare_directory", "no user pool is set")
-    comparison = directory.compare_mirror(apply=True, actor=system("mirror"), clock=_CLOCK)
+    comparison = mirror.compare_mirror(apply=True, actor=system("mirror"), clock=_CLOCK)
     counts = {"differences": len(comparison.differences), "mended": comparison.mended, "waiting": len(comparison.waiting)}
     for difference in comparison.differences:
         # None is expected: each is a trace of a crash, or of somebody else's hands in the pool.

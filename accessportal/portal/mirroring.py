@@ -8,9 +8,9 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest
 
-from accessportal.directory import queries as directory
 from accessportal.directory.states import Changed
 from accessportal.identity.sessions import is_kept
+from accessportal.mirror import queries as mirror
 from accessportal.portal.deeds import Told
 
 _KEY = "mirror_waits"
@@ -51,7 +51,7 @@ def waits(request: HttpRequest) -> tuple[Wait, ...]:
     told: list[Wait] = []
     left: list[dict[str, str]] = []
     for one in request.session.get(_KEY, []):
-        work = directory.mirror_state_of(entity=one["entity"])
+        work = mirror.find_pending(one["entity"])
         if work is None:
             told.append(Wait(one["done"], is_done=True))
             continue

@@ -16,10 +16,10 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.aws import cognito
-from accessportal.directory import operations
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict
+from accessportal.mirror import operations as mirror
 from accessportal.rules import operations as rules
 from accessportal.sandboxes import ledger
 from accessportal.sandboxes import queries as pool
@@ -156,9 +156,9 @@ def test_a_crash_leaves_nothing_in_cognito(story: Story, user_pool: str, monkeyp
 
 def fill_pool(story: Story) -> None:
     """The directory was there before the pool."""
-    operations.compare_mirror(apply=True, actor=system("setup"), clock=story.clock)
+    mirror.compare_mirror(apply=True, actor=system("setup"), clock=story.clock)
     story.clock.advance(1)
-    operations.sweep_mirror(clock=story.clock, workers=1)
+    mirror.sweep_mirror(clock=story.clock, workers=1)
 
 
 def die_everywhere(story: Story, monkeypatch: pytest.MonkeyPatch, life: Life, *, share: int, after: bool) -> None:

@@ -29,8 +29,7 @@ from accessportal.clients import operations as clients
 from accessportal.clients.queries import find_token
 from accessportal.clients.states import NewToken, Scope, TokenRefused, TokenState
 from accessportal.directory import operations as directory
-from accessportal.directory import queries as directory_queries
-from accessportal.directory.operations import restoring as directory_restoring
+from accessportal.directory import operations as directory_operations
 from accessportal.directory.states import State
 from accessportal.identity.operations import ensure_demo_user
 from accessportal.identity.queries import actor_named
@@ -38,6 +37,8 @@ from accessportal.jobs import tasks
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, NotAllowed, Unavailable
+from accessportal.mirror import operations as mirror
+from accessportal.mirror import queries as mirror_queries
 from accessportal.sandboxes import ledger
 from accessportal.sandboxes import operations as sandbox_operations
 from accessportal.sandboxes import queries as pool_queries
@@ -121,7 +122,7 @@ def labs(story: Story, provider: HttpProvider, provider_adapter: TwinAdapter, mo
 def lost(user_pool: str, story: Story, labs: Upstream, topic: Topic) -> Lost:
     """At T: a token opens, Mallory is enabled, track-a has a sandbox, Alice has access. In the next hour each of that ends, the sandbox
     is track-b's, all of it is published; then the tables are as at T again, and the world is not."""
-    directory.compare_mirror(apply=True, most_share=1.0, actor=SETUP, clock=story.clock)
+    mirror.compare_mirror(apply=True, most_share=1.0, actor=SETUP, clock=story.clock)
     token = clients.create_token(name="Lab", scope=Scope.TRACK, actor=SETUP, now=story.clock.now())
     held = story.carry_out(story.ask(seconds=4 * HOUR))
     lab = labs.pool.take("track-a", name_prefix="lab-000").sandbox
@@ -133,7 +134,7 @@ def lost(user_pool: str, story: Story, labs: Upstream, topic: Topic) -> Lost:
     story.clock.advance(600)
     clients.revoke_token(token_id=token.token.token_id, actor=story.olga, now=story.clock.now())
     directory.set_person_state(email="mallory@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
-    directory.sweep_mirror(clock=story.clock)
+    mirror.sweep_mirror(clock=story.clock)
     story.carry_out(story.end(held))
     assert story.now_of(held).status is Status.REVOKED
     labs.pool.release(lab, "track-a")
@@ -248,7 +249,7 @@ def test_while_somebody_can_not_be_disabled_grants_stay_held(lost: Lost, monkeyp
         raise Conflict("Too many others change it.", code="directory_contended")
 
     with monkeypatch.context() as patch:
-        patch.setattr(directory_restoring, "set_person_state", refuse)
+        patch.setattr(directory_operations, "set_person_state", refuse)
         told = lost.after_restore()
 
     assert (told.code, "people: failed: person#mallory@example.com: Too many others change it." in told.problem) == (1, True)
@@ -325,15 +326,15 @@ def test_taking_back_goes_on_while_grants_are_held(lost: Lost) -> None:
 def test_cognito_gets_nothing_back_while_grants_are_held(lost: Lost, user_pool: str) -> None:
     lost.after_restore()
     directory.set_person_state(email="mallory@example.com", state=State.ENABLED, actor=SETUP, now=lost.story.clock.now())
-    directory.compare_mirror(apply=True, most_share=1.0, actor=SETUP, clock=lost.story.clock)
+    mirror.compare_mirror(apply=True, most_share=1.0, actor=SETUP, clock=lost.story.clock)
     assert not is_enabled_in(user_pool, "mallory@example.com")
-    work = directory_queries.mirror_state_of(entity="person#mallory@example.com")
+    work = mirror_queries.find_pending("person#mallory@example.com")
     assert work is not None
     assert "nothing is granted" in work.error
 
     lost.confirm()
     lost.story.clock.advance(61)
-    directory.sweep_mirror(clock=lost.story.clock)
+    mirror.sweep_mirror(clock=lost.story.clock)
     assert is_enabled_in(user_pool, "mallory@example.com")
 
 

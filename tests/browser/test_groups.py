@@ -10,9 +10,10 @@ from playwright.sync_api import expect
 
 from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import operations as directory
-from accessportal.directory import queries
-from accessportal.directory.states import Changed, GroupRole, Mirrored, MirrorWork, State
+from accessportal.directory.states import Changed, GroupRole, Mirrored, State
 from accessportal.kernel.actors import system
+from accessportal.mirror import queries as mirror_queries
+from accessportal.mirror.states import MirrorWork
 from tests.browser.conftest import OpenAs
 from tests.browser.keyboard import press, tab_to, write
 from tests.browser.looks import look_at
@@ -229,7 +230,7 @@ def test_what_cognito_has_not_confirmed_is_not_told_as_done(story: Story, open_a
     real = directory.revoke_membership
     directory.grant_membership(email="sam@example.com", group_id="/engineering/payments", role=GroupRole.READER, actor=_SETUP, now=now)
     monkeypatch.setattr(directory, "revoke_membership", lambda **given: Changed(real(**given).record, Mirrored(is_done=False)))
-    monkeypatch.setattr(queries, "mirror_state_of", lambda *, entity: next((one for one in behind if one.entity == entity), None))
+    monkeypatch.setattr(mirror_queries, "find_pending", lambda entity: next((one for one in behind if one.entity == entity), None))
     gina = open_as("gina")
     gina.goto("/groups/remove/at/engineering/payments/?email=sam@example.com")
     gina.get_by_role("button", name="Remove").click()

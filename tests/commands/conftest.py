@@ -18,8 +18,7 @@ from pytest_django.fixtures import Settings
 
 from accessportal.audit.models import AuditItem
 from accessportal.directory.models import DirectoryItem
-from accessportal.directory.operations import DirectorySettings
-from accessportal.directory.operations import configure as configure_directory
+from accessportal.mirror import operations as mirror
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
@@ -57,7 +56,7 @@ def run(name: str, *arguments: str) -> Ran:
 def town(clock: FakeClock, settings: Settings) -> Iterator[FakeClock]:
     """A small directory: Olga founded it, Alice is admin of /engineering, Bob reader of /engineering/payments; Mallory is in no
     group, Ana audits, Otto operates the portal and is admin of nothing."""
-    configure_directory(DirectorySettings())
+    mirror.configure(mirror.MirrorSettings())
     with mock_aws():
         configure(StoreSettings(table_prefix="town-", region=REGION))
         configure_cursors("a-secret-for-tests-alone")

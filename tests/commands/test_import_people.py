@@ -10,8 +10,10 @@ import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
-from accessportal.directory.states import Changed, GroupRole, MirrorReport, Person
+from accessportal.directory.states import Changed, GroupRole, Person
 from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.mirror import operations as mirror
+from accessportal.mirror.states import MirrorReport
 from tests.commands.conftest import Ran, by_olga, run
 from tests.conftest import FakeClock
 
@@ -337,7 +339,7 @@ def test_an_outage_stops_it_soon(import_file: Import, monkeypatch: pytest.Monkey
 
 def test_cognito_follows_after_the_writing_and_what_waits_is_said(import_file: Import, monkeypatch: pytest.MonkeyPatch) -> None:
     reports = iter([MirrorReport(done=3, waiting=2, failures=()), MirrorReport(done=0, waiting=2, failures=())])
-    monkeypatch.setattr(operations, "sweep_mirror", lambda **_given: next(reports))
+    monkeypatch.setattr(mirror, "sweep_mirror", lambda **_given: next(reports))
 
     told = import_file(FILE)
 

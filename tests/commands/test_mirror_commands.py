@@ -13,9 +13,9 @@ from accessportal.directory import operations
 from accessportal.directory.states import State
 from accessportal.jobs import tasks
 from tests.commands.conftest import run
-from tests.directory import mirrored
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
+from tests.mirror import mirrored
 
 
 @pytest.fixture

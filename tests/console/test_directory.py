@@ -11,10 +11,10 @@ from django.test import Client
 
 from accessportal.console.keys import KeyConverter
 from accessportal.directory import operations, queries
-from accessportal.directory.operations import DirectorySettings
 from accessportal.directory.states import GroupRole, State
-from accessportal.directory.store import mirror
 from accessportal.kernel.actors import system
+from accessportal.mirror import operations as mirror
+from accessportal.mirror import store as mirror_store
 from tests.fixtures_story import Story
 
 SignIn = Callable[[str], Client]
@@ -46,10 +46,10 @@ def otto(story: Story) -> None:
 @pytest.fixture
 def behind(story: Story, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
     """A pool is set, and Cognito has not followed yet."""
-    operations.configure(DirectorySettings(user_pool_id="eu-central-1_behind"))
-    with operations.mirroring_later():
+    mirror.configure(mirror.MirrorSettings(user_pool_id="eu-central-1_behind"))
+    with operations.following_later():
         yield story
-    operations.configure(DirectorySettings())
+    mirror.configure(mirror.MirrorSettings())
 
 
 def test_people_are_found_by_the_beginning_of_their_address(as_person: SignIn) -> None:
@@ -278,9 +278,9 @@ def test_the_error_of_cognito_and_its_age_are_shown(behind: Story, as_person: Si
     olga = as_person("olga")
     do(olga, of_person("bob"), "disable")
     now = behind.clock.now()
-    work = mirror.take("person#bob@example.com", now=now, until=now + timedelta(seconds=60))
+    work = mirror_store.take("person#bob@example.com", now=now, until=now + timedelta(seconds=60))
     assert work is not None
-    mirror.postpone(work, due_at=now + timedelta(seconds=300), attempts=4, error="TooManyRequestsException")
+    mirror_store.postpone(work, due_at=now + timedelta(seconds=300), attempts=4, error="TooManyRequestsException")
     behind.clock.advance(720)
 
     for url in (of_person("bob"), "/admin/people/?pattern=behind"):

@@ -13,13 +13,13 @@ from moto import mock_aws
 from accessportal.audit.models import AuditItem
 from accessportal.directory import operations
 from accessportal.directory.models import DirectoryItem
-from accessportal.directory.operations import mirroring
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, person, system
+from accessportal.mirror.operations import comparing as mirror_comparing
 from accessportal.store.base import StoreSettings, configure
 from tests.conftest import FakeClock
-from tests.directory.world import World
 from tests.fixtures_twin import Twin
+from tests.mirror.world import World
 
 NOW = datetime(2026, 3, 2, 9, 0, 0, 322_000, tzinfo=UTC)
 SETUP: Actor = system("setup")
@@ -75,7 +75,7 @@ def directory(founded: None) -> None:
 def world(twin: Twin, user_pool: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> World:
     """A company that Cognito has followed."""
     # In the test's own thread, or one after the other: the clock stands still, and moto is not made for several at once.
-    monkeypatch.setattr(mirroring, "_WORKERS", 1)
+    monkeypatch.setattr(mirror_comparing, "WORKERS", 1)
     made = World(twin=twin, clock=clock, pool=user_pool)
     made.build()
     return made

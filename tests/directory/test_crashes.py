@@ -15,9 +15,9 @@ from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.proofs import Proof
 from tests.conftest import FakeClock
 from tests.crashing import Killed, Process, living
-from tests.directory import mirrored
-from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
 from tests.fixtures_twin import Twin
+from tests.mirror import mirrored
+from tests.mirror.world import ALICE, BOB, MALLORY, PAYMENTS, World
 
 _READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"}) | frozenset(
     {"AdminGetUser", "AdminListGroupsForUser", "GetGroup", "ListUsers", "ListGroups", "ListUsersInGroup", "ListUserPools"}

@@ -16,6 +16,7 @@ from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from accessportal.kernel.lasting import FOR_A_TIME
+from accessportal.mirror import operations as mirror
 from tests.conftest import FakeClock
 from tests.directory.conftest import NOW, OLGA, SETUP, add_group, add_person, join, table
 
@@ -170,7 +171,7 @@ class TestPeople:
             with pytest.raises(ZeroDivisionError):
                 operations.delete_person(email="bob@example.com", actor=OLGA, now=NOW)
         clock.advance(60)
-        report = operations.sweep_mirror(clock=clock, workers=1)
+        report = mirror.sweep_mirror(clock=clock, workers=1)
         assert (report.done, report.waiting, report.failures) == (1, 0, ())
         assert queries.find_person(email="bob@example.com") is None
         assert _group("/eng").member_count == 0
@@ -435,7 +436,7 @@ class TestMemberships:
         assert _claims("alice@example.com", "/security/watch") == {PERMANENT: GroupRole.READER, under("r-1"): GroupRole.CONTRIBUTOR}
 
         # His request is ended long before its end.
-        operations.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
+        mirror.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
 
         assert queries.find_membership(email="mallory@example.com", group_id="/security") is None
         assert _claims("alice@example.com", "/security/watch") == {PERMANENT: GroupRole.READER}
@@ -449,7 +450,7 @@ class TestMemberships:
 
         def taken_away_first(*args: Any, **more: Any) -> None:
             monkeypatch.setattr(store, "write_person", write)
-            operations.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
+            mirror.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
             write(*args, **more)
 
         monkeypatch.setattr(store, "write_person", taken_away_first)

@@ -15,6 +15,7 @@ from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import person, system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import PortalError
+from accessportal.mirror import operations as mirror
 from accessportal.store.transactions import Step, transact
 from tests.engine.stage import at_once, lost, patient
 
@@ -81,7 +82,7 @@ class Place:
         return operations.delete_person(email=self.email(who), **self._by(by))
 
     def hold(self, who: str, name: str, claim: str, role: GroupRole = READER) -> Any:
-        return operations.hold_membership(
+        return mirror.hold_membership(
             email=self.email(who),
             group_id=self.group(name),
             role=role,
@@ -93,9 +94,7 @@ class Place:
         )
 
     def release(self, who: str, name: str, claim: str) -> Any:
-        return operations.release_membership(
-            email=self.email(who), group_id=self.group(name), claim=claim, actor=SETUP, clock=SystemClock()
-        )
+        return mirror.release_membership(email=self.email(who), group_id=self.group(name), claim=claim, actor=SETUP, clock=SystemClock())
 
     def sign_in(self, who: str) -> Any:
         me = person(self.email(who))

@@ -28,6 +28,7 @@ from accessportal.jobs.worker import places
 from accessportal.kernel import ports
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import NotFound, Unavailable
+from accessportal.mirror import operations as mirror
 from accessportal.observe import heartbeats
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
@@ -361,7 +362,7 @@ def test_a_job_that_fails_before_its_heartbeat_is_told_to_have_failed(
     if known:
         heartbeats.beat(name, now=began, detail={"done": 3})
     on_story_clock.clock.advance(60)
-    for room in ("requests", "audit", "catalog", "directory", "sandboxes", "upstream", "is_mirrored", "topic_sender"):
+    for room in ("requests", "audit", "catalog", "mirror", "sandboxes", "upstream", "is_mirrored", "topic_sender"):
         monkeypatch.setattr(tasks, room, Broken())
     until = {"until": began.isoformat()} if name == "watch_ends" else {}
 
@@ -392,7 +393,7 @@ def test_a_job_that_is_ended_by_its_time_limit_is_told_to_have_failed(on_story_c
 
 @pytest.mark.parametrize("name", ["compare_directory", "clean_sandboxes", "sync_sandboxes"])
 def test_a_job_with_nothing_to_do_has_failed_no_longer(on_story_clock: Story, name: str) -> None:
-    directory.configure(directory.DirectorySettings())
+    mirror.configure(mirror.MirrorSettings())
     heartbeats.fail(name, now=on_story_clock.clock.now())
 
     import_string(TASKS[name].path)()

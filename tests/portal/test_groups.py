@@ -13,8 +13,9 @@ from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.operations.claims import add_claim
 from accessportal.directory.states import ROOT, Claim, GroupRole, State, person_entity
-from accessportal.directory.store import mirror
 from accessportal.kernel.actors import person, system
+from accessportal.mirror import queries as mirror_queries
+from accessportal.mirror import store as mirror_store
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
 from tests.portal.test_journey import HTMX, text_of
@@ -419,10 +420,10 @@ def test_what_cognito_must_still_follow_elsewhere_costs_a_page_nothing(
     gina.get(AT)
     alone = _requests_of(gina, monkeypatch)
     # As after an import: the sweep has not come yet.
-    mirror.ask([person_entity(f"p{number:03}@example.com") for number in range(250)], now=story.clock.now())
+    mirror_store.ask([person_entity(f"p{number:03}@example.com") for number in range(250)], now=story.clock.now())
     assert _requests_of(gina, monkeypatch) == alone
 
-    mirror.ask([person_entity("alice@example.com")], now=story.clock.now())
+    mirror_store.ask([person_entity("alice@example.com")], now=story.clock.now())
     assert gina.get(AT).context["behind"] == {person_entity("alice@example.com")}
     assert _requests_of(gina, monkeypatch) == alone
 
@@ -447,7 +448,8 @@ def _requests_of(client: Client, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_a_change_that_cognito_has_not_followed_is_never_told_as_done(
     story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from accessportal.directory.states import Changed, Mirrored, MirrorWork
+    from accessportal.directory.states import Changed, Mirrored
+    from accessportal.mirror.states import MirrorWork
 
     gina, now = signed_in("gina"), story.clock.now()
     real = directory.revoke_membership
@@ -457,7 +459,7 @@ def test_a_change_that_cognito_has_not_followed_is_never_told_as_done(
     monkeypatch.setattr(
         directory, "revoke_membership", lambda **given: Changed(real(**given).record, Mirrored(is_done=False, reason="later"))
     )
-    monkeypatch.setattr(queries, "mirror_state_of", lambda *, entity: next((one for one in behind if one.entity == entity), None))
+    monkeypatch.setattr(mirror_queries, "find_pending", lambda entity: next((one for one in behind if one.entity == entity), None))
 
     page = gina.post("/groups/remove/at/engineering/payments/", {"email": "sam@example.com"}, follow=True)
 
@@ -476,7 +478,8 @@ def test_a_change_that_cognito_has_not_followed_is_never_told_as_done(
 
 
 def test_only_the_last_of_several_changes_is_told_as_confirmed(story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accessportal.directory.states import Changed, Mirrored, MirrorWork
+    from accessportal.directory.states import Changed, Mirrored
+    from accessportal.mirror.states import MirrorWork
 
     gina, now = signed_in("gina"), story.clock.now()
     behind = [MirrorWork("person#sam@example.com", "t", since=now, due_at=now, lease_until=None, attempts=1, error="")]
@@ -484,7 +487,7 @@ def test_only_the_last_of_several_changes_is_told_as_confirmed(story: Story, sig
         real = getattr(directory, name)
         later = Mirrored(is_done=False, reason="later")
         monkeypatch.setattr(directory, name, lambda real=real, later=later, **given: Changed(real(**given).record, later))
-    monkeypatch.setattr(queries, "mirror_state_of", lambda *, entity: next((one for one in behind if one.entity == entity), None))
+    monkeypatch.setattr(mirror_queries, "find_pending", lambda entity: next((one for one in behind if one.entity == entity), None))
 
     do(gina, "add", "/engineering", email="sam@example.com", role="reader")
     do(gina, "add", email="sam@example.com", role="admin")

@@ -13,11 +13,11 @@ from accessportal.catalog import policy as catalog
 from accessportal.catalog import queries
 from accessportal.catalog.states import PrincipalType
 from accessportal.catalog.store import principal_key
-from accessportal.directory.policy.mirror import person_of
 from accessportal.directory.policy.words import clean_email, is_group_id, key_of
 from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.keys import fold_key
+from accessportal.mirror.policy import person_of
 from accessportal.rules.matching import is_in_place
 from accessportal.rules.states import Targets
 from tests.catalog.conftest import account, fill, user

@@ -9,7 +9,6 @@ from typing import Any
 from accessportal.access_requests.kinds.base import Resolved, text_of
 from accessportal.access_requests.kinds.persons import group_made_anew, made_anew
 from accessportal.access_requests.states import AccessRequest, Described, Subject
-from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, Group, GroupRole, lasts
 from accessportal.kernel.actors import Actor
@@ -17,6 +16,7 @@ from accessportal.kernel.clock import Clock
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.mirror.operations import hold_membership, release_membership
 from accessportal.rules.states import EVERYBODY, Question, Rule
 from accessportal.store.transactions import Guard
 
@@ -87,7 +87,7 @@ class GroupMembership:
         return made_anew(request, now=now) or group_made_anew(request.target["group_id"], request, now=now)
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        return self.made_anew(request, now=clock.now()) or directory_operations.hold_membership(
+        return self.made_anew(request, now=clock.now()) or hold_membership(
             email=request.subject_id,
             group_id=request.target["group_id"],
             role=GroupRole(request.target["role"]),
@@ -99,7 +99,7 @@ class GroupMembership:
         )
 
     def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
-        return directory_operations.release_membership(
+        return release_membership(
             email=request.subject_id, group_id=request.target["group_id"], claim=request.request_id, actor=actor, clock=clock
         )
 

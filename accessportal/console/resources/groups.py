@@ -9,7 +9,6 @@ from typing import Any
 
 from accessportal.access_requests.queries import ACCESS_OF_GROUP_ENDS
 from accessportal.audit import queries as audit
-from accessportal.console.mirroring import done_or_pending
 from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, Resource, Right, Row, Section
 from accessportal.directory import operations, queries
 from accessportal.directory.states import Group, GroupVerb, State
@@ -17,6 +16,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page, Unreadable
+from accessportal.mirror import queries as mirror
 
 _EVENTS = 20
 _MEMBERS_SHOWN = 100
@@ -49,12 +49,12 @@ def _offered(verb: GroupVerb, group: Group, actor: Actor, now: datetime) -> Deci
 def _set_state(state: State, group: Group, _reason: str, actor: Actor, now: datetime) -> str:
     changed = operations.set_group_state(group_id=group.group_id, state=state, actor=actor, now=now)
     words = f"{group.group_id} is {state.value}"
-    return done_or_pending(changed.mirror, done=f"{words} now.", pending=f"{words} here.")
+    return changed.mirror.told(done=f"{words} now.", pending=f"{words} here.")
 
 
 def _delete(group: Group, _reason: str, actor: Actor, now: datetime) -> str:
     changed = operations.delete_group(group_id=group.group_id, actor=actor, now=now)
-    return done_or_pending(changed.mirror, done=f"{group.group_id} was deleted.", pending=f"{group.group_id} is being deleted.")
+    return changed.mirror.told(done=f"{group.group_id} was deleted.", pending=f"{group.group_id} is being deleted.")
 
 
 class Groups(Resource):
@@ -164,7 +164,7 @@ class Groups(Resource):
             "children": queries.list_child_groups(group_id=record.group_id, past=unreadable.append),
             "unreadable": [*members.unreadable, *unreadable],
             "admins": queries.admins_of(group_id=record.group_id, now=ask.now).people,
-            "work": queries.mirror_state_of(entity=record.entity),
+            "work": mirror.find_pending(record.entity),
             "events": audit.history(record.entity, limit=_EVENTS).items,
             "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
         }

@@ -10,14 +10,15 @@ from typing import Any
 
 from accessportal.access_requests import queries as requests
 from accessportal.audit import queries as audit
-from accessportal.console.mirroring import done_or_pending, name_of_entity
 from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, Resource, Right, Row, Section
 from accessportal.directory import operations, queries
-from accessportal.directory.states import MirrorWork, Person, PersonVerb, State
+from accessportal.directory.states import Person, PersonVerb, State
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.pages import Page
+from accessportal.mirror import queries as mirror
+from accessportal.mirror.states import MirrorWork
 
 _TALLY_UP_TO = 25
 _EVENTS = 20
@@ -37,11 +38,11 @@ def _by_prefix(ask: Ask) -> Page[Person]:
 
 
 def _behind(ask: Ask) -> Page[MirrorWork]:
-    return queries.mirror_pending(cursor=ask.cursor, limit=ask.limit)
+    return mirror.page_of_pending(cursor=ask.cursor, limit=ask.limit)
 
 
 def _count_behind(ask: Ask) -> Count:
-    page = queries.mirror_pending(cursor=None, limit=_TALLY_UP_TO)
+    page = mirror.page_of_pending(cursor=None, limit=_TALLY_UP_TO)
     return Count(len(page.items), is_more=page.next_cursor is not None)
 
 
@@ -61,12 +62,12 @@ def _is_for(verb: PersonVerb, actor: Actor, now: datetime) -> bool:
 
 def _set_state(state: State, person: Person, _reason: str, actor: Actor, now: datetime) -> str:
     changed = operations.set_person_state(email=person.key, state=state, actor=actor, now=now)
-    return done_or_pending(changed.mirror, done=f"{person.email} is {state.value} now.", pending=f"{person.email} is {state.value} here.")
+    return changed.mirror.told(done=f"{person.email} is {state.value} now.", pending=f"{person.email} is {state.value} here.")
 
 
 def _delete(person: Person, _reason: str, actor: Actor, now: datetime) -> str:
     changed = operations.delete_person(email=person.key, actor=actor, now=now)
-    return done_or_pending(changed.mirror, done=f"{person.email} was deleted.", pending=f"{person.email} is being deleted.")
+    return changed.mirror.told(done=f"{person.email} was deleted.", pending=f"{person.email} is being deleted.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ class People(Resource):
             "rule_groups": sorted(why.groups),
             "inherited": why.inherited[:_INHERITED_SHOWN],
             "more_inherited": max(len(why.inherited) - _INHERITED_SHOWN, 0),
-            "work": queries.mirror_state_of(entity=record.entity),
+            "work": mirror.find_pending(record.entity),
             "events": audit.history(record.entity, limit=_EVENTS).items,
             "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
         }
@@ -193,5 +194,5 @@ class People(Resource):
 def _row(item: Person | MirrorWork) -> Row:
     if isinstance(item, Person):
         return Row(item.key, item)
-    kind, name = name_of_entity(item.entity)
+    kind, _, name = item.entity.partition("#")
     return Row(name, item, Behind(kind, name, f"admin:console_{'people' if kind == 'person' else 'groups'}_detail"))

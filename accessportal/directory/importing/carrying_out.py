@@ -17,8 +17,6 @@ from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 # More than this is no accident of single rows: the store, or the way to it, is down.
 _GIVE_UP_AFTER = 25
 
-_SWEEP_SECONDS = 5.0
-
 Progress = Callable[[str, int, int], None]
 """Told what is being made, how many are done, and of how many."""
 
@@ -69,26 +67,11 @@ def carry_out(plan: Plan, *, actor: Actor, clock: Clock, progress: Progress) -> 
     return total
 
 
-def follow(*, clock: Clock, progress: Progress) -> int:
-    """Make Cognito follow everything that waits, this import's and others'; how many people and groups still wait in the end.
-
-    It stops when a sweep got no further: then Cognito is throttling or down, and the worker's sweeps go on with it.
-    """
-    done = 0
-    while True:
-        report = operations.sweep_mirror(clock=clock, limit_seconds=_SWEEP_SECONDS, workers=THREADS)
-        done += report.done
-        if done or report.waiting:
-            progress("in Cognito", done, done + report.waiting)
-        if not report.done or not report.waiting:
-            return report.waiting
-
-
 def _groups(plan: Plan, actor: Actor, clock: Clock, progress: Progress) -> Iterator[Imported]:
     """All new groups change one counter, and their parents: side by side they would only wait for each other."""
     for done, (group_id, line) in enumerate(plan.groups.items(), start=1):
         made = Imported()
-        with operations.mirroring_later():
+        with operations.following_later():
             try:
                 made.groups += _create_group(group_id, actor, clock)
             except PortalError as error:
@@ -120,7 +103,7 @@ def _person(step: Step, actor: Actor, clock: Clock) -> Imported:
     """The person with their first membership in one transaction, then the other memberships one by one."""
     made = Imported()
     is_there = not step.is_new
-    with operations.mirroring_later():
+    with operations.following_later():
         for wanted in step.memberships or (None,):
             try:
                 if not is_there:

@@ -3,47 +3,34 @@ follow."""
 
 from __future__ import annotations
 
-from accessportal.directory.config import DirectorySettings, configure
-from accessportal.directory.effects import mirroring_later
+from accessportal.directory.following import following_later
 from accessportal.directory.operations.deleting import continue_deleting, delete_person
 from accessportal.directory.operations.departures import settle_departure
 from accessportal.directory.operations.founding import found_directory
 from accessportal.directory.operations.groups import create_group, delete_group, rename_group, set_group_state
-from accessportal.directory.operations.holding import hold_membership, release_membership
 from accessportal.directory.operations.memberships import grant_membership, leave_group, revoke_membership
-from accessportal.directory.operations.mirroring import POOL_NAME, compare_mirror, ensure_user_pool, sweep_mirror
 from accessportal.directory.operations.moving import move_group
 from accessportal.directory.operations.people import create_person, rename_person, set_person_state
-from accessportal.directory.operations.restoring import disable_as_mirrored
 from accessportal.directory.operations.signing import forget_identity, record_sign_in, record_sign_out
 
 __all__ = [
-    "POOL_NAME",
-    "DirectorySettings",
-    "compare_mirror",
-    "configure",
     "continue_deleting",
     "create_group",
     "create_person",
     "delete_group",
     "delete_person",
-    "disable_as_mirrored",
-    "ensure_user_pool",
+    "following_later",
     "forget_identity",
     "found_directory",
     "grant_membership",
-    "hold_membership",
     "leave_group",
-    "mirroring_later",
     "move_group",
     "record_sign_in",
     "record_sign_out",
-    "release_membership",
     "rename_group",
     "rename_person",
     "revoke_membership",
     "set_group_state",
     "set_person_state",
     "settle_departure",
-    "sweep_mirror",
 ]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from accessportal.directory import effects, store
+from accessportal.directory import store
+from accessportal.directory.following import follow
 from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claim
 from accessportal.directory.operations.shared import about_membership, group_named, held_by, membership_in, settled, told_person
@@ -89,6 +90,6 @@ def take_back_given(claim_id: str, *, actor: Actor, clock: Clock) -> None:
         except Unavailable as error:
             failed = error
         else:
-            effects.converge_after(entity=person_entity(given.person), now=clock.now())
+            follow(entity=person_entity(given.person), now=clock.now())
     if failed is not None:
         raise failed

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.states import Draft
-from accessportal.directory import effects, policy, store
+from accessportal.directory import policy, store
+from accessportal.directory.following import follow
 from accessportal.directory.operations.groups import create_group
 from accessportal.directory.operations.memberships import grant_membership, with_claim
 from accessportal.directory.operations.people import create_person
@@ -83,7 +84,7 @@ def found_directory(
     operators = store.get_group(operator_group) if operator_group else None
     if operators is not None and operators.is_enabled and not operators.member_count and not _was_in(operator_group, key):
         grant_membership(email=address, group_id=operator_group, role=GroupRole.READER, actor=actor, now=now)
-    effects.converge_after(entity=person_entity(key), now=now)
+    follow(entity=person_entity(key), now=now)
     return mirrored(store.get_group(ROOT) or root, entity=group_entity(ROOT), now=now)
 
 

@@ -12,7 +12,8 @@ from typing import TypeVar
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
-from accessportal.directory import effects, policy, store
+from accessportal.directory import policy, store
+from accessportal.directory.following import follow
 from accessportal.directory.queries.rights import actor_right_on
 from accessportal.directory.queries.roles import held_by as find_held
 from accessportal.directory.states import (
@@ -56,7 +57,7 @@ def settled(attempt: Callable[[], T], *, guards: Sequence[Guard] = ()) -> T:
 
 def mirrored(record: R, *, entity: str, now: datetime) -> Changed[R]:
     """The written change, and whether Cognito follows it at once."""
-    return Changed(record, effects.converge_after(entity=entity, now=now))
+    return Changed(record, follow(entity=entity, now=now))
 
 
 def told_person(person: Person, drafts: Sequence[Draft], *, actor: Actor, now: datetime) -> tuple[Person, list[Insert]]:

@@ -20,7 +20,6 @@ from accessportal.directory.queries.lists import (
     role_by_requests,
     tree,
 )
-from accessportal.directory.queries.mirror import is_mirrored, mirror_pending, mirror_state_of, mirror_states_of
 from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
 from accessportal.directory.queries.roles import (
     admins_of,
@@ -46,7 +45,6 @@ __all__ = [
     "find_person_with_groups",
     "get_person_for",
     "groups_of",
-    "is_mirrored",
     "list_child_groups",
     "list_departures",
     "list_groups",
@@ -54,9 +52,6 @@ __all__ = [
     "list_people",
     "may",
     "may_with_people",
-    "mirror_pending",
-    "mirror_state_of",
-    "mirror_states_of",
     "people_in",
     "put_into",
     "role_by_requests",

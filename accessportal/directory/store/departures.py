@@ -16,7 +16,7 @@ from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import Departure, UnreadableDeparture
 from accessportal.directory.store.conversion import iso
-from accessportal.directory.store.mirror import entity_of, item_pk_of
+from accessportal.directory.store.following import entity_of, item_pk_of
 from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem
 from accessportal.store.transactions import ConditionFailed, Remove, Upsert, transact

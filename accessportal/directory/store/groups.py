@@ -13,7 +13,7 @@ from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import ROOT, Group, State
 from accessportal.directory.store.conversion import iso
 from accessportal.directory.store.departures import departure_step
-from accessportal.directory.store.mirror import work_step
+from accessportal.directory.store.following import work_step
 from accessportal.directory.store.people import PersonChange, is_version, person_steps
 from accessportal.store.transactions import Change, Insert, Remove, Step, transact
 

@@ -15,7 +15,7 @@ from accessportal.directory.states import ROOT, Membership, Person, State
 from accessportal.directory.store.accounts import keep_step
 from accessportal.directory.store.conversion import claims_value, iso, role_value
 from accessportal.directory.store.departures import departure_step
-from accessportal.directory.store.mirror import deletion_step, work_step
+from accessportal.directory.store.following import deletion_step, work_step
 from accessportal.store.transactions import Change, Guard, Insert, Remove, Step, transact
 
 MOST_ADMINS = 200

@@ -20,6 +20,7 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Unreadable
+from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
 from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS
 from accessportal.portal.group_tree import Node, crumbs, role_from, search
@@ -151,7 +152,7 @@ def _members(
 
 def _behind(*shown: Group | Person) -> frozenset[str]:
     """Those on the page that Cognito has not followed yet, by their audit names."""
-    return frozenset(directory.mirror_states_of(entities=[one.entity for one in shown]))
+    return frozenset(mirror.find_pending_among([one.entity for one in shown]))
 
 
 def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor, now: datetime) -> MemberRow:

@@ -19,6 +19,7 @@ from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Unreadable
+from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Deed
 from accessportal.portal.mirroring import waits
@@ -92,7 +93,7 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     unreadable: list[Unreadable] = []
     explained = directory.explain_person(email=email, actor=actor, now=now)
     person = explained.person
-    work = directory.mirror_state_of(entity=person.entity)
+    work = mirror.find_pending(person.entity)
     waiting = waits(request)
     names = Names()
     is_self = person.key == actor.name

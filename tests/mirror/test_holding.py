@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from accessportal.directory import operations, queries
-from accessportal.directory.config import DirectorySettings, configure
+from accessportal.directory import queries
 from accessportal.directory.models import DirectoryItem, person_key
 from accessportal.directory.states import PERMANENT, GroupRole, State
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.mirror import operations as mirror
 from accessportal.store.transactions import Guard
-from tests.directory.world import ALICE, BOB, PAYMENTS, World
+from tests.mirror.world import ALICE, BOB, PAYMENTS, World
 
 
 def claims_of(email: str, group_id: str) -> list[str]:
@@ -56,7 +56,7 @@ def test_a_permanent_membership_stays_with_its_own_role(world: World) -> None:
 def test_past_its_end_a_claim_gives_nothing_even_before_it_is_released(world: World) -> None:
     world.hold()
     world.clock.advance(3600)
-    comparison = operations.compare_mirror(apply=True, actor=system("mirror"), clock=world.clock)
+    comparison = mirror.compare_mirror(apply=True, actor=system("mirror"), clock=world.clock)
     assert [one.differences for one in comparison.differences] == [("still in /security:reader",)]
     assert not world.is_in(ALICE, "/security:reader")
 
@@ -130,7 +130,7 @@ def test_nothing_is_claimed_when_a_guard_does_not_hold(world: World) -> None:
     pk, sk = person_key(BOB)
     guard = Guard(DirectoryItem, pk, DirectoryItem.state == "gone", sk)
     with pytest.raises(Conflict):
-        operations.hold_membership(
+        mirror.hold_membership(
             email=ALICE,
             group_id="/security",
             role=GroupRole.READER,
@@ -145,7 +145,7 @@ def test_nothing_is_claimed_when_a_guard_does_not_hold(world: World) -> None:
 
 
 def test_without_a_pool_the_table_is_the_proof(world: World) -> None:
-    configure(DirectorySettings())
+    mirror.configure(mirror.MirrorSettings())
     assert isinstance(world.hold(), Proof)
     assert claims_of(ALICE, "/security") == ["request-1"]
     assert not world.is_in(ALICE, "/security:reader")

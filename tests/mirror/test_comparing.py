@@ -10,14 +10,15 @@ import pytest
 
 from accessportal.aws import cognito
 from accessportal.aws.errors import Throttled
-from accessportal.directory import operations
-from accessportal.directory.states import Comparison, GroupRole, State
+from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, Unavailable
-from tests.directory import mirrored
-from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
+from accessportal.mirror import operations as mirror
+from accessportal.mirror.states import PoolComparison
 from tests.fixtures_twin import REGION
+from tests.mirror import mirrored
+from tests.mirror.world import ALICE, BOB, MALLORY, PAYMENTS, World
 
 OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 
@@ -32,8 +33,8 @@ def table() -> Any:
     return boto3.resource("dynamodb", region_name=REGION).Table("AccessManagement")
 
 
-def compare(world: World, *, apply: bool = True, most_share: float = MOST_SHARE) -> Comparison:
-    return operations.compare_mirror(apply=apply, most_share=most_share, actor=OLGA, clock=world.clock)
+def compare(world: World, *, apply: bool = True, most_share: float = MOST_SHARE) -> PoolComparison:
+    return mirror.compare_mirror(apply=apply, most_share=most_share, actor=OLGA, clock=world.clock)
 
 
 def test_equal_ones_have_no_difference(world: World) -> None:
@@ -116,7 +117,7 @@ def test_whoever_comes_from_another_identity_provider_is_left_alone(world: World
     idp.admin_add_user_to_group(UserPoolId=world.pool, Username=federated[0], GroupName="/security:reader")
     before = mirrored.present(world.pool)
 
-    assert compare(world, most_share=1) == Comparison(listed=compare(world).listed, differences=())
+    assert compare(world, most_share=1) == PoolComparison(listed=compare(world).listed, differences=())
     assert mirrored.present(world.pool) == before
 
 
@@ -264,28 +265,28 @@ def test_the_brake_counts_what_could_not_be_seen(world: World, idp: Any, monkeyp
 
 def test_only_operators_may(world: World) -> None:
     with pytest.raises(NotAllowed):
-        operations.compare_mirror(apply=False, actor=person("mallory@example.com"), clock=world.clock)
+        mirror.compare_mirror(apply=False, actor=person("mallory@example.com"), clock=world.clock)
     with pytest.raises(NotAllowed):
-        operations.ensure_user_pool(actor=person("mallory@example.com"))
+        mirror.ensure_user_pool(actor=person("mallory@example.com"))
     with pytest.raises(InvalidRequest):
         compare(world, most_share=1.5)
-    operations.configure(operations.DirectorySettings())
+    mirror.configure(mirror.MirrorSettings())
     with pytest.raises(InvalidRequest, match="create_user_pool"):
         compare(world)
 
 
 def test_a_pool_is_made_once(world: World) -> None:
-    first = operations.ensure_user_pool(name="another", actor=system("setup"))
-    again = operations.ensure_user_pool(name="another", actor=OLGA)
+    first = mirror.ensure_user_pool(name="another", actor=system("setup"))
+    again = mirror.ensure_user_pool(name="another", actor=OLGA)
     assert first.is_new
     assert (again.pool_id, again.is_new) == (first.pool_id, False)
     with pytest.raises(InvalidRequest):
-        operations.ensure_user_pool(name="", actor=OLGA)
+        mirror.ensure_user_pool(name="", actor=OLGA)
 
 
 def test_a_directory_that_was_there_first_is_put_into_a_new_pool(world: World) -> None:
-    pool = operations.ensure_user_pool(name="new", actor=OLGA)
-    operations.configure(operations.DirectorySettings(user_pool_id=pool.pool_id))
+    pool = mirror.ensure_user_pool(name="new", actor=OLGA)
+    mirror.configure(mirror.MirrorSettings(user_pool_id=pool.pool_id))
     world.pool = pool.pool_id
     comparison = compare(world)
     assert comparison.waiting == ()

@@ -14,16 +14,17 @@ import pytest
 from botocore.exceptions import ClientError
 
 from accessportal.aws import cognito
-from accessportal.directory import operations, queries
-from accessportal.directory.config import DirectorySettings, configure
-from accessportal.directory.effects import converging
+from accessportal.directory import queries
 from accessportal.directory.states import Changed, GroupRole, State
-from accessportal.directory.store import mirror as work_store
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, NoAnswer, Unavailable
-from tests.directory import mirrored
-from tests.directory.world import ALICE, BOB, MALLORY, PAYMENTS, World
+from accessportal.mirror import operations as mirror
+from accessportal.mirror import queries as mirror_queries
+from accessportal.mirror import store as work_store
+from accessportal.mirror.effects import converging
 from tests.fixtures_twin import REGION
+from tests.mirror import mirrored
+from tests.mirror.world import ALICE, BOB, MALLORY, PAYMENTS, World
 
 NAMES = tuple(f"{PAYMENTS}:{role}" for role in mirrored.ROLES)
 
@@ -88,12 +89,12 @@ def created(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str], str]]
 
 def test_a_pool_that_gives_names_of_its_own_is_never_said_to_have_followed(world: World, idp: Any) -> None:
     pool = idp.create_user_pool(PoolName="by e-mail", UsernameAttributes=["email"])["UserPool"]["Id"]
-    configure(DirectorySettings(user_pool_id=pool))
+    mirror.configure(mirror.MirrorSettings(user_pool_id=pool))
     assert not world.create_person("new@example.com").mirror.is_done
     for _ in range(2):
         world.clock.advance(301)
         assert world.sweep().done == 0
-    (work,) = queries.mirror_pending().items
+    (work,) = mirror_queries.page_of_pending().items
     assert "UserNamesNotKept" in work.error
 
 
@@ -101,10 +102,10 @@ def test_a_pool_that_tells_case_apart_is_refused_but_still_followed(world: World
     """Where a pool in use is one, nobody who is disabled here stays enabled there."""
     pool = idp.create_user_pool(PoolName="two cases")["UserPool"]["Id"]
     with pytest.raises(Conflict, match="upper and lower case"):
-        operations.ensure_user_pool(name="two cases", actor=system("setup"))
-    configure(DirectorySettings(user_pool_id=pool))
+        mirror.ensure_user_pool(name="two cases", actor=system("setup"))
+    mirror.configure(mirror.MirrorSettings(user_pool_id=pool))
     with pytest.raises(Unavailable, match="upper and lower case"):
-        operations.compare_mirror(apply=True, actor=system("setup"), clock=world.clock)
+        mirror.compare_mirror(apply=True, actor=system("setup"), clock=world.clock)
 
     assert world.create_person("new@example.com").mirror.is_done
 
@@ -116,7 +117,7 @@ def test_nobody_is_invited_unless_it_is_set(world: World, created: list[tuple[st
 
 def test_a_new_user_is_invited_once_by_e_mail(world: World, created: list[tuple[str, list[str], str]]) -> None:
     """Also when the answer is lost, or when another one was made beside; without an invitation nobody could ever sign in."""
-    configure(DirectorySettings(user_pool_id=world.pool, user_pool_invites=True))
+    mirror.configure(mirror.MirrorSettings(user_pool_id=world.pool, user_pool_invites=True))
     assert world.create_person("new@example.com").mirror.is_done
     world.twin.settings.change({"cognito_lose_answer": 1.0})
     assert not world.create_person("lost@example.com").mirror.is_done
@@ -133,7 +134,7 @@ def test_a_new_user_is_invited_once_by_e_mail(world: World, created: list[tuple[
 
 
 def test_who_is_disabled_is_not_invited(world: World, idp: Any, created: list[tuple[str, list[str], str]]) -> None:
-    configure(DirectorySettings(user_pool_id=world.pool, user_pool_invites=True))
+    mirror.configure(mirror.MirrorSettings(user_pool_id=world.pool, user_pool_invites=True))
     world.set_person(ALICE, State.DISABLED)
     idp.admin_delete_user(UserPoolId=world.pool, Username=ALICE)
     work_store.ask([f"person#{ALICE}"], now=world.clock.now())
@@ -169,11 +170,11 @@ def test_a_removal_is_not_said_to_be_done_before_cognito_has_it(world: World) ->
     changed = world.revoke(BOB, "/security")
     assert not changed.mirror.is_done
     assert changed.mirror.reason
-    work = queries.mirror_state_of(entity=f"person#{BOB}")
+    work = mirror_queries.find_pending(f"person#{BOB}")
     assert work is not None
     assert (work.attempts, work.lease_until) == (1, None)
     assert "Cognito" in work.error
-    assert queries.mirror_pending().items == (work,)
+    assert mirror_queries.page_of_pending().items == (work,)
     assert queries.find_person(email=BOB) is None, "the change itself stands"
 
     world.twin.settings.change({"cognito_outage": False})
@@ -190,7 +191,7 @@ def test_the_gap_grows_to_five_minutes(world: World) -> None:
     world.set_person(ALICE, State.DISABLED)
     gaps = []
     for _ in range(9):
-        work = queries.mirror_state_of(entity=f"person#{ALICE}")
+        work = mirror_queries.find_pending(f"person#{ALICE}")
         assert work is not None
         gaps.append((work.due_at - world.clock.now()).total_seconds())
         world.clock.advance(gaps[-1])
@@ -205,7 +206,7 @@ def test_a_change_starts_the_gap_anew(world: World) -> None:
     world.twin.settings.change({"cognito_outage": True})
     for state in (State.DISABLED, State.ENABLED) * 2:
         world.set_person(ALICE, state)
-    work = queries.mirror_state_of(entity=f"person#{ALICE}")
+    work = mirror_queries.find_pending(f"person#{ALICE}")
     assert work is not None
     assert work.attempts == 1
 
@@ -289,7 +290,7 @@ def test_a_change_after_the_last_look_at_the_table_is_not_lost(world: World, mon
 
 
 def test_without_a_pool_nothing_is_pending(world: World) -> None:
-    configure(DirectorySettings())
+    mirror.configure(mirror.MirrorSettings())
     changed = world.grant(MALLORY, PAYMENTS)
     assert (changed.mirror.is_done, changed.mirror.reason) == (True, "")
     assert mirrored.pending() == []

@@ -7,7 +7,6 @@ so it also says whose the lease is.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
@@ -15,68 +14,48 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from accessportal.directory import models
-from accessportal.directory.config import current
 from accessportal.directory.models import DirectoryItem
-from accessportal.directory.states import MirrorFailure, MirrorWork, group_entity, person_entity
 from accessportal.directory.store import reading
-from accessportal.directory.store.conversion import iso
+from accessportal.directory.store.following import ask_step, entity_of, item_pk_of
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page
+from accessportal.mirror.states import MirrorFailure, MirrorWork
 from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem
-from accessportal.store.transactions import Change, ConditionFailed, Remove, Step, Upsert, transact, update_one
+from accessportal.store.transactions import Change, ConditionFailed, Remove, transact, update_one
 
 _CHUNK = 25
-_WHATEVER = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
-
-
-def work_step(*, item_pk: str, now: datetime, forgets: bool = False) -> list[Step]:
-    """The step that asks for the mirroring of the person or group whose own partition is ``item_pk``; none without a pool.
-
-    ``forgets``: the user in Cognito must go in any case, also if the address has a new owner when the work is done.
-
-    It belongs in the transaction of every change that Cognito must follow. A worker that is at it already sees the new
-    token when it ends, and looks again.
-    """
-    return [_asking(item_pk, now, forgets=forgets)] if current().user_pool_id else []
-
-
-def deletion_step(*, item_pk: str, now: datetime, is_over: bool) -> list[Step]:
-    """The step of a deletion in several parts: the work by which the sweep finds what was begun, with and without a pool.
-
-    ``is_over``: the person is gone. Only a pool still has something to follow then.
-    """
-    if current().user_pool_id or not is_over:
-        return [_asking(item_pk, now, forgets=is_over)]
-    pk, sk = models.work_key(item_pk)
-    return [Remove(DirectoryItem, pk, _WHATEVER, sk)]
 
 
 def ask(entities: Collection[str], *, now: datetime) -> None:
     """Ask for the mirroring of these people and groups, although none of them was changed."""
     wanted = sorted(set(entities))
     for start in range(0, len(wanted), _CHUNK):
-        transact([_asking(item_pk_of(entity), now, forgets=False) for entity in wanted[start : start + _CHUNK]])
+        transact([ask_step(item_pk_of(entity), now) for entity in wanted[start : start + _CHUNK]])
 
 
-def find(entity: str) -> MirrorWork | None:
-    """Strongly read; ``None`` when Cognito has followed."""
+def find_pending(entity: str) -> MirrorWork | None:
+    """What Cognito must still follow of a person or group (by its audit name); ``None`` when it has followed everything.
+
+    Strongly read: a page that says "removed" may stand on it.
+    """
     return reading.find(models.work_key(item_pk_of(entity)), _work)
 
 
-def find_among(entities: Collection[str]) -> tuple[MirrorWork, ...]:
-    """Those of ``entities`` that Cognito has not followed, strongly read; 100 to a request."""
-    return tuple(reading.get_many((models.work_key(item_pk_of(entity)) for entity in entities), _work))
+def find_pending_among(entities: Collection[str]) -> dict[str, MirrorWork]:
+    """:func:`find_pending` of many, by audit name; 100 to a request."""
+    found = reading.get_many((models.work_key(item_pk_of(entity)) for entity in entities), _work)
+    return {work.entity: work for work in found}
 
 
-def page(*, cursor: str | None, limit: int) -> Page[MirrorWork]:
-    """All that waits, people last, by name. An index read: it may lag."""
+def page_of_pending(*, cursor: str | None = None, limit: int = 50) -> Page[MirrorWork]:
+    """Everything that Cognito has not followed yet, people last, by name. An index read: it may lag."""
     return Listing("directory.mirror", DirectoryItem, _work, DirectoryItem.kind_index)(models.MIRROR_WORK, cursor=cursor, limit=limit)
 
 
 def every_work() -> Iterator[MirrorWork | MirrorFailure]:
-    """All that :func:`page` has, to its end. What can't be read is told in its place: it must not hide the rest."""
+    """All that :func:`page_of_pending` has, to its end. What can't be read is told in its place: it must not hide the rest."""
     waiting = Listing[DirectoryItem, MirrorWork | MirrorFailure](
         "directory.mirror_sweep", DirectoryItem, _work, DirectoryItem.kind_index, stand_in=_unreadable
     )
@@ -122,27 +101,6 @@ def postpone(work: MirrorWork, *, due_at: datetime, attempts: int, error: str) -
     ]
     if not _give_back(work, told, only_same=True):
         _give_back(work, [], only_same=False)
-
-
-def item_pk_of(entity: str) -> str:
-    """The partition of a person or a group that is named as in the audit log."""
-    kind, _, name = entity.partition("#")
-    return models.person_pk(name) if kind == "person" else models.group_pk(name)
-
-
-def _asking(item_pk: str, now: datetime, *, forgets: bool) -> Upsert:
-    pk, sk = models.work_key(item_pk)
-    actions: list[Action] = [
-        DirectoryItem.si_key1.set(models.MIRROR_WORK),
-        DirectoryItem.token.set(secrets.token_hex(8)),
-        DirectoryItem.due_at.set(_epoch(now)),
-        DirectoryItem.attempts.set(0),
-        DirectoryItem.error.remove(),
-        DirectoryItem.created_at.set(DirectoryItem.created_at | iso(now)),
-    ]
-    if forgets:
-        actions.append(DirectoryItem.forget.set(True))
-    return Upsert(DirectoryItem, pk, actions, _WHATEVER, sk)
 
 
 def _leased(entity: str, until: datetime, condition: Condition) -> MirrorWork | None:
@@ -193,12 +151,6 @@ def _work(item: DirectoryItem) -> MirrorWork:
 
 def _unreadable(raw: RawItem) -> MirrorFailure:
     return MirrorFailure(str(raw["pk"]["S"]), "It is not mirror work that can be read. Somebody else has changed it.")
-
-
-def entity_of(item_pk: str) -> str:
-    """The person or group of a partition, named as in the audit log."""
-    kind = person_entity if models.is_person_pk(item_pk) else group_entity
-    return kind(item_pk.partition(":")[2])
 
 
 def _epoch(moment: datetime) -> float:

@@ -6,11 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from accessportal.directory.policy import key_of
 from accessportal.directory.policy.tree import is_live
-from accessportal.directory.policy.words import key_of
-from accessportal.directory.states import Group, GroupRole, Membership, Person
+from accessportal.directory.states import Group, GroupRole, Membership, Person, group_entity, person_entity
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.mirror.states import MirrorDifference
+
+# A worker that died gives its lease back after this.
+LEASE = timedelta(seconds=60)
+LONGEST_GAP = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +47,9 @@ def without_gains(wanted: UserImage | None, present: UserImage | None) -> UserIm
     return UserImage(wanted.is_enabled and present.is_enabled, wanted.name, wanted.groups & present.groups)
 
 
-def wanted_groups(group: Group) -> frozenset[str]:
-    """All three or, while it is disabled, none: whoever reads Cognito must see nobody in it."""
-    return cognito_groups(group.group_id) if group.is_enabled else frozenset()
+def wanted_groups(group: Group | None) -> frozenset[str]:
+    """All three or, when it is disabled or gone, none: whoever reads Cognito must see nobody in it."""
+    return cognito_groups(group.group_id) if group is not None and group.is_enabled else frozenset()
 
 
 def cognito_group(group_id: str, role: GroupRole) -> str:
@@ -67,11 +72,6 @@ def person_of(username: str) -> str | None:
     return key_of(username)
 
 
-# A worker that died gives its lease back after this.
-LEASE = timedelta(seconds=60)
-LONGEST_GAP = timedelta(minutes=5)
-
-
 def retry_gap(attempts: int, *, jitter: float) -> timedelta:
     """How long to wait after this many failures: 5 seconds, doubled up to 5 minutes, less up to a fifth (``jitter`` 0 to 1)."""
     return min(LONGEST_GAP, timedelta(seconds=5.0 * 2 ** min(attempts - 1, 10))) * (1 - 0.2 * jitter)
@@ -82,3 +82,32 @@ def may_keep_pool(actor: Actor) -> Decision:
     if actor.is_system or actor.is_operator:
         return allow("operators and the portal itself keep Cognito equal to the directory")
     return refuse("Only operators may keep the user pool. Ask an operator.", code="operators_only")
+
+
+def user_difference(key: str, wanted: UserImage | None, present: UserImage | None) -> MirrorDifference | None:
+    """What differs between the user that the table wants and the one that the pool has; ``None`` for nothing."""
+    if wanted == present:
+        return None
+    entity = person_entity(key)
+    if wanted is None:
+        assert present is not None
+        return MirrorDifference(entity, ("the table does not know this user",), removes=1 + len(present.groups))
+    if present is None:
+        return MirrorDifference(entity, ("the user is missing",))
+    surplus = sorted(present.groups - wanted.groups)
+    found = [f"not in {name}" for name in sorted(wanted.groups - present.groups)] + [f"still in {name}" for name in surplus]
+    if wanted.is_enabled != present.is_enabled:
+        found.append("still enabled" if present.is_enabled else "still disabled")
+    if wanted.name != present.name:
+        found.append(f"named “{present.name}”, not “{wanted.name}”")
+    # Of a disabled person the table knows that they are in no group; of the others it does not know these memberships.
+    return MirrorDifference(entity, tuple(found), removes=len(surplus) if wanted.is_enabled else 0)
+
+
+def group_difference(group_id: str, group: Group | None, present: frozenset[str]) -> MirrorDifference | None:
+    """What differs between the groups that the table wants of ``group`` (``None``: it has none) and the ones that the pool has."""
+    wanted = wanted_groups(group)
+    if wanted == present:
+        return None
+    found = [f"{name} is missing" for name in sorted(wanted - present)] + [f"{name} is still there" for name in sorted(present - wanted)]
+    return MirrorDifference(group_entity(group_id), tuple(found), removes=0 if group else len(present - wanted))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from accessportal.aws import cognito
-from accessportal.aws.errors import OutsideError
-from accessportal.directory import effects
-from accessportal.directory.config import current
-from accessportal.directory.operations.people import set_person_state
-from accessportal.directory.policy import mirror as policy
-from accessportal.directory.states import Disabled, MirrorFailure, State, person_entity
-from accessportal.directory.store import mirror as work_store
+from accessportal.directory import operations as directory
+from accessportal.directory.states import State, person_entity
 from accessportal.directory.store.whole import read_table
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import most_at_once
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, NotFound, Unavailable
+from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.mirror import policy, store
+from accessportal.mirror.config import current
+from accessportal.mirror.effects.pool import read_whole, reading
+from accessportal.mirror.states import Disabled, MirrorFailure
 
 
 def disable_as_mirrored(*, actor: Actor, clock: Clock) -> Disabled:
@@ -27,10 +26,10 @@ def disable_as_mirrored(*, actor: Actor, clock: Clock) -> Disabled:
     policy.may_keep_pool(actor).require()
     if not current().user_pool_id:
         return Disabled(())
-    people, users = read_table().people, effects.read_pool().users
+    people, users = read_table().people, read_whole().users
     enabled = [key for key, person in people.items() if person.is_enabled and not person.is_deleting]
     found = [key for key in enabled if key in users and not users[key].is_enabled and _is_shut_out(key)]
-    missing = [key for key in enabled if key not in users and work_store.find(person_entity(key)) is None and _is_shut_out(key)]
+    missing = [key for key in enabled if key not in users and store.find_pending(person_entity(key)) is None and _is_shut_out(key)]
     failures = []
     if len(missing) > most_at_once(len(enabled)):
         failures.append(MirrorFailure(current().user_pool_id, f"{len(missing)} of {len(enabled)} people are not in this user pool"))
@@ -43,18 +42,17 @@ def disable_as_mirrored(*, actor: Actor, clock: Clock) -> Disabled:
 
 def _disable(key: str, actor: Actor, clock: Clock) -> list[MirrorFailure]:
     try:
-        set_person_state(email=key, state=State.DISABLED, actor=actor, now=clock.now())
+        directory.set_person_state(email=key, state=State.DISABLED, actor=actor, now=clock.now())
     except NotFound:
-        return []
+        pass
     except Conflict as error:
-        return [] if error.code == "person_state_unchanged" else [MirrorFailure(person_entity(key), error.message)]
+        if error.code != "person_state_unchanged":
+            return [MirrorFailure(person_entity(key), error.message)]
     return []
 
 
 def _is_shut_out(key: str) -> bool:
     """By the pool, asked for this one: what comes from another identity provider is not ours to judge."""
-    try:
+    with reading():
         user = cognito.get_user(current().user_pool_id, key)
-    except OutsideError as error:
-        raise Unavailable(f"The user pool could not be read: {error}", code="cognito_unavailable") from error
     return user is None or (not user.is_federated and not user.is_enabled)

@@ -10,23 +10,25 @@ from __future__ import annotations
 import contextlib
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Concatenate, ParamSpec
 
 from accessportal.aws import cognito
 from accessportal.aws.errors import Gone, OutsideError, Refused, Transient
-from accessportal.directory import store
-from accessportal.directory.config import current
-from accessportal.directory.effects.images import present_groups, present_user, wanted_groups, wanted_user
-from accessportal.directory.effects.later import is_later
-from accessportal.directory.policy import mirror as policy
-from accessportal.directory.policy.mirror import UserImage
-from accessportal.directory.states import Mirrored, MirrorWork, group_entity, person_entity
-from accessportal.directory.store import mirror as work_store
+from accessportal.directory import store as directory
+from accessportal.directory.states import Mirrored, group_entity, person_entity
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
+from accessportal.mirror import policy, store
+from accessportal.mirror.config import current
+from accessportal.mirror.effects.pool import present_groups, present_user
+from accessportal.mirror.policy import UserImage
+from accessportal.mirror.states import MirrorWork
 from accessportal.store.restores import HELD, held_restore
 
+P = ParamSpec("P")
 # No call is begun with less of the lease left: the longest that one call may take (connect 3 s, read 10 s), and some.
 _RESERVE = timedelta(seconds=20)
 _ROUNDS = 5
@@ -48,15 +50,25 @@ class Attempt:
 def converge_after(*, entity: str, now: datetime) -> Mirrored:
     """One attempt to make Cognito follow a change of ``entity`` (a person or group by its audit name) that was just written.
 
-    Never raises for trouble outside: the change stands, and the sweep goes on. Without a pool it is done at once.
+    Never raises for trouble outside: the change stands, and the sweep goes on.
     """
-    if is_later() and current().user_pool_id:
-        return Mirrored(is_done=False, reason="It is left to the sweep.")
     try:
         attempt = converge(entity=entity, clock=_ClockFrom(now), patience=_PATIENCE)
     except Unavailable as error:
         return Mirrored(is_done=False, reason=error.message)
     return Mirrored(is_done=attempt.is_done, reason=attempt.reason)
+
+
+def wanted_user(key: str, now: datetime) -> UserImage | None:
+    """What the table says, strongly read; ``None`` when nobody has this address.
+
+    :raises Unavailable: when our store did not answer, or an item can't be read.
+    """
+    person, memberships = directory.get_person_with_memberships(key)
+    if person is None:
+        return None
+    groups = directory.get_groups(membership.group_id for membership in memberships)
+    return policy.wanted_user(person, memberships, groups=groups, now=now)
 
 
 def converge(*, entity: str, clock: Clock, patience: timedelta | None = None) -> Attempt:
@@ -67,7 +79,7 @@ def converge(*, entity: str, clock: Clock, patience: timedelta | None = None) ->
     if not current().user_pool_id:
         return Attempt(is_done=True)
     now = clock.now()
-    work = work_store.take(entity, now=now, until=now + policy.LEASE)
+    work = store.take(entity, now=now, until=now + policy.LEASE)
     if work is None:
         return _seen_from_outside(entity)
     return _Worker(work, clock, give_up_at=now + patience if patience else None).drive()
@@ -75,7 +87,7 @@ def converge(*, entity: str, clock: Clock, patience: timedelta | None = None) ->
 
 def _seen_from_outside(entity: str, called_at: datetime | None = None) -> Attempt:
     """Without the lease: done if the work is gone, because it goes only when Cognito was proved equal."""
-    if work_store.find(entity) is None:
+    if store.find_pending(entity) is None:
         return Attempt(is_done=True, called_at=called_at)
     return Attempt(is_done=False, reason="Another worker is bringing Cognito up to date.", called_at=called_at)
 
@@ -84,20 +96,13 @@ class _LeaseLost(Exception):
     """Another worker may be at it: nothing more may be called."""
 
 
-class _GroupNotReady(Exception):
-    """The work of a group must be done first, by another worker or later."""
+class _NotYet(Exception):
+    """It can't go on now: the work is given back with this reason."""
 
-    def __init__(self, reason: str, *, is_error: bool) -> None:
+    def __init__(self, reason: str, *, is_error: bool = False) -> None:
         super().__init__(reason)
+        self.reason = reason
         self.is_error = is_error
-
-
-class _GrantsHeld(Exception):
-    """Cognito is to give something, and a restore of the tables is not confirmed yet."""
-
-
-class _OutOfTime(Exception):
-    """The caller does not wait any longer."""
 
 
 class _Worker:
@@ -117,19 +122,15 @@ class _Worker:
         try:
             for _ in range(_ROUNDS):
                 follow(name)
-                if work_store.finish(self._work):
+                if store.finish(self._work):
                     return Attempt(is_done=True, called_at=self._called_at)
                 # Changed meanwhile: what was proved is not what is wanted now.
                 self._keep_lease()
             return self._give_back("It changes faster than Cognito can follow.", is_error=False)
         except _LeaseLost:
             return _seen_from_outside(entity, self._called_at)
-        except _OutOfTime:
-            return self._give_back("Cognito has not followed everything yet; it goes on in the background.", is_error=False)
-        except _GrantsHeld as held:
-            return self._give_back(str(held), is_error=False)
-        except _GroupNotReady as group:
-            return self._give_back(str(group), is_error=group.is_error)
+        except _NotYet as stop:
+            return self._give_back(stop.reason, is_error=stop.is_error)
         except OutsideError as error:
             return self._give_back(f"Cognito has not followed: {error}", is_error=True)
         except Unavailable as error:
@@ -143,17 +144,22 @@ class _Worker:
         """Before every call to Cognito."""
         now = self._clock.now()
         if self._give_up_at is not None and now > self._give_up_at:
-            raise _OutOfTime
+            raise _NotYet("Cognito has not followed everything yet; it goes on in the background.")
         if self._work.lease_until is None or self._work.lease_until - now < _RESERVE:
             self._keep_lease()
         if is_change and self._called_at is None:
             self._called_at = now
 
+    def _change(self, call: Callable[Concatenate[str, P], object], *given: P.args, **named: P.kwargs) -> None:
+        """One call that changes the pool."""
+        self._turn(is_change=True)
+        call(self._pool, *given, **named)
+
     def _keep_lease(self) -> None:
         # Later than the last one even on a clock that stands still: the end of a lease says whose it is.
         assert self._work.lease_until is not None
         until = max(self._clock.now() + policy.LEASE, self._work.lease_until + timedelta(milliseconds=1))
-        kept = work_store.keep(self._work, until=until)
+        kept = store.keep(self._work, until=until)
         if kept is None:
             raise _LeaseLost
         self._work = kept
@@ -162,7 +168,7 @@ class _Worker:
         now = self._clock.now()
         attempts = self._work.attempts + 1 if is_error else self._work.attempts
         due_at = now + policy.retry_gap(attempts, jitter=random.random()) if is_error else now
-        work_store.postpone(self._work, due_at=due_at, attempts=attempts, error=reason)
+        store.postpone(self._work, due_at=due_at, attempts=attempts, error=reason)
         return Attempt(is_done=False, reason=reason, is_error=is_error, called_at=self._called_at)
 
     # A person
@@ -170,19 +176,19 @@ class _Worker:
     def _follow_person(self, key: str) -> None:
         if self._work.forgets:
             self._turn()
-            if present_user(self._pool, key) is not None:
+            if present_user(key) is not None:
                 self._delete_user(key)
-            if not work_store.mark_forgotten(self._work):
+            if not store.mark_forgotten(self._work):
                 raise _LeaseLost
         for _ in range(_ROUNDS):
             wanted = wanted_user(key, self._clock.now())
             self._turn()
-            present = present_user(self._pool, key)
+            present = present_user(key)
             less = policy.without_gains(wanted, present)
             # Asked only where something would be given: taking away waits for nothing.
             if less != wanted and held_restore() is not None:
                 if less == present:
-                    raise _GrantsHeld(f"{HELD}. Cognito gives {key} less than the directory.")
+                    raise _NotYet(f"{HELD}. Cognito gives {key} less than the directory.")
                 wanted = less
             if wanted == present:
                 if wanted is not None and not wanted.is_enabled:
@@ -198,28 +204,22 @@ class _Worker:
             self._delete_user(key)
             return
         if present is None:
-            self._turn(is_change=True)
             # Who is disabled must not be told of an account. Somebody who is enabled later is invited by hand (README).
             invites = current().user_pool_invites and wanted.is_enabled
-            cognito.create_user(self._pool, username=key, email=key, name=wanted.name, invites=invites)
+            self._change(cognito.create_user, username=key, email=key, name=wanted.name, invites=invites)
             present = UserImage(is_enabled=True, name=wanted.name, groups=frozenset())
         if present.is_enabled and not wanted.is_enabled:
-            self._turn(is_change=True)
-            cognito.disable_user(self._pool, key)
+            self._change(cognito.disable_user, key)
         self._change_groups(key, wanted.groups - present.groups, present.groups - wanted.groups)
         if wanted.name != present.name:
-            self._turn(is_change=True)
-            cognito.rename_user(self._pool, username=key, name=wanted.name)
+            self._change(cognito.rename_user, username=key, name=wanted.name)
         if wanted.is_enabled and not present.is_enabled:
             # Last: nobody comes back with groups that they are not in any more.
-            self._turn(is_change=True)
-            cognito.enable_user(self._pool, key)
+            self._change(cognito.enable_user, key)
 
     def _delete_user(self, key: str) -> None:
-        self._turn(is_change=True)
-        cognito.sign_out_user(self._pool, key)
-        self._turn()
-        cognito.delete_user(self._pool, key)
+        self._change(cognito.sign_out_user, key)
+        self._change(cognito.delete_user, key)
 
     def _change_groups(self, key: str, missing: frozenset[str], surplus: frozenset[str]) -> None:
         """Into the new groups before out of the old ones: a change of role leaves no moment without one."""
@@ -233,55 +233,50 @@ class _Worker:
                     raise
                 refused.append(name)
         for name in sorted(surplus):
-            self._turn(is_change=True)
-            cognito.remove_from_group(self._pool, username=key, group=name)
+            self._change(cognito.remove_from_group, username=key, group=name)
         for name in refused:
             self._add(key, name)
 
     def _add(self, key: str, name: str) -> None:
-        self._turn(is_change=True)
         try:
-            cognito.add_to_group(self._pool, username=key, group=name)
+            self._change(cognito.add_to_group, username=key, group=name)
         except Gone as error:
             if error.code == "UserNotFoundException":
                 # Gone since it was read: the next round makes it anew.
                 return
             self._make_group(name)
-            self._turn()
             with contextlib.suppress(Gone):
                 # Deleted again: the next round reads what is wanted now.
-                cognito.add_to_group(self._pool, username=key, group=name)
+                self._change(cognito.add_to_group, username=key, group=name)
 
     def _make_group(self, name: str) -> None:
         """Only the group's own work makes and deletes its groups in Cognito, so that two workers can't be of two minds."""
         group_id = policy.group_of(name)
         assert group_id is not None, "wanted groups have names of ours"
         entity = group_entity(group_id)
-        work_store.ask([entity], now=self._clock.now())
+        store.ask([entity], now=self._clock.now())
         made = converge(entity=entity, clock=self._clock)
         if not made.is_done:
-            raise _GroupNotReady(f"The group {name} is not in Cognito yet. {made.reason}", is_error=made.is_error)
+            raise _NotYet(f"The group {name} is not in Cognito yet. {made.reason}", is_error=made.is_error)
 
     # A group
 
     def _follow_group(self, group_id: str) -> None:
         for _ in range(_ROUNDS):
-            wanted = wanted_groups(group_id)
+            wanted = policy.wanted_groups(directory.get_group(group_id))
             self._turn()
-            present = present_groups(self._pool, group_id)
+            present = present_groups(group_id)
             if wanted == present:
                 return
             missing = wanted - present
             if missing:
                 # A group that was made has nobody in it. Its members are asked for first: after a crash in between, the
                 # group is still missing, and they are asked for again.
-                work_store.ask([person_entity(one.person) for one in store.every_member(group_id)], now=self._clock.now())
+                store.ask([person_entity(one.person) for one in directory.every_member(group_id)], now=self._clock.now())
             for name in sorted(missing):
-                self._turn(is_change=True)
-                cognito.create_group(self._pool, name=name, description=group_id)
+                self._change(cognito.create_group, name=name, description=group_id)
             for name in sorted(present - wanted):
-                self._turn(is_change=True)
-                cognito.delete_group(self._pool, name)
+                self._change(cognito.delete_group, name)
         raise Transient("NotSettled", "it does not show what it was told")
 
 

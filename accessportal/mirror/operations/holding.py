@@ -6,17 +6,17 @@ import contextlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from accessportal.directory import effects, policy, store
-from accessportal.directory.effects import Attempt
+from accessportal.directory import policy
+from accessportal.directory import store as directory
 from accessportal.directory.operations.claims import add_claim, remove_claim, take_back_given
-from accessportal.directory.operations.shared import membership_in
-from accessportal.directory.queries import is_mirrored
 from accessportal.directory.states import Claim, GroupRole, Membership, person_entity
-from accessportal.directory.store import mirror as work_store
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.mirror import store
+from accessportal.mirror.effects.converging import Attempt, converge
+from accessportal.mirror.queries import is_mirrored
 from accessportal.store.transactions import Guard
 
 # Another worker is at it, or a later change waits: it takes a moment. What failed comes again after the caller's own gap.
@@ -84,17 +84,17 @@ def _prove(email: str, clock: Clock) -> Attempt:
         # Nobody can have it, here or there.
         return Attempt(is_done=True)
     entity = person_entity(key)
-    if is_mirrored() and work_store.find(entity) is None:
-        work_store.ask([entity], now=clock.now())
-    return effects.converge(entity=entity, clock=clock)
+    if is_mirrored() and store.find_pending(entity) is None:
+        store.ask([entity], now=clock.now())
+    return converge(entity=entity, clock=clock)
 
 
 def _held(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock) -> Proof | Waiting:
     """What was proved in Cognito is what the table said then; it must still say that the claim counts."""
     key, now = policy.key_of(email) or "", clock.now()
-    person, memberships = store.get_person_with_memberships(key)
-    membership = membership_in(memberships, group_id)
-    group = store.get_group(group_id)
+    person, memberships = directory.get_person_with_memberships(key)
+    membership = next((one for one in memberships if one.group_id == group_id), None)
+    group = directory.get_group(group_id)
     if person is None or membership is None or membership.claim(claim) is None or membership.role_at(now) is None:
         return _waiting("claim_lost", "The membership was taken away meanwhile.", clock)
     if not person.is_enabled:
@@ -106,7 +106,7 @@ def _held(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock)
 
 def _released(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock) -> Proof | Waiting:
     now = clock.now()
-    membership = store.get_membership(policy.key_of(email) or "", group_id)
+    membership = directory.get_membership(policy.key_of(email) or "", group_id)
     if membership is None:
         return _proof("REVOKED", attempt, now, is_present=False)
     if membership.claim(claim) is not None:

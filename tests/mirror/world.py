@@ -12,13 +12,16 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.audit import queries as audit
-from accessportal.directory import operations, queries
-from accessportal.directory.states import Changed, GroupRole, MirrorReport, State
+from accessportal.directory import operations
+from accessportal.directory.states import Changed, GroupRole, State
 from accessportal.kernel.actors import Actor, person, system
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.mirror import operations as mirror
+from accessportal.mirror import queries as mirror_queries
+from accessportal.mirror.states import MirrorReport
 from tests.conftest import FakeClock
-from tests.directory import mirrored
 from tests.fixtures_twin import REGION, Twin
+from tests.mirror import mirrored
 
 ALICE, BOB, MALLORY = "alice@example.com", "bob@example.com", "mallory@example.com"
 PAYMENTS = "/engineering/payments"
@@ -105,7 +108,7 @@ class World:
     def hold(
         self, email: str = ALICE, group_id: str = "/security", role: GroupRole = GroupRole.READER, claim: str = "request-1"
     ) -> Proof | Waiting:
-        return operations.hold_membership(
+        return mirror.hold_membership(
             email=email,
             group_id=group_id,
             role=role,
@@ -117,10 +120,10 @@ class World:
         )
 
     def release(self, email: str = ALICE, group_id: str = "/security", claim: str = "request-1") -> Proof | Waiting:
-        return operations.release_membership(email=email, group_id=group_id, claim=claim, actor=system("worker"), clock=self.clock)
+        return mirror.release_membership(email=email, group_id=group_id, claim=claim, actor=system("worker"), clock=self.clock)
 
     def sweep(self) -> MirrorReport:
-        return operations.sweep_mirror(clock=self.clock, workers=1)
+        return mirror.sweep_mirror(clock=self.clock, workers=1)
 
     # What must be so
 
@@ -147,4 +150,4 @@ class World:
             if not mirrored.pending():
                 return
             self.clock.advance(301)
-        raise AssertionError(f"still pending: {queries.mirror_pending().items}")
+        raise AssertionError(f"still pending: {mirror_queries.page_of_pending().items}")

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from accessportal.directory import operations
 from accessportal.directory.states import Changed, GroupRole, State
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import PortalError
 from accessportal.kernel.proofs import Proof
+from accessportal.mirror import operations as mirror
 from tests.depth import examples
-from tests.directory import mirrored
-from tests.directory.world import World
+from tests.mirror import mirrored
+from tests.mirror.world import World
 
 PEOPLE = ("alice@example.com", "bob@example.com", "mallory@example.com")
 GROUPS = ("/engineering", "/engineering/payments", "/security", "/sales")
@@ -106,7 +106,7 @@ def machine_in(world: World) -> type[RuleBasedStateMachine]:
             assert image.groups.keys() == wanted.groups.keys()
             for name, members in image.groups.items():
                 assert members >= wanted.groups[name], name
-            operations.compare_mirror(apply=True, most_share=1, actor=system("test"), clock=world.clock)
+            mirror.compare_mirror(apply=True, most_share=1, actor=system("test"), clock=world.clock)
             world.check()
 
         def _calm(self) -> None:

@@ -1,4 +1,4 @@
-"""What an installation sets for the directory."""
+"""What an installation sets for Cognito."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class DirectorySettings:
-    """``user_pool_id``: the Cognito user pool that follows the table; empty for none, then nothing is mirrored.
+class MirrorSettings:
+    """``user_pool_id``: the Cognito user pool that follows the directory; empty for none.
 
     ``user_pool_invites``: Cognito invites each new user by e-mail, with a temporary password; else nobody knows their password,
     because they come from another identity provider.
@@ -17,14 +17,14 @@ class DirectorySettings:
     user_pool_invites: bool = False
 
 
-_settings = DirectorySettings()
+_settings = MirrorSettings()
 
 
-def configure(settings: DirectorySettings) -> None:
+def keep(settings: MirrorSettings) -> None:
     """Called once at start-up."""
     global _settings
     _settings = settings
 
 
-def current() -> DirectorySettings:
+def current() -> MirrorSettings:
     return _settings

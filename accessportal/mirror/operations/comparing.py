@@ -1,0 +1,132 @@
+"""The comparison of the whole table with the whole user pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from accessportal.directory import store as directory
+from accessportal.directory.states import person_entity
+from accessportal.directory.store.whole import TableImage, read_table
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.brakes import MOST_SHARE, most_at_once
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import InvalidRequest, Unavailable
+from accessportal.mirror import policy, store
+from accessportal.mirror.config import current
+from accessportal.mirror.effects.converging import wanted_user
+from accessportal.mirror.effects.pool import PoolImage, present_groups, present_user, read_whole, reading
+from accessportal.mirror.operations.sweeping import WORKERS, Run, is_person
+from accessportal.mirror.states import MirrorDifference, MirrorFailure, PoolComparison
+
+Progress = Callable[[int, int], None]
+
+
+def compare_mirror(
+    *, apply: bool, most_share: float = MOST_SHARE, progress: Progress | None = None, actor: Actor, clock: Clock
+) -> PoolComparison:
+    """The whole table has been held against the whole pool and, with ``apply``, the pool made equal.
+
+    The lists only find candidates; each is then read again in both, so that a change under way is no difference. One that
+    can't be read then is among those that wait. The sweep makes it equal, which reads anew and tries again; but not what the
+    pool alone has: nothing goes because of a list. The brake: when more than ``most_share`` of what the pool holds is unknown
+    to the table (and more than a handful), nothing that removes is done, and ``stopped`` says so. What is to be mended becomes
+    mirror work first: a crash forgets none of it. Of whom an item can't be read is among those that wait, and left as they are.
+
+    :raises NotAllowed: for anybody but operators and the portal itself.
+    :raises InvalidRequest: when no user pool is set, or ``most_share`` is not a share.
+    :raises Unavailable: when the list of the table or of the pool can't be read to its end, and then nothing was changed; or
+        when the mirror work could not be written.
+    """
+    policy.may_keep_pool(actor).require()
+    _check(most_share)
+    unread: dict[str, str] = {}
+    table = read_table(past=lambda key, error: unread.setdefault(person_entity(key), error.message))
+    pool = read_whole(progress=progress)
+    found, unseen = _looked_at([one for one in _listed(table, pool, clock) if one.entity not in unread], clock)
+    stopped = _brake(sum(one.removes for one in [*found, *(one.listed for one in unseen)]), pool.size, most_share)
+
+    def may_mend(one: MirrorDifference) -> bool:
+        return apply and not (stopped and one.removes)
+
+    wanted = [one.entity for one in found if may_mend(one)]
+    left = {one.listed.entity for one in unseen if may_mend(one.listed) and _is_known(one.listed.entity, table)}
+    store.ask([*wanted, *left], now=clock.now())
+    run = Run(clock, until=None)
+    run.bring_up(wanted, workers=WORKERS)
+    broken = [MirrorFailure(entity, error) for entity, error in sorted(unread.items())]
+    waiting = [*broken, *run.failures, *run.waiting, *(one.told(is_asked=one.listed.entity in left) for one in unseen)]
+    return PoolComparison(listed=pool.size, differences=tuple(found), mended=len(run.done), waiting=tuple(waiting), stopped=stopped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """What the lists have differently, and why it could not be read again."""
+
+    listed: MirrorDifference
+    error: str
+
+    def told(self, *, is_asked: bool) -> MirrorFailure:
+        remedy = "The sweep goes on with it." if is_asked else "The next comparison looks again."
+        return MirrorFailure(self.listed.entity, f"It could not be looked at again ({self.error}). {remedy}")
+
+
+def _listed(table: TableImage, pool: PoolImage, clock: Clock) -> list[MirrorDifference]:
+    """Everybody and every group that the two lists have differently; groups first, because people go into them."""
+    now = clock.now()
+    wanted = {
+        key: policy.wanted_user(person, table.memberships.get(key, ()), groups=table.groups, now=now)
+        for key, person in table.people.items()
+    }
+    groups = (
+        policy.group_difference(group_id, table.groups.get(group_id), pool.groups & policy.cognito_groups(group_id))
+        for group_id in sorted(table.groups.keys() | pool.group_ids)
+    )
+    people = (policy.user_difference(key, wanted.get(key), pool.users.get(key)) for key in sorted(wanted.keys() | pool.users.keys()))
+    return [one for one in (*groups, *people) if one is not None]
+
+
+def _looked_at(listed: Collection[MirrorDifference], clock: Clock) -> tuple[list[MirrorDifference], list[_Unseen]]:
+    """What still differs when it is read again, and what could not be read."""
+
+    def look(one: MirrorDifference) -> MirrorDifference | _Unseen | None:
+        try:
+            return _difference_of(one.entity, clock)
+        except Unavailable as error:
+            return _Unseen(one, error.message)
+
+    with ThreadPoolExecutor(WORKERS, thread_name_prefix="compare") as executor:
+        looks = list(executor.map(look, listed))
+    return [one for one in looks if isinstance(one, MirrorDifference)], [one for one in looks if isinstance(one, _Unseen)]
+
+
+def _difference_of(entity: str, clock: Clock) -> MirrorDifference | None:
+    """What table and pool disagree about, both read anew."""
+    name = entity.partition("#")[2]
+    with reading():
+        if is_person(entity):
+            return policy.user_difference(name, wanted_user(name, clock.now()), present_user(name))
+        return policy.group_difference(name, directory.get_group(name), present_groups(name))
+
+
+def _is_known(entity: str, table: TableImage) -> bool:
+    name = entity.partition("#")[2]
+    return name in table.people if is_person(entity) else name in table.groups
+
+
+def _brake(doomed: int, listed: int, most_share: float) -> str:
+    if doomed <= most_at_once(listed, most_share):
+        return ""
+    return (
+        f"{doomed} of {listed} users, groups and members of groups in the pool are unknown to the table, more than the share of "
+        f"{most_share:.0%} that may go at once. Nothing is removed. Look at them, then run it again with a larger share."
+    )
+
+
+def _check(most_share: float) -> None:
+    if not current().user_pool_id:
+        text = "No user pool is set. Make one with create_user_pool and set PORTAL_USER_POOL_ID."
+        raise InvalidRequest(text, code="no_user_pool", field="PORTAL_USER_POOL_ID")
+    if not 0 <= most_share <= 1:
+        raise InvalidRequest("Give a share from 0 to 1, for instance 0.2.", code="share_invalid", field="most_share")
