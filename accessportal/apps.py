@@ -24,6 +24,7 @@ class AccessPortalConfig(AppConfig):
 
     def ready(self) -> None:
         # Not at the top: these reach the catalog's ORM models, which may be imported only once the app registry is ready.
+        from accessportal.access_requests import kinds
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
         from accessportal.mirror import operations as mirror
@@ -56,6 +57,7 @@ class AccessPortalConfig(AppConfig):
         upstream.configure(
             upstream.UpstreamSettings(url=conf().sandbox_provider_url, token=conf().sandbox_provider_token.get_secret_value())
         )
+        kinds.register_all()
         access_requests.configure(
             access_requests.WorkflowSettings(
                 decide_within_seconds=conf().decide_within_seconds,

@@ -161,7 +161,7 @@ def test_a_rule_of_a_kind_that_is_not_known_hinders_no_other(story: Story, signe
     plant_rule("spaceship")
 
     assert [rule.name for rule in rules.current_rules()] == names
-    assert [(one.name, one.kind) for one in rules.current_set().newer] == [("launch", "spaceship")]
+    assert [(one.key, one.is_newer, "spaceship" in one.why) for one in rules.current_set().newer] == [("launch", True, True)]
     assert story.carry_out(story.ask()).is_granted
     page = signed_in("ana").get("/admin/rules/").content.decode()
     assert "launch" in page

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.assignments.states import AssignmentKey, Comparison, Finding, Unread
-from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, People
+from accessportal.rules.states import People, Question
+from accessportal.rules.terms import Asked
 
 
 class Status(enum.StrEnum):
@@ -33,14 +34,6 @@ ALLOWED_MOVES: dict[Status, frozenset[Status]] = {
     Status.CANCELLED: frozenset(),
     Status.LAPSED: frozenset(),
 }
-
-
-TARGET_PARTS: Mapping[str, tuple[str, ...]] = {
-    AWS_ACCOUNT: ("account_id", "permission_set", "permission_set_arn", "principal_type", "principal_id"),
-    GROUP: ("group_id", "role"),
-    SANDBOX: ("name_prefix", "continues"),
-}
-"""What the target of a request has by its kind, in every version."""
 
 
 class Work(enum.StrEnum):
@@ -99,6 +92,18 @@ class Subject:
     requester_identity: str = ""
     direct: frozenset[str] = frozenset()
     below: frozenset[str] = frozenset()
+
+    def question(self, asked: Asked, *, duration_seconds: int | None, ticket_id: str | None) -> Question:
+        """What the rules are asked when the subject asks for this."""
+        return Question(
+            asked=asked,
+            subject=self.subject_id,
+            subject_groups=self.groups,
+            subject_direct=self.direct,
+            subject_below=self.below,
+            duration_seconds=duration_seconds,
+            ticket_id=ticket_id,
+        )
 
 
 @dataclass(frozen=True, slots=True)

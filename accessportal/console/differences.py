@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import AWS_ACCOUNT, EVERYBODY, GROUP, SANDBOX, Effect, People, Rule, Targets
-
-# What a rule lists of each kind; a sandbox is taken whole.
-_OFFERED = {AWS_ACCOUNT: "Permission sets", GROUP: "Roles"}
+from accessportal.rules.states import EVERYBODY, Effect, People, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +46,9 @@ def lines_of(rule: Rule) -> dict[str, str]:
         "Effect": rule.effect.value,
         "Kind": rule.kind,
         "Who": people_words(rule.subjects),
-        "Where": targets_words(rule.targets),
         "Description": rule.description,
+        **rule.terms.lines(),
     }
-    if rule.kind in _OFFERED:
-        lines[_OFFERED[rule.kind]] = ", ".join(rule.roles or rule.permission_sets) or "every one"
     if rule.effect is Effect.ALLOW:
         lines |= _terms_of(rule)
     return {label: words for label, words in lines.items() if words}
@@ -61,8 +56,7 @@ def lines_of(rule: Rule) -> dict[str, str]:
 
 def _terms_of(rule: Rule) -> dict[str, str]:
     approval, ticket = rule.approval, rule.ticket
-    pool = {"At a time": f"{rule.most_per_person} per person", "Extending": "possible" if rule.extend else "not possible"}
-    return (pool if rule.kind == SANDBOX else {}) | {
+    return {
         "Shortest": format_duration(rule.min_duration_seconds),
         "Usual": format_duration(rule.default_duration_seconds),
         "Longest": format_duration(rule.max_duration_seconds),
@@ -74,24 +68,11 @@ def _terms_of(rule: Rule) -> dict[str, str]:
 
 
 def approvers_words(rule: Rule) -> str:
-    if rule.kind == SANDBOX and rule.approval.approvers == People():
-        return "the operators"
-    return "the group's admins" if rule.asks_admins else people_words(rule.approval.approvers)
+    named = rule.approval.approvers
+    return rule.terms.stand_ins if named == People() else people_words(named)
 
 
 def people_words(people: People) -> str:
     if EVERYBODY in people.groups:
         return "everybody"
     return ", ".join(people.names)
-
-
-def targets_words(targets: Targets) -> str:
-    """``/Workloads/Prod, payments-dev; env is prod or staging``; an empty place means any account (rules' own meaning).
-    Of groups, ``/engineering and below, /support``; of sandboxes, ``the whole pool`` or ``lab-…``."""
-    if targets.pool or targets.name_prefixes:
-        return ", ".join(f"{prefix}…" for prefix in targets.name_prefixes) or "the whole pool"
-    if targets.groups or targets.subtrees:
-        return ", ".join([*(f"{top} and below" if top != EVERYBODY else "every group" for top in targets.subtrees), *targets.groups])
-    place = ", ".join((*targets.ous, *targets.accounts)) or "any account"
-    tags = [f"{key} is {' or '.join(values)}" for key, values in sorted(targets.tags.items())]
-    return "; ".join((place, *tags))

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from accessportal.access_requests.kinds.sandbox import chain_of, key_of
+from accessportal.access_requests.kinds.sandbox.target import key_in_pool
+from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
@@ -22,7 +23,7 @@ def sandbox_of(request: AccessRequest) -> Sandbox | None:
     """The sandbox that an active request holds; ``None`` for every other kind, before it has one, and when it was taken away."""
     if request.kind != "sandbox" or request.status is not Status.ACTIVE or request.granted_at is None:
         return None
-    return sandboxes.find_by_key(key=key_of(chain_of(request)))
+    return sandboxes.find_by_key(key=key_in_pool(request))
 
 
 def offered(verbs: frozenset[str], request: AccessRequest, sandbox: Sandbox | None) -> frozenset[str]:
@@ -53,9 +54,9 @@ def offered_prefixes(actor: Actor, now: datetime) -> tuple[str, ...]:
     found = [
         prefix
         for rule in rules.current_rules()
-        if rule.kind == "sandbox"
+        if isinstance(rule.terms, SandboxTerms)
         and rule.effect is Effect.ALLOW
         and includes(rule.subjects, subject=actor.name, groups=groups, direct=direct)
-        for prefix in rule.targets.name_prefixes or ("",)
+        for prefix in rule.terms.targets.name_prefixes or ("",)
     ]
     return tuple(dict.fromkeys(found)) or ("",)

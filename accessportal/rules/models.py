@@ -12,6 +12,8 @@ SET_KEY = "#set"
 """The partition of the rule sets. No rule can have this name: rule names hold no ``#``."""
 CURRENT = 0
 """The sort key of a current copy; versions count from 1."""
+OWN_ATTRIBUTES = ("permission_sets", "roles", "most_per_person", "extend")
+"""What some kinds of access say beside ``targets`` in attributes of their own; other kinds say theirs in ``terms``."""
 
 
 @register
@@ -47,6 +49,7 @@ class RuleItem(PortalModel):
     ticket: Any = MapAttribute(null=True)
     most_per_person = NumberAttribute(null=True)
     extend = BooleanAttribute(null=True)
+    terms: Any = MapAttribute(null=True)
     ends_with = UnicodeAttribute(null=True)
     removed = BooleanAttribute(null=True)
     # a current copy

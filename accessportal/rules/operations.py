@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 from datetime import datetime
 
-from accessportal.catalog import queries as catalog
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict
-from accessportal.kernel.pages import every
 from accessportal.rules import planning, policy, store
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import EVERYBODY, People, RulePlan, RuleSet
-
-_PAGE = 500
+from accessportal.rules.terms import Facts, terms_of
 
 
 def plan_rules(*, text: str | bytes, now: datetime) -> RulePlan:
@@ -53,11 +50,9 @@ def _plan(base: RuleSet, text: str | bytes, now: datetime) -> RulePlan:
     return dataclasses.replace(plan, impacts=planning.impacts(plan, facts), warnings=planning.warnings(plan.rules, facts))
 
 
-def _facts(plan: RulePlan, now: datetime) -> planning.Facts:
+def _facts(plan: RulePlan, now: datetime) -> Facts:
     groups, users = planning.names_in(plan.rules)
-    return planning.Facts(
-        accounts=tuple(every(lambda cursor: catalog.list_accounts(cursor=cursor, limit=_PAGE))),
-        permission_sets=frozenset(found.name for found in every(lambda cursor: catalog.list_permission_sets(cursor=cursor, limit=_PAGE))),
+    return Facts(
         people={
             who: directory.people_in(groups=who.groups, groups_only=who.groups_only, users=who.users, now=now).people
             for who in _countable(plan)
@@ -65,6 +60,7 @@ def _facts(plan: RulePlan, now: datetime) -> planning.Facts:
         groups=directory.tree().groups,
         missing_groups=groups - directory.find_groups(group_ids=groups).keys(),
         missing_users=users - directory.find_people(emails=users).keys(),
+        of_kinds={kind: terms_of(kind).look_up() for kind in planning.kinds_in(plan)},
     )
 
 

@@ -4,43 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from accessportal.catalog.states import Account
-from accessportal.directory.states import Group, Person
 from accessportal.kernel.durations import format_duration
-from accessportal.kernel.keys import fold_key
 from accessportal.rules import words
-from accessportal.rules.matching import has_tags, is_at_or_below, is_in_place
-from accessportal.rules.states import (
-    AWS_ACCOUNT,
-    EVERYBODY,
-    GROUP,
-    SANDBOX,
-    Effect,
-    FieldChange,
-    Impact,
-    People,
-    Rule,
-    RuleChange,
-    RulePlan,
-    RuleSet,
-    Targets,
-)
-
-_PLACES = {AWS_ACCOUNT: "account", GROUP: "group", SANDBOX: "name"}
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What exists now. ``people`` has the enabled people of every ``subjects`` that changes; ``missing_*`` name what the
-    file names and the directory does not know. ``groups`` are all groups by id."""
-
-    accounts: tuple[Account, ...]
-    permission_sets: frozenset[str]
-    people: Mapping[People, tuple[Person, ...]]
-    groups: Mapping[str, Group]
-    missing_groups: frozenset[str] = frozenset()
-    missing_users: frozenset[str] = frozenset()
+from accessportal.rules.states import EVERYBODY, Effect, FieldChange, Impact, People, Rule, RuleChange, RulePlan, RuleSet
+from accessportal.rules.terms import Facts, count, listed
 
 
 def compare(base: RuleSet, rules: tuple[Rule, ...]) -> RulePlan:
@@ -74,41 +43,30 @@ def impacts(plan: RulePlan, facts: Facts) -> tuple[Impact, ...]:
 def warnings(rules: Collection[Rule], facts: Facts) -> tuple[str, ...]:
     """A sentence for every name in the file that means nothing now. It may be on purpose, so it stops nothing."""
     found: list[str] = []
-    if not facts.accounts and any(rule.kind == AWS_ACCOUNT for rule in rules):
-        found.append("The catalog has no accounts yet: accounts, OUs and permission sets were not checked.")
-    known = {account.account_id for account in facts.accounts} | {fold_key(account.name) for account in facts.accounts}
     for rule in rules:
         groups = [group for who in (rule.subjects, rule.approval.approvers) for group in (*who.groups, *who.groups_only)]
-        groups += [*rule.targets.groups, *rule.targets.subtrees]
         users = [*rule.subjects.users, *rule.approval.approvers.users]
-        found += [f"Rule {rule.name}: there is no group {group}." for group in groups if group in facts.missing_groups]
+        missing = [group for group in (*groups, *rule.terms.groups) if group in facts.missing_groups]
+        found += [f"Rule {rule.name}: there is no group {group}." for group in missing]
         found += [f"Rule {rule.name}: there is no person {user}." for user in users if user in facts.missing_users]
-        if not facts.accounts:
-            continue
-        for top in rule.targets.ous:
-            if not any(is_at_or_below(account.ou_path, top) for account in facts.accounts):
-                found.append(f"Rule {rule.name}: there is no account in or below {top}.")
-        found += [f"Rule {rule.name}: there is no account {name}." for name in rule.targets.accounts if fold_key(name) not in known]
-        missing = [name for name in rule.permission_sets if name not in facts.permission_sets]
-        found += [f"Rule {rule.name}: there is no permission set {name}." for name in missing]
+        found += rule.terms.unknown(facts, rule.name)
     return tuple(dict.fromkeys(found))
 
 
 def _field_changes(old: Rule, new: Rule) -> tuple[FieldChange, ...]:
     before, after = _fields(old), _fields(new)
-    return tuple(FieldChange(key, before[key], after[key]) for key in before if before[key] != after[key])
+    return tuple(
+        FieldChange(key, before.get(key, ""), after.get(key, "")) for key in before | after if before.get(key, "") != after.get(key, "")
+    )
 
 
 def _fields(rule: Rule) -> dict[str, str]:
     """Every key of the file with its value in words; lists sorted, because their order says nothing."""
-    tags = [f"{key}={value}" for key, values in rule.targets.tags.items() for value in values]
     fields = {"description": rule.description, "kind": rule.kind, "effect": rule.effect.value}
     fields |= _people_fields("subjects", rule.subjects)
-    fields |= {"targets.ous": _joined(rule.targets.ous), "targets.accounts": _joined(rule.targets.accounts), "targets.tags": _joined(tags)}
-    fields |= {"targets.groups": _joined(rule.targets.groups), "targets.subtrees": _joined(rule.targets.subtrees)}
-    fields |= {"targets.name_prefixes": _joined(rule.targets.name_prefixes), "targets.pool": rule.targets.pool}
-    fields |= {"permission_sets": _joined(rule.permission_sets), "roles": _joined(rule.roles)}
-    fields |= {"most_per_person": str(rule.most_per_person or ""), "extend": _flag(rule.extend) if rule.most_per_person else ""}
+    own = rule.terms.stored()
+    fields |= {f"targets.{key}": _told(value) for key, value in own.pop("targets").items()}
+    fields |= {key: _told(value) for key, value in own.items()}
     approvers = rule.approval.approvers
     return fields | {
         "duration.min": _duration(rule.min_duration_seconds),
@@ -116,10 +74,10 @@ def _fields(rule: Rule) -> dict[str, str]:
         "duration.max": _duration(rule.max_duration_seconds),
         "duration.max_total": _duration(rule.max_total_seconds),
         "ends_with": rule.ends_with or "",
-        "approval.required": _flag(rule.approval.required),
+        "approval.required": _told(rule.approval.required),
         "approval.quorum": str(rule.approval.quorum or ""),
         **_people_fields("approval.approvers", approvers),
-        "ticket.required": _flag(rule.ticket.required),
+        "ticket.required": _told(rule.ticket.required),
         "ticket.pattern": rule.ticket.pattern,
     }
 
@@ -129,8 +87,12 @@ def _people_fields(key: str, who: People) -> dict[str, str]:
     return groups | {f"{key}.users": _joined(who.users)}
 
 
-def _flag(is_set: bool) -> str:  # noqa: FBT001 - one value in, its word out
-    return "true" if is_set else "false"
+def _told(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return _joined(f"{key}={one}" for key, values in value.items() for one in values)
+    return _joined(value) if isinstance(value, list) else str(value or "")
 
 
 def _joined(items: Iterable[str]) -> str:
@@ -153,7 +115,7 @@ def _impact(name: str, old: Rule | None, new: Rule | None, facts: Facts) -> Impa
     for rule, is_new in ((old, False), (new, True)):
         if rule is None:
             continue
-        whole = [(_who(rule.subjects, facts), words.offers(rule), _where(rule, facts))]
+        whole = [(_who(rule.subjects, facts), rule.terms.offered(), rule.terms.place_counted(facts))]
         if rule.effect is Effect.ALLOW:
             (gains if is_new else loses).extend(_say(whole, "gain" if is_new else "lose", rule))
         else:
@@ -173,7 +135,7 @@ class _Who:
 
 def _say(triples: Iterable[_Triple], verb: str, rule: Rule) -> tuple[str, ...]:
     sentences = []
-    at = words.at(rule.kind)
+    at = rule.terms.at
     for who, what, where in triples:
         if verb in {"gain", "lose"}:
             told = f"{who.text} {verb}{'s' if who.is_one else ''} {what} {at} {where}"
@@ -186,43 +148,27 @@ def _say(triples: Iterable[_Triple], verb: str, rule: Rule) -> tuple[str, ...]:
 def _spread(old: Rule, new: Rule, facts: Facts) -> list[_Triple]:
     """What ``new`` covers beyond ``old``: more people with all of it, and for everybody more on offer, or more places."""
     triples: list[_Triple] = []
-    what, where = words.offers(new), _where(new, facts)
+    what, where = new.terms.offered(), new.terms.place_counted(facts)
     joined = _newcomers(old.subjects, new.subjects, facts)
     if joined is not None:
         triples.append((joined, what, where))
     added_offers = _offers_beyond(old, new)
     if added_offers:
         triples.append((_who(new.subjects, facts), added_offers, where))
-    before = _covered(old, facts)
-    added = [name for key, name in _covered(new, facts).items() if key not in before and not _is_named(key, old.targets)]
-    if added:
-        triples.append((_who(new.subjects, facts), what, _added_places(added, new)))
+    added_places = new.terms.further_places(old.terms, facts)
+    if added_places:
+        triples.append((_who(new.subjects, facts), what, added_places))
     return triples
 
 
-def _is_named(prefix: str, where: Targets) -> bool:
-    """Whether every sandbox whose name begins so is meant already."""
-    return bool(where.pool) or any(prefix.startswith(wider) for wider in where.name_prefixes)
-
-
-def _added_places(names: list[str], rule: Rule) -> str:
-    shown = words.listed(names, "and")
-    return shown if rule.kind == SANDBOX else f"{shown} ({_count(len(names), _PLACES[rule.kind])})"
-
-
 def _offers_beyond(old: Rule, new: Rule) -> str:
-    """The permission sets or roles of ``new`` that ``old`` does not cover, in words; an empty list (of a deny) covers all."""
-    before, after = _offers(old), _offers(new)
-    # A sandbox is taken whole; an empty list of another kind (of a deny) covers all.
+    """What ``new`` offers and ``old`` does not, in words; an empty list (of a deny) covers all."""
+    before, after = old.terms.offers, new.terms.offers
     if not before:
         return ""
     if not after:
-        return f"{words.offers(new)} but {words.listed(before, 'and')}"
-    return words.listed([name for name in after if name not in before], "and")
-
-
-def _offers(rule: Rule) -> tuple[str, ...]:
-    return rule.roles if rule.kind == GROUP else rule.permission_sets
+        return f"{new.terms.offered()} but {listed(before, 'and')}"
+    return listed([name for name in after if name not in before], "and")
 
 
 def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[str]]:
@@ -240,13 +186,11 @@ def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[s
         text = f"{who}: {words.approval(new)} instead of {words.approval(old)}"
         (easier if new.approval.quorum < old.approval.quorum else stricter).append(text)
     came, went = _names_moved(old, new)
-    easier += [f"{words.listed(came, 'and')} may approve"] if came else []
-    stricter += [f"{words.listed(went, 'and')} may approve no more"] if went else []
-    if new.most_per_person != old.most_per_person:
-        text = f"{who}: {new.most_per_person} at a time instead of {old.most_per_person}"
-        (easier if new.most_per_person > old.most_per_person else stricter).append(text)
-    if new.extend != old.extend:
-        (easier if new.extend else stricter).append(f"{who}: what is held may {'' if new.extend else 'not '}be extended")
+    easier += [f"{listed(came, 'and')} may approve"] if came else []
+    stricter += [f"{listed(went, 'and')} may approve no more"] if went else []
+    easier_of_kind, stricter_of_kind = new.terms.limits_moved(old.terms, who)
+    easier += easier_of_kind
+    stricter += stricter_of_kind
     if new.ticket != old.ticket:
         easier_ticket = old.ticket.required and not new.ticket.required
         form = words.ticket_like(new.ticket.pattern)
@@ -275,69 +219,25 @@ def _newcomers(old: People, new: People, facts: Facts) -> _Who | None:
     after = [person.key for person in facts.people.get(new, ())]
     came = [key for key in after if key not in before]
     if came:
-        return _Who(f"{words.listed(came, 'and')} ({_count(len(came), 'person')})", is_one=len(came) == 1)
+        return _Who(f"{listed(came, 'and')} ({count(len(came), 'person')})", is_one=len(came) == 1)
     # Whoever joins later will be served all the same.
     old_groups = frozenset(old.groups)
-    names = [group for group in new.groups if old_groups.isdisjoint(_with_above(group, facts))]
+    names = [group for group in new.groups if old_groups.isdisjoint(facts.with_above(group))]
     names += [
-        f"{group} alone" for group in new.groups_only if group not in old.groups_only and old_groups.isdisjoint(_with_above(group, facts))
+        f"{group} alone" for group in new.groups_only if group not in old.groups_only and old_groups.isdisjoint(facts.with_above(group))
     ]
     names += [user for user in new.users if user not in old.users and user not in after]
-    return _Who(f"{words.listed(names, 'and')} (nobody new now)", is_one=len(names) == 1) if names else None
-
-
-def _with_above(group_id: str, facts: Facts) -> frozenset[str]:
-    """The group, and every group above it that there is now."""
-    group = facts.groups.get(group_id)
-    return frozenset((group_id, *(group.ancestors if group else ())))
+    return _Who(f"{listed(names, 'and')} (nobody new now)", is_one=len(names) == 1) if names else None
 
 
 def _who(who: People, facts: Facts) -> _Who:
     if EVERYBODY in who.groups:
         return _Who("everybody", is_one=True)
-    count = len(facts.people.get(who, ()))
+    number = len(facts.people.get(who, ()))
     names = who.names
     if not (who.groups or who.groups_only):
-        return _Who(words.listed(names, "and"), is_one=len(names) == 1)
-    return _Who(f"{words.listed(names, 'and')} ({_count(count, 'person')})", is_one=len(names) == 1)
-
-
-def _where(rule: Rule, facts: Facts) -> str:
-    where = rule.targets
-    if rule.kind == SANDBOX:
-        return words.targets(where)
-    unknown = sum(1 for account in facts.accounts if where.tags and account.tags is None and _is_in_place(where, account))
-    rest = f", and {unknown} whose tags can't be read" if unknown else ""
-    return f"{words.targets(where)} ({_count(len(_covered(rule, facts)), _PLACES[rule.kind])}{rest})"
-
-
-def _covered(rule: Rule, facts: Facts) -> dict[str, str]:
-    """The accounts or groups of today that the rule's targets mean: what tells them apart, and their names in sentences."""
-    where = rule.targets
-    if rule.kind == SANDBOX:
-        # What is in the pool changes by the minute: the names that are meant are what can be told.
-        return {where.pool: "the whole pool"} if where.pool else {prefix: f"those named {prefix}…" for prefix in where.name_prefixes}
-    if rule.kind == GROUP:
-        return {
-            group_id: group_id
-            for group_id in sorted(facts.groups)
-            if group_id in where.groups or not _with_above(group_id, facts).isdisjoint(where.subtrees)
-        }
-    return {
-        account.account_id: account.name
-        for account in facts.accounts
-        if _is_in_place(where, account) and (not where.tags or (account.tags is not None and has_tags(where, account.tags)))
-    }
-
-
-def _is_in_place(where: Targets, account: Account) -> bool:
-    return is_in_place(where, account_id=account.account_id, account_name=account.name, ou_path=account.ou_path)
-
-
-def _count(number: int, thing: str) -> str:
-    if number == 1:
-        return f"1 {thing}"
-    return f"{number} people" if thing == "person" else f"{number} {thing}s"
+        return _Who(listed(names, "and"), is_one=len(names) == 1)
+    return _Who(f"{listed(names, 'and')} ({count(number, 'person')})", is_one=len(names) == 1)
 
 
 def subjects_in(plan: RulePlan) -> frozenset[People]:
@@ -349,6 +249,11 @@ def subjects_in(plan: RulePlan) -> frozenset[People]:
 def names_in(rules: Collection[Rule]) -> tuple[frozenset[str], frozenset[str]]:
     """Every group (but ``/``) and every user that the rules name."""
     everyone = [who for rule in rules for who in (rule.subjects, rule.approval.approvers)]
-    places = frozenset(group for rule in rules for group in (*rule.targets.groups, *rule.targets.subtrees))
+    places = frozenset(group for rule in rules for group in rule.terms.groups)
     groups = (places | frozenset(group for who in everyone for group in (*who.groups, *who.groups_only))) - {EVERYBODY}
     return groups, frozenset(user for who in everyone for user in who.users)
+
+
+def kinds_in(plan: RulePlan) -> frozenset[str]:
+    """The kinds of access that the plan is about."""
+    return frozenset(rule.kind for rule in (*plan.rules, *plan.removed, *(change.old for change in plan.changed)))

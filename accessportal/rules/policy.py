@@ -14,14 +14,12 @@ from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.lasting import operators_right, rule_on_effect
 from accessportal.rules import words
-from accessportal.rules.matching import DURATION, TICKET, Finding, Part, judge
-from accessportal.rules.states import AWS_ACCOUNT, GROUP, SANDBOX, Effect, Miss, Question, Rule, RuleDecision
+from accessportal.rules.matching import DURATION, TICKET, judge
+from accessportal.rules.states import Effect, Miss, Question, Rule, RuleDecision
+from accessportal.rules.terms import Finding, Part
 
 _LIMITS = DURATION | TICKET
 _MOST_REMEDIES = 5
-# The inputs that name what is asked for, and where, by kind; of a sandbox there is no part to ask for.
-_INPUTS = {AWS_ACCOUNT: ("permission_set", "account"), GROUP: ("role", "group"), SANDBOX: ("", "name_prefix")}
-_ELSEWHERE = {AWS_ACCOUNT: "on other accounts", GROUP: "in other groups", SANDBOX: "with other names"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +54,20 @@ class _Judged:
 def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:
     """The answer of ``rules``, in file order, to ``question``.
 
-    ``code`` of a refusal: ``denied_by_rule``, ``groups_unreadable``, ``ou_unreadable``, ``tags_unreadable``,
-    ``duration_too_long``, ``duration_too_short``, ``ticket_missing``, ``ticket_mismatch``, ``permission_set_not_offered``,
-    ``role_not_offered``, ``subject_not_covered``, ``account_not_covered``, ``group_not_covered``,
-    ``name_prefix_not_covered``, ``no_rule``. ``misses`` are the rules of the question's kind that were looked at and did not
+    ``code`` of a refusal: ``denied_by_rule``, ``groups_unreadable``, ``duration_too_long``, ``duration_too_short``, ``ticket_missing``,
+    ``ticket_mismatch``, ``subject_not_covered``, ``no_rule``, and the kind's own: ``<input>_not_offered``, ``<input>_not_covered``, and
+    what could not be read. ``misses`` are the rules of the question's kind that were looked at and did not
     decide. While duration or ticket is ``None`` (a form being filled in) it is not judged.
     """
     if question.subject_groups is None:
         return _unreadable(f"The groups of {question.subject} could not be read, so nothing can be decided.", "groups_unreadable")
-    if question.kind == AWS_ACCOUNT and question.ou_path is None:
-        name = question.account_name or question.account_id
-        return _unreadable(f"The place of {name} among the OUs could not be read, so nothing can be decided.", "ou_unreadable")
+    unread = question.asked.unreadable()
+    if unread is not None:
+        return _unreadable(f"{_capital(unread.reason)}, so nothing can be decided.", unread.code)
     judged = [_Judged(rule, judge(rule, question)) for rule in rules if rule.kind == question.kind]
     denies = [one for one in judged if one.rule.effect is Effect.DENY]
     allows = [one for one in judged if one.rule.effect is Effect.ALLOW]
-    return _by_deny(denies, judged, question) or _by_allow(allows, denies, question) or _refused(allows, judged, question)
+    return _by_deny(denies, judged) or _by_allow(allows, denies, question) or _refused(allows, judged, question)
 
 
 def may_apply(actor: Actor) -> Decision:
@@ -80,22 +77,22 @@ def may_apply(actor: Actor) -> Decision:
     return refuse("Only operators may load rules. Ask an operator.", code="rules_operators_only")
 
 
-def _by_deny(denies: Sequence[_Judged], judged: Sequence[_Judged], question: Question) -> RuleDecision | None:
+def _by_deny(denies: Sequence[_Judged], judged: Sequence[_Judged]) -> RuleDecision | None:
     for one in denies:
         if one.fits:
             return _denied(one.rule, [other for other in judged if not other.fits])
     for one in denies:
         if one.is_unknown:
-            return _tags_unreadable(one.rule, judged, question)
+            return _fact_unreadable(one, judged)
     return None
 
 
 def _by_allow(allows: Sequence[_Judged], denies: Sequence[_Judged], question: Question) -> RuleDecision | None:
-    """The first that admits it. One that might but for unreadable tags stops the search: a later rule is not the first."""
+    """The first that admits it. One that might but for an unreadable fact stops the search: a later rule is not the first."""
     for position, one in enumerate(allows):
         looked_at = [*denies, *allows[:position]]
         if one.is_unknown:
-            return _tags_unreadable(one.rule, [*looked_at, one], question)
+            return _fact_unreadable(one, [*looked_at, one])
         if one.fits:
             longest = max(other.rule.longest_after(question.held_seconds) for other in allows if other.fits_but_for_limits)
             reason = f"Rule {one.rule.name} admits it: {words.limits(one.rule)}."
@@ -109,7 +106,7 @@ def _by_allow(allows: Sequence[_Judged], denies: Sequence[_Judged], question: Qu
 def _refused(allows: Sequence[_Judged], judged: Sequence[_Judged], question: Question) -> RuleDecision:
     """No rule admits it: say which input is the nearest to change, nearest first."""
     misses = tuple(one.miss for one in judged)
-    what = words.asked_for(question)
+    what = question.asked.words()
     if not judged:
         return _refuse("no_rule", f"No rule is about {what} for {question.subject}.", ())
     near = [one for one in allows if one.fits_but_for_limits]
@@ -117,13 +114,13 @@ def _refused(allows: Sequence[_Judged], judged: Sequence[_Judged], question: Que
         return _outside_limits(near, misses, question)
     for one in allows:
         if one.parts - _LIMITS == {Part.UNREADABLE}:
-            return _tags_unreadable(one.rule, judged, question)
-    offer, target = _INPUTS[question.kind]
-    elsewhere = _ELSEWHERE[question.kind]
+            return _fact_unreadable(one, judged)
+    terms = judged[0].rule.terms
+    offer, target = terms.inputs
     ways: tuple[tuple[Part, str, str, str], ...] = (
         (Part.OFFER, f"{offer}_not_offered", offer, f"No rule offers {question.subject} {what}."),
         (Part.SUBJECT, "subject_not_covered", "", f"{question.subject} is in none of the groups that may ask for {what}."),
-        (Part.TARGET, f"{target}_not_covered", target, f"No rule offers {question.subject} {what}, only {elsewhere}."),
+        (Part.TARGET, f"{target}_not_covered", target, f"No rule offers {question.subject} {what}, only {terms.elsewhere}."),
     )
     for part, code, field, reason in ways:
         near = [one for one in allows if one.parts - _LIMITS == {part}]
@@ -167,8 +164,8 @@ def _denied(rule: Rule, others: Sequence[_Judged]) -> RuleDecision:
     reason = f"Rule {rule.name} refuses {words.offered(rule)} to {words.people(rule.subjects)}."
     if rule.description:
         reason += f" {rule.description}"
-    offer, target = _INPUTS[rule.kind]
-    is_of_some = bool(rule.permission_sets or rule.roles)
+    offer, target = rule.terms.inputs
+    is_of_some = bool(rule.terms.offers)
     target_words = target.replace("_", " ")
     remedy = f"Choose another {target_words}."
     if is_of_some:
@@ -185,11 +182,14 @@ def _denied(rule: Rule, others: Sequence[_Judged]) -> RuleDecision:
     )
 
 
-def _tags_unreadable(rule: Rule, looked_at: Iterable[_Judged], question: Question) -> RuleDecision:
-    name = question.account_name or question.account_id
-    reason = f"The tags of {name} could not be read, and rule {rule.name} depends on them, so nothing can be decided."
-    misses = tuple(one.miss for one in looked_at if not one.fits)
-    return _refuse("tags_unreadable", reason, misses, remedies=("Try again when the catalog has been refreshed.",))
+def _fact_unreadable(one: _Judged, looked_at: Iterable[_Judged]) -> RuleDecision:
+    unread = next(finding for finding in one.findings if finding.part is Part.UNREADABLE)
+    reason = f"{_capital(unread.reason)}, and rule {one.rule.name} depends on them, so nothing can be decided."
+    return _refuse(unread.code, reason, tuple(other.miss for other in looked_at if not other.fits), remedies=(unread.remedy,))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _unreadable(reason: str, code: str) -> RuleDecision:

@@ -19,9 +19,7 @@ def reaches(rule: Rule, *, group_id: str, groups_above: Sequence[str]) -> Iterat
     if named:
         yield Reach(rule.name, Reaching.APPROVES, named)
     if rule.asks_admins:
-        where = rule.targets
-        # The group that is asked for, or one below it: the admins above it decide, too.
-        named = group_id if group_id in where.groups else next((one for one in nearest_first if one in where.subtrees), "")
+        named = rule.terms.admins_by(nearest_first)
         if named:
             yield Reach(rule.name, Reaching.ADMINS_APPROVE, named)
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.pages import Unreadable
+from accessportal.rules.terms import Asked, Terms
 
 EVERYBODY = "/"
 """As a group in ``subjects``: all people."""
-AWS_ACCOUNT = "aws_account"
-GROUP = "group"
-SANDBOX = "sandbox"
-KINDS = (AWS_ACCOUNT, GROUP, SANDBOX)
-"""The kinds of access that a rule can be about."""
 SMALLEST_DURATION_SECONDS = 60
 LONGEST_TICKET = 200
-WHOLE_POOL = "all"
-"""As ``pool`` in ``targets`` of kind ``sandbox``: any sandbox, whatever its name."""
 
 
 class Effect(enum.StrEnum):
@@ -53,29 +47,8 @@ class People:
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
-    """Of kind ``aws_account``: ``ous`` (each with all below), ``accounts`` (ids or names), ``tags`` (key to accepted values).
-    Of kind ``group``: ``groups`` (exactly these) and ``subtrees`` (each with every group below it in the tree).
-    Of kind ``sandbox``: ``pool`` (``all``, or empty) or ``name_prefixes`` (those whose names begin so).
-
-    An account matches when it is in one of the OUs or accounts (either list; both empty means any account) and has an
-    accepted value for every tag key. A group matches when it is one of the groups or in one of the subtrees.
-    """
-
-    ous: tuple[str, ...] = ()
-    accounts: tuple[str, ...] = ()
-    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    groups: tuple[str, ...] = ()
-    subtrees: tuple[str, ...] = ()
-    name_prefixes: tuple[str, ...] = ()
-    pool: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Approval:
-    """Without ``approvers`` in a rule of kind ``group``, the admins of the group that is asked for approve; in one of kind
-    ``sandbox``, the operators do.
-    """
+    """Without ``approvers`` those approve who stand in by the kind of the rule (:class:`terms.Terms`)."""
 
     required: bool
     quorum: int
@@ -94,10 +67,8 @@ class Ticket:
 class Rule:
     """One version of a rule. ``position`` is its place in the file, from 0. ``hash`` is over its canonical content.
 
-    Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``permission_sets`` are what
-    a rule of kind ``aws_account`` is about, ``roles`` what one of kind ``group`` is about; a deny with neither is about all.
-    ``most_per_person`` (how many sandboxes one person holds at a time) and ``extend`` (whether what is held may be extended)
-    are those of kind ``sandbox``; other kinds have no such limit. ``ends_with`` is ``None`` for a rule that was stored before there
+    Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``terms`` are what the kind of access
+    brings. ``ends_with`` is ``None`` for a rule that was stored before there
     was such a key: then access ends at its time. ``max_total_seconds`` is the longest that the same thing is held without a gap,
     0 where the rule does not say (see ``total_seconds``). ``is_removed`` is true only in a history: this version took the rule away.
     """
@@ -106,11 +77,9 @@ class Rule:
     version: int
     position: int
     hash: str
-    kind: str
     effect: Effect
     subjects: People
-    targets: Targets
-    permission_sets: tuple[str, ...]
+    terms: Terms
     default_duration_seconds: int
     min_duration_seconds: int
     max_duration_seconds: int
@@ -120,11 +89,12 @@ class Rule:
     applied_by: str = ""
     description: str = ""
     is_removed: bool = False
-    roles: tuple[str, ...] = ()
-    most_per_person: int = 0
-    extend: bool = True
     ends_with: EndsWith | None = None
     max_total_seconds: int = 0
+
+    @property
+    def kind(self) -> str:
+        return self.terms.kind
 
     @property
     def total_seconds(self) -> int:
@@ -147,7 +117,7 @@ class Rule:
     @property
     def asks_admins(self) -> bool:
         """Whether the admins of the group that is asked for are the approvers."""
-        return self.kind == GROUP and self.approval.required and self.approval.approvers == People()
+        return self.terms.asks_admins and self.approval.required and self.approval.approvers == People()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,30 +127,22 @@ class Question:
     ``subject`` is a folded address or a group's id; ``subject_groups`` are the groups that it is in, every group above
     included, and a group itself too; ``subject_direct`` those that a person is in without a group in between.
     ``subject_below``: of a group, those below it that a deny rule names.
-    Account, OU, tags and permission set are asked for by kind ``aws_account``, group and role by kind ``group``, a name prefix
-    (empty: any sandbox) by kind ``sandbox``; ``groups_above`` are the group that is asked for and every group above it.
     ``held_seconds``: for how long the subject has held the same thing already, without a gap until now.
     ``duration_seconds`` and ``ticket_id`` are ``None`` while a form is still empty: then they are not judged.
     """
 
-    kind: str
+    asked: Asked
     subject: str
     subject_groups: frozenset[str] | None
     subject_direct: frozenset[str] = frozenset()
     subject_below: frozenset[str] = frozenset()
-    account_id: str = ""
-    account_name: str = ""
-    ou_path: str | None = None
-    tags: Mapping[str, str] | None = None
-    permission_set: str = ""
-    group_id: str = ""
-    group_name: str = ""
-    groups_above: frozenset[str] = frozenset()
-    role: str = ""
-    name_prefix: str = ""
     held_seconds: int = 0
     duration_seconds: int | None = None
     ticket_id: str | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.asked.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +159,7 @@ class RuleDecision:
     """The answer and its whole explanation.
 
     ``rule`` is the rule that decided (the allow, or the deny that refused), or ``None`` when none matched. For a refusal
-    whose remedy is one input, ``field`` names it (``duration``, ``ticket_id``, ``account``, ``permission_set``, ``group``,
-    ``role``, ``name_prefix``).
+    whose remedy is one input, ``field`` names it: ``duration``, ``ticket_id``, or one of the kind's ``inputs``.
     ``max_duration_seconds`` is the most that any matching rule would admit for this subject and target (0: none).
     ``remedies`` are sentences that say what would change the answer.
     """
@@ -232,18 +193,11 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class NewerRule:
-    """A rule in force about a kind of access that this version does not know: nothing that this version decides depends on it."""
-
-    name: str
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
 class RuleSet:
     """All rules in force, in file order, as put in force together. ``version`` 0 with no rules: nothing was ever loaded.
 
-    ``audit_head`` is the hash of the event that put them in force; it is new with every set.
+    ``audit_head`` is the hash of the event that put them in force; it is new with every set. ``newer`` are rules about a kind of
+    access that this version does not know: nothing that it decides depends on them.
     """
 
     version: int
@@ -251,7 +205,7 @@ class RuleSet:
     audit_head: str = ""
     applied_at: datetime | None = None
     applied_by: str = ""
-    newer: tuple[NewerRule, ...] = ()
+    newer: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,27 +19,14 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.pages import Unreadable
 from accessportal.rules.loading import hash_of
-from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem, rule_entity
-from accessportal.rules.states import (
-    AWS_ACCOUNT,
-    GROUP,
-    KINDS,
-    SANDBOX,
-    Approval,
-    Effect,
-    EndsWith,
-    NewerRule,
-    People,
-    Rule,
-    RuleHead,
-    RuleSet,
-    Targets,
-    Ticket,
-)
+from accessportal.rules.models import CURRENT, OWN_ATTRIBUTES, SET_ENTITY, SET_KEY, RuleItem, rule_entity
+from accessportal.rules.states import Approval, Effect, EndsWith, People, Rule, RuleHead, RuleSet, Ticket
+from accessportal.rules.terms import kinds, terms_of
 from accessportal.store.base import unavailable
 from accessportal.store.listing import Listing
-from accessportal.store.reading import BROKEN, get_item
+from accessportal.store.reading import BROKEN, NewerItem, get_item
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
 
 # Three items a changed rule and three for the set; DynamoDB takes 100 in a transaction.
@@ -110,7 +97,7 @@ def put_in_force(base: RuleSet, rules: Sequence[Rule], *, actor: Actor, now: dat
         newer version, which this one would lose.
     """
     if base.newer:
-        names = ", ".join(f"{one.name} ({one.kind})" for one in base.newer)
+        names = ", ".join(f"{one.key} ({one.why})" for one in base.newer)
         message = f"A newer version of the portal has made rules in force: {names}. Load rules with that version."
         raise Conflict(message, code="rules_newer", present=base)
     kept = {rule.name for rule in rules}
@@ -140,7 +127,7 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     if manifest is None:
         raise _incomplete("its list of rules is missing")
     listed = list(manifest.entries or [])
-    newer = [entry for entry in listed if entry.get("kind", KINDS[0]) not in KINDS]
+    newer = [entry for entry in listed if "kind" in entry and entry["kind"] not in kinds()]
     entries = [entry for entry in listed if entry not in newer]
     found = _batch_get((entry["name"], int(entry["version"])) for entry in entries)
     rules = []
@@ -156,8 +143,12 @@ def _read_set(pointer: RuleItem) -> RuleSet:
         audit_head=pointer.audit_head or "",
         applied_at=from_epoch(manifest.applied_at),
         applied_by=manifest.applied_by,
-        newer=tuple(NewerRule(entry["name"], entry["kind"]) for entry in newer),
+        newer=tuple(Unreadable(RuleItem.base_table_name, entry["name"], _not_known(entry["kind"]), is_newer=True) for entry in newer),
     )
+
+
+def _not_known(kind: str) -> str:
+    return f"its kind {kind[:40]!r} is not known here"
 
 
 def _newer(what: str) -> Unavailable:
@@ -302,9 +293,6 @@ def _body(rule: Rule) -> dict[str, Any]:
         "effect": rule.effect.value,
         "description": rule.description or None,
         "subjects": _people_map(rule.subjects),
-        "targets": _targets_map(rule),
-        "permission_sets": list(rule.permission_sets) if rule.kind == AWS_ACCOUNT else None,
-        "roles": list(rule.roles) if rule.kind == GROUP else None,
         "duration": _duration_map(rule),
         "approval": {
             "required": rule.approval.required,
@@ -312,26 +300,22 @@ def _body(rule: Rule) -> dict[str, Any]:
             "approvers": _people_map(rule.approval.approvers),
         },
         "ticket": {"required": rule.ticket.required, "pattern": rule.ticket.pattern},
-        "most_per_person": rule.most_per_person if rule.kind == SANDBOX else None,
-        "extend": rule.extend if rule.kind == SANDBOX else None,
         "ends_with": rule.ends_with.value if rule.ends_with else None,
         "removed": rule.is_removed or None,
+        **_terms_attributes(rule),
     }
+
+
+def _terms_attributes(rule: Rule) -> dict[str, Any]:
+    """Each kind's own keys alone: the targets, some in attributes of their own, and the others together."""
+    own = rule.terms.stored()
+    found = {name: own.pop(name, None) for name in ("targets", *OWN_ATTRIBUTES)}
+    return found | {"terms": own or None}
 
 
 def _duration_map(rule: Rule) -> dict[str, int]:
     found = {"default": rule.default_duration_seconds, "min": rule.min_duration_seconds, "max": rule.max_duration_seconds}
     return found | {"max_total": rule.max_total_seconds} if rule.max_total_seconds else found
-
-
-def _targets_map(rule: Rule) -> dict[str, Any]:
-    """Each kind's own keys alone."""
-    where = rule.targets
-    if rule.kind == GROUP:
-        return {"groups": list(where.groups), "subtrees": list(where.subtrees)}
-    if rule.kind == SANDBOX:
-        return {"name_prefixes": list(where.name_prefixes), "pool": where.pool}
-    return {"ous": list(where.ous), "accounts": list(where.accounts), "tags": {key: list(values) for key, values in where.tags.items()}}
 
 
 def _people_map(who: People) -> dict[str, list[str]]:
@@ -340,27 +324,19 @@ def _people_map(who: People) -> dict[str, list[str]]:
 
 
 def _record(item: RuleItem) -> Rule:
-    targets, duration = item.targets.as_dict(), item.duration.as_dict()
-    approval, ticket = item.approval.as_dict(), item.ticket.as_dict()
+    if item.kind not in kinds():
+        raise NewerItem(_not_known(item.kind or ""))
+    own = {name: getattr(item, name) for name in OWN_ATTRIBUTES if getattr(item, name) is not None}
+    own |= {"targets": item.targets.as_dict(), **(item.terms.as_dict() if item.terms is not None else {})}
+    duration, approval, ticket = item.duration.as_dict(), item.approval.as_dict(), item.ticket.as_dict()
     return Rule(
         name=item.rule_name,
         version=int(item.version),
         position=int(item.position or 0),
         hash=item.hash or "",
-        kind=item.kind or "",
         effect=Effect(item.effect),
         subjects=_people(item.subjects.as_dict()),
-        targets=Targets(
-            ous=tuple(targets.get("ous", ())),
-            accounts=tuple(targets.get("accounts", ())),
-            tags={key: tuple(values) for key, values in targets.get("tags", {}).items()},
-            groups=tuple(targets.get("groups", ())),
-            subtrees=tuple(targets.get("subtrees", ())),
-            name_prefixes=tuple(targets.get("name_prefixes", ())),
-            pool=str(targets.get("pool", "")),
-        ),
-        permission_sets=tuple(item.permission_sets or ()),
-        roles=tuple(item.roles or ()),
+        terms=terms_of(item.kind).restored(own),
         default_duration_seconds=int(duration["default"]),
         min_duration_seconds=int(duration["min"]),
         max_duration_seconds=int(duration["max"]),
@@ -370,8 +346,6 @@ def _record(item: RuleItem) -> Rule:
         applied_by=item.applied_by,
         description=item.description or "",
         is_removed=bool(item.removed),
-        most_per_person=int(item.most_per_person or 0),
-        extend=item.extend is not False,
         ends_with=EndsWith(item.ends_with) if item.ends_with else None,
         max_total_seconds=int(duration.get("max_total", 0)),
     )

@@ -94,117 +94,159 @@ def _syntax_problem(source: str, error: yaml.YAMLError) -> RuleProblem:
     return RuleProblem(line, "", "", f"This is not YAML: {problem}.", remedy)
 
 
-class Reader:
-    """Typed reads of nodes. A read that fails notes the problem and returns ``None``; the caller goes on."""
+class Notes:
+    """Every mistake found so far; each belongs to the rule that is being read."""
 
     def __init__(self) -> None:
-        self.problems: list[RuleProblem] = []
+        self._problems: list[RuleProblem] = []
         self.rule_name = ""
 
-    def report(self, node: yaml.Node, path: str, message: str, remedy: str) -> None:
-        self.problems.append(RuleProblem(node.start_mark.line + 1, path, self.rule_name, message, remedy))
-        if len(self.problems) >= _MOST_PROBLEMS:
+    def add(self, node: yaml.Node, path: str, message: str, remedy: str) -> None:
+        self._problems.append(RuleProblem(node.start_mark.line + 1, path, self.rule_name, message, remedy))
+        if len(self._problems) >= _MOST_PROBLEMS:
             self.finish()
 
     def finish(self) -> None:
         """Raise everything noted so far, if anything."""
-        if self.problems:
-            raise InvalidRules(tuple(sorted(self.problems, key=lambda problem: problem.line)))
+        if self._problems:
+            raise InvalidRules(tuple(sorted(self._problems, key=lambda problem: problem.line)))
 
-    def mapping(
-        self, node: yaml.Node, path: str, *, required: Sequence[str] = (), optional: Sequence[str] = ()
-    ) -> dict[str, yaml.Node] | None:
+
+class Place:
+    """A node with its path. A read that fails notes the problem and gives nothing; so does, without a note, a key that is not there
+    (``is_given``), which is told of at the node above it.
+    """
+
+    def __init__(self, notes: Notes, node: yaml.Node, path: str, *, is_given: bool = True) -> None:
+        self.notes = notes
+        self.node = node
+        self.path = path
+        self.is_given = is_given
+
+    def report(self, message: str, remedy: str) -> None:
+        self.notes.add(self.node, self.path, message, remedy)
+
+    @property
+    def has_items(self) -> bool:
+        """Whether any list in it has an item, well written or not: badly written is a mistake of its own."""
+        if not isinstance(self.node, yaml.MappingNode):
+            return self.is_given
+        return self.is_given and any(not isinstance(value, yaml.CollectionNode) or value.value for _, value in self.node.value)
+
+    @property
+    def is_empty_list(self) -> bool:
+        return self.is_given and isinstance(self.node, yaml.SequenceNode) and not self.node.value
+
+    def section(self, *, required: Sequence[str] = (), optional: Sequence[str] = ()) -> Section:
         """The values by key; unknown, repeated and missing keys are noted."""
-        values = self.free_mapping(node, path)
-        if values is None:
-            return None
+        found = self.entries()
         known = [*required, *optional]
-        for key in list(values):
-            if key not in known:
-                self.report(values.pop(key), _join(path, key), f"“{shown(key)}” is not a key here.", f"The keys are {', '.join(known)}.")
-        for key in required:
-            if key not in values:
-                self.report(node, _join(path, key), f"The key {key} is missing.", "Write it; docs/rules.md says what it takes.")
-        return values
+        for key in [key for key in found if key not in known]:
+            found.pop(key).report(f"“{shown(key)}” is not a key here.", f"The keys are {', '.join(known)}.")
+        section = Section(self.notes, self.node, self.path, found, is_given=self.is_given)
+        for key in required if self.is_given and isinstance(self.node, yaml.MappingNode) else ():
+            if key not in found:
+                section[key].report(f"The key {key} is missing.", "Write it; docs/rules.md says what it takes.")
+        return section
 
-    def free_mapping(self, node: yaml.Node, path: str) -> dict[str, yaml.Node] | None:
+    def entries(self) -> dict[str, Place]:
         """The values by key, whatever the keys are."""
-        if not isinstance(node, yaml.MappingNode):
-            self.report(
-                node, path, f"Here keys with values are needed, not {_kind(node)}.", "Write one “key: value” a line, or {key: value}."
-            )
-            return None
-        values: dict[str, yaml.Node] = {}
-        for key_node, value in node.value:
-            key = self.text(key_node, _join(path, "(key)"))
-            if key is None:
-                continue
+        values: dict[str, Place] = {}
+        if not self.is_given:
+            return values
+        if not isinstance(self.node, yaml.MappingNode):
+            self.report(f"Here keys with values are needed, not {_kind(self.node)}.", "Write one “key: value” a line, or {key: value}.")
+            return values
+        for key_node, value in self.node.value:
+            key = Place(self.notes, key_node, _join(self.path, "(key)")).text()
             if key in values:
-                self.report(key_node, _join(path, key), f"The key {shown(key)} stands here twice.", "Keep one of them.")
-            values[key] = value
+                self.notes.add(key_node, _join(self.path, key), f"The key {shown(key)} stands here twice.", "Keep one of them.")
+            if key:
+                values[key] = Place(self.notes, value, _join(self.path, key))
         return values
 
-    def sequence(self, node: yaml.Node, path: str) -> list[yaml.Node] | None:
-        if not isinstance(node, yaml.SequenceNode):
-            self.report(node, path, f"Here a list is needed, not {_kind(node)}.", "Write [a, b], or one “- a” a line.")
-            return None
-        items: list[yaml.Node] = node.value
-        return items
+    def items(self) -> list[Place]:
+        if not self.is_given:
+            return []
+        if not isinstance(self.node, yaml.SequenceNode):
+            self.report(f"Here a list is needed, not {_kind(self.node)}.", "Write [a, b], or one “- a” a line.")
+            return []
+        return [Place(self.notes, item, f"{self.path}[{position}]") for position, item in enumerate(self.node.value)]
 
-    def text(self, node: yaml.Node, path: str, *, longest: int = _LONGEST_TEXT) -> str | None:
+    def text(self, *, longest: int = _LONGEST_TEXT) -> str:
         """A single value as it is written: ``012345678901`` and ``yes`` stay what the person typed."""
-        if not isinstance(node, yaml.ScalarNode) or node.tag == f"{_TAG}null":
-            self.report(node, path, f"Here a text is needed, not {_kind(node)}.", "Write one value.")
-            return None
-        value: str = node.value
+        if not self.is_given:
+            return ""
+        if not isinstance(self.node, yaml.ScalarNode) or self.node.tag == f"{_TAG}null":
+            self.report(f"Here a text is needed, not {_kind(self.node)}.", "Write one value.")
+            return ""
+        value: str = self.node.value
         if not value.strip() or value != value.strip():
-            self.report(node, path, "A text is not empty and has no space around it.", "Remove the space, or write the text.")
-            return None
+            self.report("A text is not empty and has no space around it.", "Remove the space, or write the text.")
+            return ""
         if len(value) > longest or not value.isprintable():
-            self.report(node, path, f"A text here has at most {longest} printable characters on one line.", "Shorten it.")
-            return None
+            self.report(f"A text here has at most {longest} printable characters on one line.", "Shorten it.")
+            return ""
         return value
 
-    def texts(self, node: yaml.Node, path: str, check: Callable[[str], str]) -> tuple[str, ...]:
+    def texts(self, check: Callable[[str], str] = lambda _value: "") -> tuple[str, ...]:
         """A list of texts, each once, in order. ``check`` returns what is wrong with one (empty: nothing)."""
         found: dict[str, None] = {}
-        for position, item in enumerate(self.sequence(node, path) or ()):
-            place = f"{path}[{position}]"
-            value = self.text(item, place)
-            if value is None:
-                continue
-            fault = check(value)
+        for item in self.items():
+            value = item.text()
+            fault = check(value) if value else ""
             if fault:
-                self.report(item, place, f"“{shown(value)}” {fault}", "")
-            else:
+                item.report(f"“{shown(value)}” {fault}", "")
+            elif value:
                 found[value] = None
         return tuple(found)
 
-    def flag(self, node: yaml.Node, path: str) -> bool | None:
-        if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}bool":
-            return str(node.value).lower() in {"true", "yes", "on"}
-        self.report(node, path, f"Here true or false is needed, not {_kind(node)}.", "Write it without quotes.")
+    def choice(self, choices: Sequence[str]) -> str:
+        value = self.text()
+        if value and value not in choices:
+            self.report(f"“{shown(value)}” is not possible here.", f"Write {' or '.join(choices)}.")
+        return value if value in choices else ""
+
+    def flag(self) -> bool | None:
+        if not self.is_given:
+            return None
+        if isinstance(self.node, yaml.ScalarNode) and self.node.tag == f"{_TAG}bool":
+            return str(self.node.value).lower() in {"true", "yes", "on"}
+        self.report(f"Here true or false is needed, not {_kind(self.node)}.", "Write it without quotes.")
         return None
 
-    def whole_number(self, node: yaml.Node, path: str, *, smallest: int, largest: int) -> int | None:
-        if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}int" and re.fullmatch(r"-?[0-9]{1,9}", node.value):
-            value = int(node.value)
+    def whole_number(self, *, smallest: int, largest: int) -> int | None:
+        if not self.is_given:
+            return None
+        if isinstance(self.node, yaml.ScalarNode) and self.node.tag == f"{_TAG}int" and re.fullmatch(r"-?[0-9]{1,9}", self.node.value):
+            value = int(self.node.value)
             if smallest <= value <= largest:
                 return value
-        self.report(node, path, f"Here a whole number from {smallest} to {largest} is needed.", "Write it in digits, without quotes.")
+        self.report(f"Here a whole number from {smallest} to {largest} is needed.", "Write it in digits, without quotes.")
         return None
 
-    def duration(self, node: yaml.Node, path: str) -> int | None:
+    def duration(self) -> int | None:
         """Whole seconds."""
-        written = self.text(node, path)
-        if written is None:
+        written = self.text()
+        if not written:
             return None
         try:
             return parse_duration(written)
         except InvalidRequest as error:
             # The other messages say how to write one.
-            self.report(node, path, error.message, "Write it like 30m or 8h." if error.code == "duration_not_positive" else "")
+            self.report(error.message, "Write it like 30m or 8h." if error.code == "duration_not_positive" else "")
             return None
+
+
+class Section(Place):
+    """A place with keys. One that is not there can be asked for all the same."""
+
+    def __init__(self, notes: Notes, node: yaml.Node, path: str, found: dict[str, Place], *, is_given: bool) -> None:
+        super().__init__(notes, node, path, is_given=is_given)
+        self._found = found
+
+    def __getitem__(self, key: str) -> Place:
+        return self._found.get(key) or Place(self.notes, self.node, _join(self.path, key), is_given=False)
 
 
 def _join(path: str, key: str) -> str:

@@ -13,6 +13,7 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accessportal.access_requests.kinds.aws_account.terms import AccountTargets, AccountTerms
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.console.context import context_of
 from accessportal.console.differences import changes_between, lines_of
@@ -20,7 +21,7 @@ from accessportal.console.keys import KeyConverter
 from accessportal.console.resources.sandboxes import WORDS
 from accessportal.console.templatetags.console import limits_words, until
 from accessportal.rules.loading import read_rules
-from accessportal.rules.states import Approval, Effect, People, Rule, Targets, Ticket
+from accessportal.rules.states import Approval, Effect, People, Rule, Ticket
 from accessportal.web.facts import facts_of
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -106,11 +107,9 @@ RULE = Rule(
     version=1,
     position=0,
     hash="h",
-    kind="aws_account",
     effect=Effect.ALLOW,
     subjects=People(groups=("/",)),
-    targets=Targets(ous=("/Prod",), tags={"env": ("prod", "live")}),
-    permission_sets=("Read",),
+    terms=AccountTerms(AccountTargets(ous=("/Prod",), tags={"env": ("prod", "live")}), ("Read",)),
     default_duration_seconds=3600,
     min_duration_seconds=60,
     max_duration_seconds=28_800,

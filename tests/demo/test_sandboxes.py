@@ -9,7 +9,6 @@ import pytest
 from accessportal.demo import loading as demo
 from accessportal.demo.sandboxes import SANDBOXES, past_counts
 from accessportal.rules.loading import read_rules
-from accessportal.rules.states import SANDBOX
 from accessportal.sandboxes import queries
 from accessportal.sandboxes.states import Status
 from accessportal.twin.provider_world import _SORTS
@@ -31,7 +30,7 @@ def test_the_counts_of_the_past_are_whole_and_of_a_week() -> None:
 
 def test_no_rule_of_the_demo_promises_more_than_its_sandboxes_give() -> None:
     """A request is judged by the shortest of the pool."""
-    rules = [rule for rule in read_rules(demo._RULES_FILE.read_bytes()) if rule.kind == SANDBOX]
+    rules = [rule for rule in read_rules(demo._RULES_FILE.read_bytes()) if rule.kind == "sandbox"]
 
     assert max(rule.max_duration_seconds for rule in rules) == 8 * 3600
     assert min(hours for _, hours in _SORTS) >= 8

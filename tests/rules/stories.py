@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
+from accessportal.access_requests.kinds.aws_account.terms import AccountAsked
+from accessportal.access_requests.kinds.group.terms import MembershipAsked
 from accessportal.kernel.actors import Role, person
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import Question, Rule
+from accessportal.rules.terms import Asked
 
 HOUR = 3600
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -75,10 +79,21 @@ def rules(text: str = RULES) -> tuple[Rule, ...]:
     return read_rules(text)
 
 
+def question_of(kind: type[Asked], facts: dict[str, Any]) -> Question:
+    """The question whose facts are those of the asker and, by the fields of ``kind``, of what is asked for."""
+    own = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # every kind's is a dataclass
+    asked = kind(**{name: value for name, value in facts.items() if name in own})
+    return Question(asked=asked, **{name: value for name, value in facts.items() if name not in own})
+
+
+def changed_terms(rule: Rule, **terms: Any) -> Rule:
+    """The rule with other keys of its kind."""
+    return dataclasses.replace(rule, terms=dataclasses.replace(rule.terms, **terms))  # type: ignore[type-var]
+
+
 def ask(**facts: Any) -> Question:
     """Alice of the payments team asks for PowerUserAccess in payments-dev, unless told otherwise."""
     plain: dict[str, Any] = {
-        "kind": "aws_account",
         "subject": "alice@example.com",
         "subject_groups": frozenset({"/engineering", "/engineering/payments"}),
         "account_id": "000000000001",
@@ -89,7 +104,7 @@ def ask(**facts: Any) -> Question:
         "duration_seconds": HOUR,
         "ticket_id": "",
     }
-    return Question(**(plain | facts))
+    return question_of(AccountAsked, plain | facts)
 
 
 PROD: dict[str, Any] = {
@@ -159,7 +174,6 @@ rules:
 def join(**facts: Any) -> Question:
     """Alice of the payments team asks to be a reader in the group Web, which was once moved below engineering."""
     plain: dict[str, Any] = {
-        "kind": "group",
         "subject": "alice@example.com",
         "subject_groups": frozenset({"/", "/engineering", "/engineering/payments"}),
         "group_id": "/web",
@@ -169,7 +183,7 @@ def join(**facts: Any) -> Question:
         "duration_seconds": HOUR,
         "ticket_id": "",
     }
-    return Question(**(plain | facts))
+    return question_of(MembershipAsked, plain | facts)
 
 
 def many(count: int, *, longest: str = "8h") -> tuple[Rule, ...]:

@@ -12,7 +12,8 @@ from accessportal.rules import planning
 from accessportal.rules.loading import hash_of, read_rules
 from accessportal.rules.policy import decide
 from accessportal.rules.states import InvalidRules, RuleSet
-from tests.rules.stories import GROUP_RULES, HOUR, MALLORY, RULES, ask, join, rules
+from accessportal.rules.terms import Facts
+from tests.rules.stories import GROUP_RULES, HOUR, MALLORY, RULES, ask, changed_terms, join, rules
 
 DAY = 24 * HOUR
 OPERATORS: dict[str, Any] = {
@@ -130,12 +131,12 @@ def test_rules_that_were_in_force_before_there_were_group_rules_keep_their_hashe
 def test_the_hash_covers_groups_and_roles() -> None:
     (rule,) = read_rules(GOOD)
     others = (
-        dataclasses.replace(rule, roles=("reader",)),
-        dataclasses.replace(rule, targets=dataclasses.replace(rule.targets, groups=("/web",))),
-        dataclasses.replace(rule, targets=dataclasses.replace(rule.targets, subtrees=())),
+        changed_terms(rule, roles=("reader",)),
+        changed_terms(rule, targets=dataclasses.replace(rule.terms.targets, groups=("/web",))),
+        changed_terms(rule, targets=dataclasses.replace(rule.terms.targets, subtrees=())),
     )
     assert len({rule.hash, *map(hash_of, others)}) == 4
-    assert hash_of(dataclasses.replace(rule, roles=("contributor", "reader"))) == rule.hash
+    assert hash_of(changed_terms(rule, roles=("contributor", "reader"))) == rule.hash
 
 
 GOOD = """\
@@ -153,8 +154,8 @@ rules:
 
 def test_a_group_rule_is_read_whole() -> None:
     (rule,) = read_rules(GOOD)
-    assert (rule.kind, rule.targets.groups, rule.targets.subtrees) == ("group", ("/support",), ("/engineering",))
-    assert (rule.roles, rule.permission_sets, rule.asks_admins) == (("reader", "contributor"), (), True)
+    assert (rule.kind, rule.terms.targets.groups, rule.terms.targets.subtrees) == ("group", ("/support",), ("/engineering",))
+    assert (rule.terms.offers, rule.asks_admins) == (("reader", "contributor"), True)
     (named,) = read_rules(GOOD.replace("{required: true}", "{required: true, approvers: {groups: [/security]}}"))
     assert not named.asks_admins
 
@@ -198,7 +199,7 @@ def test_a_deny_does_not_leave_out_a_role_that_includes_what_it_refuses() -> Non
     for roles in ("[admin]", "[contributor, admin]", "[reader, contributor, admin]"):
         assert len(read_rules(DENY % roles)) == 1
     (rule,) = read_rules(DENY.replace(", roles: %s", ""))
-    assert rule.roles == ()
+    assert rule.terms.offers == ()
 
 
 def test_an_account_rule_takes_no_group_keys() -> None:
@@ -222,7 +223,7 @@ TREE = {
         _group("/support", "/"),
     )
 }
-FACTS = planning.Facts(accounts=(), permission_sets=frozenset(), people={}, groups=TREE, missing_groups=frozenset({"/suport"}))
+FACTS = Facts(groups=TREE, missing_groups=frozenset({"/suport"}))
 
 
 def told(old: str, new: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -6,11 +6,13 @@ import dataclasses
 
 import pytest
 
+from accessportal.access_requests.kinds.aws_account.terms import Catalog
 from accessportal.rules import store, words
 from accessportal.rules.loading import hash_of, read_rules
-from accessportal.rules.planning import Facts, compare, impacts, warnings
+from accessportal.rules.planning import compare, impacts, warnings
 from accessportal.rules.policy import decide
 from accessportal.rules.states import InvalidRules, People, RuleSet
+from accessportal.rules.terms import Facts
 from tests.rules.stories import ask, in_tree
 
 RULES = """
@@ -94,7 +96,7 @@ def test_a_plan_tells_it_and_warns_of_groups_that_do_not_exist() -> None:
     old = read_rules(RULES)
     new = read_rules(RULES.replace("groups_only: [/engineering]", "groups_only: [/engineering, /web]"))
     plan = compare(RuleSet(version=1, rules=old), new)
-    facts = Facts((), frozenset(), {}, {}, missing_groups=frozenset({"/web"}))
+    facts = Facts(missing_groups=frozenset({"/web"}), of_kinds={"aws_account": Catalog((), frozenset())})
     (change,) = plan.changed[0].fields
     assert (change.field, change.old, change.new) == ("subjects.groups_only", "/engineering", "/engineering, /web")
     assert "Rule core-team: there is no group /web." in warnings(new, facts)

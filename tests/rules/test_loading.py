@@ -11,6 +11,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from accessportal.access_requests.kinds.aws_account.terms import AccountTargets
 from accessportal.rules.loading import MOST_RULES, hash_of, read_rules
 from accessportal.rules.states import Effect, InvalidRules, Rule, RuleProblem
 from tests.depth import examples
@@ -57,8 +58,8 @@ def test_the_example_of_the_data_model_is_read_whole() -> None:
     (rule,) = read_rules(GOOD)
     assert (rule.name, rule.kind, rule.effect, rule.position, rule.version) == ("prod-readonly", "aws_account", Effect.ALLOW, 0, 0)
     assert (rule.subjects.groups, rule.subjects.users) == (("/engineering",), ())
-    assert (rule.targets.ous, rule.targets.accounts, dict(rule.targets.tags)) == (("/Workloads/Prod",), (), {"env": ("prod",)})
-    assert rule.permission_sets == ("ReadOnlyAccess",)
+    assert rule.terms.targets == AccountTargets(("/Workloads/Prod",), (), {"env": ("prod",)})
+    assert rule.terms.offers == ("ReadOnlyAccess",)
     assert (rule.min_duration_seconds, rule.default_duration_seconds, rule.max_duration_seconds) == (60, HOUR, 8 * HOUR)
     assert (rule.approval.required, rule.approval.quorum, rule.approval.approvers.groups) == (True, 1, ("/security",))
     assert (rule.ticket.required, rule.ticket.pattern) == (True, "CHG-[0-9]+")
@@ -72,8 +73,8 @@ def test_bytes_and_a_byte_order_mark_are_the_same_file() -> None:
 def test_values_are_read_as_they_are_written() -> None:
     """YAML would make a number of an account id and a boolean of ``yes``; quotes are easily forgotten."""
     (rule,) = read_rules(with_line("targets", "targets: {accounts: [012345670123, 123456789012], tags: {pii: [yes, 1.0]}}"))
-    assert rule.targets.accounts == ("012345670123", "123456789012")
-    assert rule.targets.tags == {"pii": ("yes", "1.0")}
+    assert rule.terms.targets.accounts == ("012345670123", "123456789012")
+    assert rule.terms.targets.tags == {"pii": ("yes", "1.0")}
 
 
 def test_people_are_folded_and_kept_once() -> None:
@@ -200,7 +201,7 @@ def test_a_deny_takes_no_limits() -> None:
 
 def test_a_deny_may_cover_every_permission_set() -> None:
     (rule,) = read_rules("rules: [{name: a, kind: aws_account, effect: deny, subjects: {groups: [/]}, targets: {ous: [/]}}]")
-    assert rule.permission_sets == ()
+    assert rule.terms.offers == ()
 
 
 @pytest.mark.parametrize(
@@ -266,8 +267,8 @@ def test_a_hopeless_file_is_given_up_after_100_mistakes() -> None:
 def test_the_demo_rules_say_what_the_demo_promises() -> None:
     demo = {rule.name: rule for rule in read_rules(DEMO.read_bytes())}
     self_service = demo["payments-dev"]
-    assert (self_service.subjects.groups, self_service.targets.ous) == (("/engineering/payments",), ("/Workloads/Dev",))
-    assert "PowerUserAccess" in self_service.permission_sets
+    assert (self_service.subjects.groups, self_service.terms.targets.ous) == (("/engineering/payments",), ("/Workloads/Dev",))
+    assert "PowerUserAccess" in self_service.terms.offers
     assert (self_service.min_duration_seconds, self_service.max_duration_seconds) == (60, 4 * HOUR)
     assert not self_service.approval.required
     prod = demo["prod-readonly"]
@@ -332,7 +333,7 @@ def test_any_value_under_a_known_key_is_rules_or_told_mistakes(value: Any, key: 
     for rule in _reads_or_refuses(yaml.safe_dump(content)):
         assert rule.effect is Effect.DENY or 60 <= rule.min_duration_seconds <= rule.default_duration_seconds <= rule.max_duration_seconds
         assert rule.subjects.groups or rule.subjects.users
-        assert rule.targets.ous or rule.targets.accounts or rule.targets.tags
+        assert rule.terms.targets.ous or rule.terms.targets.accounts or rule.terms.targets.tags
         assert not rule.approval.required or (
             rule.approval.quorum >= 1 and (rule.approval.approvers.groups or rule.approval.approvers.users)
         )

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from accessportal.access_requests.kinds.sandbox.terms import SandboxAsked
 from accessportal.kernel.actors import Role, person, system
 from accessportal.rules.matching import pattern_fault, ticket_matches
 from accessportal.rules.policy import decide, may_apply
 from accessportal.rules.states import Question, RuleDecision
-from tests.rules.stories import HOUR, MALLORY, PROD, SECURITY, ask, in_tree, rules
+from tests.rules.stories import HOUR, MALLORY, PROD, SECURITY, ask, changed_terms, in_tree, rules
 
 
 def answer(**facts: Any) -> RuleDecision:
@@ -98,7 +99,6 @@ REFUSED = [
     pytest.param(SECURITY, "denied_by_rule", "account", id="denied to everybody"),
     pytest.param(SECURITY | MALLORY, "denied_by_rule", "account", id="denied to a stranger too"),
     pytest.param(SECURITY | {"duration_seconds": None, "ticket_id": None}, "denied_by_rule", "account", id="denied in an empty form"),
-    pytest.param({"kind": "sandbox"}, "no_rule", "", id="another kind"),
     pytest.param(in_tree("/engineering"), "ticket_missing", "ticket_id", id="a group above is not in it"),
     pytest.param(in_tree("/", "/engineering/payments/moved"), "subject_not_covered", "", id="a group that was moved away"),
 ]
@@ -135,8 +135,8 @@ def test_a_deny_stands_above_allows_wherever_it_is_in_the_file() -> None:
 
 def test_an_earlier_rule_with_unreadable_tags_stops_a_later_one() -> None:
     """The later rule would be the first only if the tags did not match; nobody knows."""
-    first = dataclasses.replace(rules()[4], permission_sets=("ReadOnlyAccess",))
-    second = dataclasses.replace(first, name="easy", targets=dataclasses.replace(first.targets, tags={}))
+    first = changed_terms(rules()[4], permission_sets=("ReadOnlyAccess",))
+    second = dataclasses.replace(changed_terms(first, targets=dataclasses.replace(first.terms.targets, tags={})), name="easy")
     assert decide([first, second], ask(**PROD | {"tags": None})).code == "tags_unreadable"
     assert decided_by(decide([second, first], ask(**PROD | {"tags": None}))) == "easy"
 
@@ -238,6 +238,11 @@ def test_a_wrong_permission_set_learns_what_is_offered() -> None:
 
 def test_misses_of_a_yes_are_the_rules_before_it() -> None:
     assert [miss.rule_name for miss in answer().misses] == ["no-security", "no-contractor-admin"]
+
+
+def test_rules_of_another_kind_admit_nothing() -> None:
+    asked = Question(asked=SandboxAsked(), subject="alice@example.com", subject_groups=frozenset({"/engineering"}))
+    assert decide(rules(), asked).code == "no_rule"
 
 
 def test_no_rules_admit_nothing() -> None:

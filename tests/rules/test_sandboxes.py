@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from accessportal.access_requests.kinds.sandbox.terms import SandboxAsked, SandboxTargets, SandboxTerms
 from accessportal.rules import planning, words
 from accessportal.rules.loading import content_of, hash_of, read_rules
 from accessportal.rules.policy import decide
 from accessportal.rules.states import InvalidRules, Question, Rule, RuleSet
+from accessportal.rules.terms import Facts
 from tests.rules.stories import GROUP_RULES, RULES, rules
 
 LAB = """
@@ -19,7 +21,7 @@ LAB = """
     duration: {max: 2h}
     approval: {required: false}
 """
-FACTS = planning.Facts(accounts=(), permission_sets=frozenset(), people={}, groups={})
+FACTS = Facts()
 
 
 def lab(*more: str, **changed: str) -> str:
@@ -37,15 +39,15 @@ def one(text: str) -> Rule:
 
 def test_what_is_left_out_has_its_usual_value() -> None:
     rule = one(lab())
-    assert (rule.most_per_person, rule.extend, rule.targets.name_prefixes, rule.targets.pool) == (1, True, ("lab-",), "")
+    assert rule.terms == SandboxTerms(SandboxTargets(("lab-",), ""), most_per_person=1, extend=True)
     rule = one(lab("most_per_person: 3", "extend: false", targets="{pool: all}"))
-    assert (rule.most_per_person, rule.extend, rule.targets.name_prefixes, rule.targets.pool) == (3, False, (), "all")
+    assert rule.terms == SandboxTerms(SandboxTargets((), "all"), most_per_person=3, extend=False)
 
 
 def test_approvers_may_be_left_out_then_operators_decide() -> None:
     rule = one(lab(approval="{required: true}"))
     assert rule.approval.required
-    assert words.approval(rule) == "one approval from an operator"
+    assert words.approval(rule) == "one approval from the operators"
 
 
 @pytest.mark.parametrize(
@@ -77,10 +79,10 @@ def test_every_mistake_is_told_with_its_place(text: str, path: str, message: str
 def test_a_deny_has_no_limits() -> None:
     deny = "rules:\n  - {name: none, kind: sandbox, effect: deny, subjects: {groups: [/]}, targets: {pool: all}}\n"
     rule = one(deny)
-    assert rule.most_per_person == 0
+    assert rule.terms == SandboxTerms(SandboxTargets(pool="all"), most_per_person=0)
     with pytest.raises(InvalidRules):
         read_rules(deny.replace("}}", "}, extend: false}"))
-    decision = decide([rule], Question(kind="sandbox", subject="alice@example.com", subject_groups=frozenset()))
+    decision = decide([rule], Question(asked=SandboxAsked(), subject="alice@example.com", subject_groups=frozenset()))
     assert (decision.code, decision.field) == ("denied_by_rule", "name_prefix")
     assert decision.reason == "Rule none refuses a sandbox from the whole pool to everybody."
     assert decision.remedies == ("Choose another name prefix.",)
@@ -128,7 +130,7 @@ def test_a_plan_names_the_keys_that_change() -> None:
 
 
 def test_who_is_offered_other_names_is_told_which() -> None:
-    asked = Question(kind="sandbox", subject="alice@example.com", subject_groups=frozenset({"/engineering"}))
+    asked = Question(asked=SandboxAsked(), subject="alice@example.com", subject_groups=frozenset({"/engineering"}))
     decision = decide([one(lab())], asked)
     assert (decision.code, decision.field) == ("name_prefix_not_covered", "name_prefix")
     assert decision.reason == "No rule offers alice@example.com a sandbox, only with other names."

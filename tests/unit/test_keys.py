@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from accessportal.access_requests.kinds.aws_account.terms import AccountTargets
 from accessportal.aws.cognito import _require_name_kept
 from accessportal.aws.errors import Refused
 from accessportal.catalog import policy as catalog
@@ -18,8 +19,6 @@ from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.keys import fold_key
 from accessportal.mirror.policy import person_of
-from accessportal.rules.matching import is_in_place
-from accessportal.rules.states import Targets
 from tests.catalog.conftest import account, fill, user
 
 ODD = [chr(number) for number in range(0x80, sys.maxunicode + 1)]
@@ -67,7 +66,7 @@ def test_what_is_not_ascii_names_neither_a_person_nor_a_group(letter: str) -> No
 @pytest.mark.parametrize("letter", TRICKY)
 def test_a_rule_for_an_account_is_not_for_one_that_looks_like_it(letter: str) -> None:
     def admits(name: str) -> bool:
-        return is_in_place(Targets(accounts=("KMS-prod",)), account_id="111122223333", account_name=name, ou_path="/")
+        return AccountTargets(accounts=("KMS-prod",)).has(account_id="111122223333", account_name=name, ou_path="/")
 
     assert admits("kms-PROD")
     assert not admits(f"{letter}ms-prod")
@@ -75,10 +74,10 @@ def test_a_rule_for_an_account_is_not_for_one_that_looks_like_it(letter: str) ->
 
 
 def test_a_rule_for_an_account_s_id_is_not_for_one_that_is_named_so() -> None:
-    where = Targets(accounts=("111122223333",))
+    where = AccountTargets(accounts=("111122223333",))
 
-    assert is_in_place(where, account_id="111122223333", account_name="444455556666", ou_path="/")
-    assert not is_in_place(where, account_id="444455556666", account_name="111122223333", ou_path="/")
+    assert where.has(account_id="111122223333", account_name="444455556666", ou_path="/")
+    assert not where.has(account_id="444455556666", account_name="111122223333", ou_path="/")
 
 
 def test_a_pool_that_finds_somebody_else_under_a_name_is_refused() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
-from accessportal.access_requests.kinds import kind_named
-from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.limits import require_patience, require_room
 from accessportal.access_requests.operations.shared import ask_for_work, load_for, purge_moment, require, until_written
 from accessportal.access_requests.queries.holding import with_held
@@ -91,7 +90,7 @@ def _submit(
     request_id = request_id_for(requested_by=actor.name, submission_id=submission_id)
     subject = subject_facts(subject_id, actor, now=now)
     require_room(subject_id=subject.subject_id, request_id=request_id)
-    resolved = kind_named(kind).resolve(
+    resolved = kind_named(kind).target.resolve(
         target=target,
         subject=subject,
         duration_seconds=duration_seconds,
@@ -108,7 +107,7 @@ def _submit(
         resolved = _with_usual_length(resolved, rule)
         rule = _allowing_rule(rules.decide(question=resolved.question))
     try:
-        kind_named(kind).require_free(resolved=resolved, subject=subject, rule=rule, now=now)
+        kind_named(kind).grant.require_free(resolved=resolved, subject=subject, rule=rule, now=now)
     except NotAllowed:
         # What was sent before is answered as it was then: it may be itself what fills the limit.
         if store.get(request_id) is None:
@@ -163,7 +162,7 @@ def extend(
     return _submit(
         kind=first.kind,
         subject_id=first.subject_id if first.subject_id.startswith("/") else None,
-        target=kind_named(first.kind).asked(first),
+        target=kind_named(first.kind).target.asked(first),
         duration_seconds=duration_seconds,
         reason=reason or first.reason,
         ticket_id=ticket_id or first.ticket_id,
@@ -197,7 +196,7 @@ def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
 def _require_same(held: AccessRequest, resolved: Resolved, now: datetime) -> None:
     """An extension is of the very thing that is held, not of another that has its names now."""
     kind = kind_named(held.kind)
-    if kind.made_anew(held, now=now) or not kind.gives(held, resolved.stored):
+    if kind.grant.made_anew(held, now=now) or not kind.target.gives(held, resolved.stored):
         text = "What you hold was deleted, and something else has its name now, so it can't be extended. Ask for the new one."
         raise Conflict(text, code="made_anew", present=held)
 
@@ -242,9 +241,8 @@ def _new_request(
         "subject_groups": sorted(subject.groups),
         "rule_version": rule.version,
         "max_duration_seconds": rule.max_duration_seconds,
+        **rule.terms.kept(),
     }
-    if rule.most_per_person:
-        evidence |= {"most_per_person": rule.most_per_person, "extend": rule.extend}
     if is_served_by_membership(rule, subject.subject_id):
         evidence["served_by"] = {"groups": list(rule.subjects.groups), "groups_only": list(rule.subjects.groups_only)}
     return AccessRequest(
@@ -261,7 +259,7 @@ def _new_request(
         submission_id=submission_id,
         rule_name=rule.name,
         rule_hash=rule.hash,
-        approval=demand_of(rule, group_id=resolved.question.group_id),
+        approval=demand_of(rule, group_id=kind_named(kind).target.membership(resolved.stored)[0]),
         evidence=evidence,
         scope=resolved.scope,
         status=Status.PENDING if waits else Status.ACTIVE,
@@ -305,7 +303,7 @@ def _first_submission(request: AccessRequest, typed: Mapping[str, str]) -> Acces
     first = store.get(request.request_id)
     assert first is not None, "its insert was refused because it exists"
     others = [words for name, words in typed.items() if getattr(first, name) != getattr(request, name)]
-    if first.kind != request.kind or not kind_named(request.kind).same_target(first.target, request.target):
+    if first.kind != request.kind or not kind_named(request.kind).target.same_target(first.target, request.target):
         others = ["another target", *others]
     if not others:
         return first

@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.kinds import kind_named
-from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.rights import ApproverBook
@@ -146,8 +145,8 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> int:
         raise Conflict(text, code="subject_disabled", present=request) from error
     _require_requester(request, now)
     try:
-        resolved = kind.resolve(
-            target=kind.asked(request),
+        resolved = kind.target.resolve(
+            target=kind.target.asked(request),
             subject=subject,
             duration_seconds=request.duration_seconds,
             ticket_id=request.ticket_id,
@@ -181,9 +180,9 @@ def _require_same(request: AccessRequest, resolved: Resolved, now: datetime) -> 
     """What the approver decides on is what will be granted: the very person, group, account and permission set that were asked for,
     not others that were given their names since."""
     kind = kind_named(request.kind)
-    waiting = kind.made_anew(request, now=now)
+    waiting = kind.grant.made_anew(request, now=now)
     if waiting is not None:
         raise Conflict(f"{waiting.reason} Deny this request.", code="made_anew", present=request)
-    if not kind.same_target(request.target, resolved.stored):
+    if not kind.target.same_target(request.target, resolved.stored):
         text = "What was asked for was deleted and made anew under the same name since. Deny this request, so that it can be asked anew."
         raise Conflict(text, code="made_anew", present=request)

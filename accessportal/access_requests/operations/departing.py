@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from accessportal.access_requests import policy, store
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.operations.ending import end_without_subject
 from accessportal.access_requests.operations.shared import ask_for_work
 from accessportal.access_requests.queries.subjects import presence_of
@@ -24,7 +25,6 @@ from accessportal.kernel.clock import Clock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.pages import Page, Unreadable, every
-from accessportal.rules.states import GROUP
 
 # By then the index shows every request that was written while its subject was still there, and no form of before is under way.
 _SETTLED_AFTER = timedelta(seconds=60)
@@ -162,7 +162,7 @@ def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed
     carry it.
     """
     subject_id = unit[0].subject_id
-    open_question = {one.request_id for one in unit if one.kind == GROUP and one.served_by is not None}
+    open_question = {one.request_id for one in unit if _is_membership(one) and one.served_by is not None}
     while True:
         present = presence_of(subject_id, without=open_question, now=now)
         carried = {one.request_id for one in unit if one.request_id in open_question and policy.may_stay(one, present).allowed}
@@ -171,6 +171,10 @@ def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed
             # What is being taken back already does not fill the brake's share.
             return [(one, decision) for one, decision in decided if not decision.allowed and one.work is not Work.REVOKE]
         open_question -= carried
+
+
+def _is_membership(request: AccessRequest) -> bool:
+    return bool(kind_named(request.kind).target.membership(request.target)[0])
 
 
 def _hangs_on(departure: Departure, request: AccessRequest) -> bool:

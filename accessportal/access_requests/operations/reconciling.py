@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from accessportal.access_requests import store
-from accessportal.access_requests.kinds.aws_account import AwsAccount
+from accessportal.access_requests.kinds.aws_account.terms import AccountTerms
 from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, DeadClaim, ReconcileReport, Status, Work
 from accessportal.assignments import operations as assignments
@@ -208,8 +208,8 @@ def _permission_set_arns() -> list[str]:
     names = {
         name
         for rule in rules.current_rules()
-        if rule.effect is Effect.ALLOW and rule.kind == AwsAccount.name
-        for name in rule.permission_sets
+        if rule.effect is Effect.ALLOW and isinstance(rule.terms, AccountTerms)
+        for name in rule.terms.permission_sets
     }
     found = (catalog.find_permission_set(name=name) for name in sorted(names))
     return [permission_set.arn for permission_set in found if permission_set is not None]

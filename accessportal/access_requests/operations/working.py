@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.operations.ending import end_loaded, expire
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
@@ -102,7 +102,7 @@ def _work(request: AccessRequest, clock: Clock) -> AccessRequest:
 
 
 def _act(request: AccessRequest, clock: Clock) -> Proof | Waiting:
-    kind = kind_named(request.kind)
+    kind = kind_named(request.kind).grant
     if request.work is Work.REVOKE:
         return kind.revoke(request=request, actor=WORKER, clock=clock)
     if held_restore() is not None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from accessportal.access_requests.kinds import kind_named
-from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.states import AccessRequest, Status
 
@@ -17,7 +16,7 @@ _GAP = timedelta(minutes=5)
 
 def held_of(kind: str, stored: Mapping[str, Any], subject_id: str) -> list[AccessRequest]:
     """The subject's active requests that give what ``stored`` asks for, those that are being taken back included."""
-    gives = kind_named(kind).gives
+    gives = kind_named(kind).target.gives
     return [
         request
         for request in list_open(subject_id=subject_id)

@@ -6,17 +6,15 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.rights import ApproverBook, standing_of
-from accessportal.access_requests.states import AccessRequest, Approvers, Described, Tally, Work
+from accessportal.access_requests.states import AccessRequest, Approvers, Described, Tally
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import NotFound, Unavailable
+from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Unreadable
-from accessportal.rules.states import SANDBOX
-from accessportal.sandboxes import queries as sandboxes
 
 _Check = Callable[[AccessRequest, Actor, Standing, datetime], Decision]
 _CHECKS: Mapping[str, _Check] = {
@@ -69,14 +67,14 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
 def ended_together(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
     """The other open requests that end when somebody ends this one, as its kind says; not what can't be read, which the sweep
     reports."""
-    together = kind_named(request.kind).ends_together
+    together = kind_named(request.kind).grant.ends_together
     others = list_open(subject_id=request.subject_id, past=_named_elsewhere)
     return tuple(one for one in others if one.request_id != request.request_id and together(request, one))
 
 
 def asked(*, request: AccessRequest) -> dict[str, str]:
     """The target of the request as it was given, to ask for the same thing again."""
-    return kind_named(request.kind).asked(request)
+    return kind_named(request.kind).target.asked(request)
 
 
 def _named_elsewhere(_one: Unreadable) -> None:
@@ -91,8 +89,8 @@ def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
         for one in list_open(subject_id=request.subject_id, past=_named_elsewhere)
         if one.request_id != request.request_id
         and one.kind == request.kind
-        and kind.same_target(one.target, request.target)
-        and not kind.ends_together(request, one)
+        and kind.target.same_target(one.target, request.target)
+        and not kind.grant.ends_together(request, one)
         and one.is_granted
     ]
     return tuple(sorted(keeping, key=lambda one: one.expires_at, reverse=True))
@@ -100,17 +98,9 @@ def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
 
 def title_of(*, request: AccessRequest) -> str:
     """As people call it: a sandbox by its name as soon as it has one, also after its end; everything else as described."""
-    held = [receipt.job_id for receipt in request.receipts if request.kind == SANDBOX and receipt.work is Work.GRANT and receipt.job_id]
-    try:
-        if held:
-            return f"Sandbox {sandboxes.get(sandbox_id=held[-1]).name}"
-    except (NotFound, Unavailable) as error:
-        # Gone from the pool, or a row of its own that can't be read: that hinders no list of requests.
-        if isinstance(error, Unavailable) and error.code != "item_unreadable":
-            raise
-    return describe(request=request).title
+    return kind_named(request.kind).target.title_of(request)
 
 
 def describe(*, request: AccessRequest) -> Described:
     """The request in words, from the facts that it keeps; no look-up."""
-    return kind_named(request.kind).describe(request)
+    return kind_named(request.kind).target.describe(request)

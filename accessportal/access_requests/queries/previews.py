@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.access_requests import policy
-from accessportal.access_requests.kinds import kind_named
-from accessportal.access_requests.kinds.base import Resolved
+from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.queries.holding import held_of, with_held
 from accessportal.access_requests.queries.rights import ApproverBook, demand_of
 from accessportal.access_requests.queries.subjects import facts_of, subject_facts
@@ -49,7 +48,7 @@ def preview(
     decision = rules.decide(question=resolved.question)
     try:
         if decision.allowed and decision.rule is not None:
-            kind_named(kind).require_free(resolved=resolved, subject=subject, rule=decision.rule, now=now)
+            kind_named(kind).grant.require_free(resolved=resolved, subject=subject, rule=decision.rule, now=now)
     except NotAllowed as error:
         return _impossible(error.message)
     return _with_held(_preview_of(decision, resolved, actor, subject, now), kind, resolved, subject, now)
@@ -72,7 +71,7 @@ def explain(
 def _resolve(
     kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
 ) -> Resolved:
-    resolved = kind_named(kind).resolve(
+    resolved = kind_named(kind).target.resolve(
         target=target,
         subject=subject,
         duration_seconds=duration_seconds,
@@ -89,9 +88,9 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
     if decision.allowed and rule is not None:
         outcome = "needs_approval" if rule.approval.required else "at_once"
         if rule.approval.required:
-            asked = resolved.question
-            book = ApproverBook(now=now).about(group_id=asked.group_id, role=asked.role)
-            demand = demand_of(rule, group_id=asked.group_id)
+            group_id, role = kind_named(resolved.question.kind).target.membership(resolved.stored)
+            book = ApproverBook(now=now).about(group_id=group_id, role=role)
+            demand = demand_of(rule, group_id=group_id)
             approvers = book.of_demand(demand, requested_by=actor.name, subject_id=subject.subject_id)
     is_allow = decision.allowed and rule is not None
     longest = rule.longest_after(resolved.question.held_seconds) if is_allow and rule is not None else decision.max_duration_seconds

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.access_requests.config import current
-from accessportal.access_requests.kinds import kind_named
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Status, Tally
 from accessportal.directory import queries as directory
@@ -118,7 +118,8 @@ class ApproverBook:
         return self._lasting
 
     def _book_of(self, request: AccessRequest) -> ApproverBook:
-        return self.about(group_id=kind_named(request.kind).group_of(request.target), role=str(request.target.get("role", "")))
+        group_id, role = kind_named(request.kind).target.membership(request.target)
+        return self.about(group_id=group_id, role=role)
 
     def _is_power(self, group_id: str, role: str) -> bool:
         """Whether whoever is in the group with this role decides on requests, by any rule or as an operator."""
@@ -189,7 +190,11 @@ class ApproverBook:
     def _demand_now(self, request: AccessRequest) -> ApprovalDemand | None:
         rule = self._current_rules().get(request.rule_name)
         demands = rule is not None and rule.effect is Effect.ALLOW and rule.approval.required
-        return demand_of(rule, group_id=kind_named(request.kind).group_of(request.target)) if rule is not None and demands else None
+        return (
+            demand_of(rule, group_id=kind_named(request.kind).target.membership(request.target)[0])
+            if rule is not None and demands
+            else None
+        )
 
     def _current_rules(self) -> dict[str, Rule]:
         if self._rules is None:

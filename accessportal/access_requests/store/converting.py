@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from accessportal.access_requests.kind import KINDS
 from accessportal.access_requests.models import RequestItem
-from accessportal.access_requests.states import TARGET_PARTS, AccessRequest, ApprovalDemand, Receipt, Status, Work
+from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Receipt, Status, Work
 from accessportal.kernel.clock import from_epoch
 from accessportal.store.reading import NewerItem
 
@@ -69,10 +70,10 @@ def _require_whole(item: RequestItem, approval: Mapping[str, Any], target: Mappi
 
     :raises ValueError: naming what is wrong.
     """
-    parts = TARGET_PARTS.get(item.kind)
-    if parts is None:
+    kind = KINDS.get(item.kind)
+    if kind is None:
         raise NewerItem(f"its kind {item.kind[:40]!r} is not known here")
-    wrong = [name for name in parts if not isinstance(target.get(name), str)]
+    wrong = [name for name in kind.target.parts if not isinstance(target.get(name), str)]
     wrong += [name for name in ("groups", "users", "groups_only") if not _is_texts(approval.get(name, []))]
     wrong += [] if isinstance(approval["required"], bool) else ["approval.required"]
     wrong += [] if isinstance(evidence.get("tags") or {}, dict) else ["tags"]

@@ -10,19 +10,15 @@ from accessportal.console.differences import versions_of
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page
 from accessportal.rules import queries
-from accessportal.rules.states import NewerRule, Rule
+from accessportal.rules.states import Rule
 
 
 def _in_order(ask: Ask) -> Page[Rule]:
     # All rules are one query of the table and are tried as one list; there are never pages of them.
     current = queries.current_set()
-    return Page(items=current.rules, unreadable=tuple(_named(one) for one in current.newer))
-
-
-def _named(one: NewerRule) -> Unreadable:
-    return Unreadable("AccessRules", one.name, f"its kind {one.kind[:40]!r} is not known here", is_newer=True)
+    return Page(items=current.rules, unreadable=current.newer)
 
 
 class Rules(Resource):

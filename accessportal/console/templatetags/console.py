@@ -11,7 +11,7 @@ from django import template
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.console import differences
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import Effect, People, Rule, Targets
+from accessportal.rules.states import Effect, People, Rule
 from accessportal.web.facts import Fact
 
 register = template.Library()
@@ -70,11 +70,6 @@ def assignment_tone(assignment: Assignment) -> str:
 @register.filter
 def people_words(people: People) -> str:
     return differences.people_words(people) or "nobody"
-
-
-@register.filter
-def targets_words(targets: Targets) -> str:
-    return differences.targets_words(targets)
 
 
 @register.filter

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.kinds.sandbox import chain_of
+from accessportal.access_requests.kinds.sandbox.target import chain_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Membership

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.kinds.sandbox import chain_of
+from accessportal.access_requests.kinds.sandbox.target import chain_of
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor

@@ -1,0 +1,178 @@
+"""What a kind of access must do for the workflow, and the kinds that there are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from accessportal.access_requests.states import AccessRequest, Described, Subject
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.rules.states import Question, Rule
+from accessportal.rules.terms import Terms, register_terms
+from accessportal.store.transactions import Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A target with its facts, read now. ``stored`` is what the request keeps; ``evidence`` are the facts it stood on.
+
+    ``scope`` names in the audit log what the access touches. ``session_seconds``: how long an open session may outlive it.
+    ``longest_seconds``: more than this is not to be had, whatever the rules say. ``facts`` are for the preview, by name.
+    ``account_id`` and ``permission_set`` are the seed's own attributes.
+    """
+
+    stored: Mapping[str, Any]
+    scope: str
+    evidence: Mapping[str, Any]
+    facts: Mapping[str, str]
+    question: Question
+    account_id: str = ""
+    permission_set: str = ""
+    session_seconds: int = 0
+    longest_seconds: int | None = None
+
+
+class Target(ABC):
+    """What is asked for. Stateless. ``parts``: what the target of a request has in every version, all of them texts."""
+
+    parts: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def resolve(
+        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+    ) -> Resolved:
+        """Validate ``target`` against what exists and gather the facts that a rule may ask for.
+
+        :raises InvalidRequest: naming the part of the target that is wrong, and the remedy.
+        """
+
+    @abstractmethod
+    def asked(self, request: AccessRequest) -> dict[str, str]:
+        """What :meth:`resolve` takes as ``target`` to ask for the same thing as ``request`` again, or to go on with it."""
+
+    @abstractmethod
+    def title(self, request: AccessRequest) -> str:
+        """Like ``payments-prod · ReadOnlyAccess``, from what the request keeps; no look-up."""
+
+    @abstractmethod
+    def facts(self, request: AccessRequest) -> tuple[tuple[str, str], ...]:
+        """The target in words, each with a label; no look-up."""
+
+    def title_of(self, request: AccessRequest) -> str:
+        """As people call it by now."""
+        return self.title(request)
+
+    def describe(self, request: AccessRequest) -> Described:
+        """The request in words, from the facts that it keeps; no look-up."""
+        return Described(
+            title=self.title(request),
+            subject_name=text_of(request.evidence, "subject_name", request.subject_id),
+            requested_by_name=text_of(request.evidence, "requested_by_name", request.requested_by),
+            facts=tuple((label, value) for label, value in self.facts(request) if value),
+        )
+
+    def membership(self, stored: Mapping[str, Any]) -> tuple[str, str]:
+        """The group and the role that whoever has it is in; empty for what is no membership."""
+        return "", ""
+
+    def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
+        """Whether ``request``, while it is active, gives its subject just what the target ``stored`` asks for."""
+        return self.same_target(request.target, stored)
+
+    def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether two stored targets are the same thing."""
+        return all(one[name] == other[name] for name in self.parts)
+
+
+class Grant(ABC):
+    """Making it so, and undoing it. Stateless."""
+
+    @abstractmethod
+    def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+        """Make it so, idempotently, only while ``guards`` hold; the proof that it is so, or what is waited for."""
+
+    @abstractmethod
+    def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
+        """Undo it, idempotently; the proof that this request no longer gives access, or what is waited for."""
+
+    def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
+        """What ``rule``, which admits the request, leaves to counts of now: how many somebody has, and whether others wait.
+
+        :raises NotAllowed: saying what would have to change.
+        """
+        return
+
+    def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
+        """Why the access is not to be given any more: somebody or something else has the names that it was asked for under."""
+        subject_id = request.subject_id
+        return group_made_anew(subject_id, request, now=now) if subject_id.startswith("/") else _person_made_anew(request, now=now)
+
+    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
+        """Whether ending ``one`` by hand ends ``other`` too, an open request of the same subject: what they hold can't be given
+        back in part."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of access, whole: its folder in ``kinds``."""
+
+    name: str
+    target: Target
+    terms: type[Terms]
+    grant: Grant
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def register(kind: Kind) -> None:
+    """Let this kind of access be asked for, and let rules be about it."""
+    register_terms(kind.terms)
+    KINDS[kind.name] = kind
+
+
+def kind_named(name: str) -> Kind:
+    """:raises InvalidRequest: for a kind that the portal does not have."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise InvalidRequest(
+            f"There is no kind of access “{name[:40]}”; choose one of {', '.join(KINDS)}.", code="kind_unknown", field="kind"
+        )
+    return kind
+
+
+def text_of(evidence: Mapping[str, Any], name: str, otherwise: str = "") -> str:
+    """A text among the facts that a request keeps; requests of earlier versions lack some."""
+    return str(evidence.get(name) or otherwise)
+
+
+def require_person(subject: Subject, message: str) -> None:
+    """:raises InvalidRequest: with ``message`` when the access would be for a group."""
+    if subject.subject_id.startswith("/"):
+        raise InvalidRequest(message, code="subject_is_group", field="subject")
+
+
+def _person_made_anew(request: AccessRequest, *, now: datetime) -> Waiting | None:
+    """What was granted to somebody who was deleted since is not for whoever has the address now."""
+    person = directory.find_person(email=request.subject_id)
+    if person is None or to_epoch(person.created_at) <= to_epoch(request.requested_at):
+        return None
+    text = f"{person.email} was deleted and made anew after this was asked for. They can ask themselves."
+    return Waiting("person_made_anew", text, now, is_error=True, is_final=True)
+
+
+def group_made_anew(group_id: str, request: AccessRequest, *, now: datetime) -> Waiting | None:
+    """Another group took the path since: nobody approved that one."""
+    group = directory.find_group(group_id=group_id)
+    if group is None or group.created_at is None or to_epoch(group.created_at) <= to_epoch(request.requested_at):
+        return None
+    text = f"{group.group_id} was deleted and made anew after this was asked for. Ask again."
+    return Waiting("group_made_anew", text, now, is_error=True, is_final=True)

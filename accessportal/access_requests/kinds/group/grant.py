@@ -1,0 +1,67 @@
+"""Granting: a claim on the membership."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from accessportal.access_requests.kind import Grant, Resolved, group_made_anew
+from accessportal.access_requests.states import AccessRequest, Subject
+from accessportal.directory import queries as directory
+from accessportal.directory.states import GroupRole, lasts
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.durations import format_duration
+from accessportal.kernel.errors import NotAllowed
+from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.mirror.operations import hold_membership, release_membership
+from accessportal.rules.states import EVERYBODY, Rule
+from accessportal.store.transactions import Guard
+
+
+class MembershipGrant(Grant):
+    def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
+        """Whoever a rule admits may be in as many groups as there are; without anybody's approval no longer than what admits them.
+
+        Else an hour in a group whose members let themselves in would never end.
+        """
+        seconds, until = resolved.question.duration_seconds, None if rule.approval.required else _admitted_until(subject, rule, now)
+        if until is not None and seconds is not None and now + timedelta(seconds=seconds) > until:
+            text = (
+                f"The rule {rule.name} admits you only until {until:%Y-%m-%d %H:%M} UTC, when your own membership ends. "
+                f"Ask for at most {format_duration(int((until - now).total_seconds()))}, or have the membership made longer first."
+            )
+            raise NotAllowed(text, code="outlasts_membership")
+
+    def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
+        return super().made_anew(request, now=now) or group_made_anew(request.target["group_id"], request, now=now)
+
+    def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+        return self.made_anew(request, now=clock.now()) or hold_membership(
+            email=request.subject_id,
+            group_id=request.target["group_id"],
+            role=GroupRole(request.target["role"]),
+            claim=request.request_id,
+            ends_at=request.expires_at,
+            guards=guards,
+            actor=actor,
+            clock=clock,
+        )
+
+    def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
+        return release_membership(
+            email=request.subject_id, group_id=request.target["group_id"], claim=request.request_id, actor=actor, clock=clock
+        )
+
+
+def _admitted_until(subject: Subject, rule: Rule, now: datetime) -> datetime | None:
+    """When the last membership ends by which ``rule`` admits the subject; ``None`` for never, ``now`` when none is left."""
+    who = rule.subjects
+    if EVERYBODY in who.groups or subject.subject_id in who.users:
+        return None
+    _, ends = directory.find_person_with_ends(email=subject.subject_id, now=now)
+    found = [ends[group_id] for group_id in who.groups if group_id in ends]
+    for group_id in subject.direct & frozenset(who.groups_only):
+        membership = directory.find_membership(email=subject.subject_id, group_id=group_id)
+        found += [claim.ends_at for claim in membership.claims if claim.counts_at(now)] if membership is not None else []
+    return max(found, key=lasts, default=now)

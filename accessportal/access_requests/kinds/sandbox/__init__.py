@@ -1,0 +1,13 @@
+"""Kind ``sandbox``: one of the pool's sandboxes for a person, held by a claim under the key of the first request.
+
+Asking for longer is a further request that continues the first: a second claim under the same key.
+"""
+
+from __future__ import annotations
+
+from accessportal.access_requests.kind import Kind
+from accessportal.access_requests.kinds.sandbox.grant import SandboxGrant
+from accessportal.access_requests.kinds.sandbox.target import SandboxTarget
+from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
+
+SANDBOX = Kind(name=SandboxTerms.kind, target=SandboxTarget(), terms=SandboxTerms, grant=SandboxGrant())
