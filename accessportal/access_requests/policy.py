@@ -12,12 +12,11 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.texts import check_text, is_visible
+from accessportal.kernel.texts import check_reason, check_text
 from accessportal.rules.matching import includes
 
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
-LONGEST_REASON = 2_000
 LONGEST_TICKET = 200
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # Access that ends sooner than the next tick surely looks (a minute, and half of one more) is watched from its start.
@@ -51,10 +50,7 @@ def check_input(*, duration_seconds: int | None, reason: str, ticket_id: str, su
     """
     if duration_seconds is not None:
         check_duration(duration_seconds)
-    check_text(reason, field="reason", name="The reason", longest=LONGEST_REASON)
-    if not is_visible(reason):
-        text = "A reason is needed: say in a sentence what you will do, for those who decide and audit."
-        raise InvalidRequest(text, code="reason_missing", field="reason")
+    check_reason(reason, missing="A reason is needed: say in a sentence what you will do, for those who decide and audit.")
     clean_ticket(ticket_id)
     if not 1 <= len(submission_id) <= 100 or not submission_id.isprintable():
         text = "The form carries no valid submission id; open it anew and send it again."

@@ -9,6 +9,7 @@ from ninja import Header, Path, Schema
 from pydantic import ConfigDict, Field
 
 from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.texts import LONGEST_REASON
 from accessportal.sandboxes import states
 from accessportal.sandboxes.states import Released, RunKind, RunState, Sandbox, Status
 
@@ -218,4 +219,4 @@ class Quarantine(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str = Field(min_length=1, max_length=500, pattern=_REASON, examples=["The lab's disk is corrupt."])
+    reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=_REASON, examples=["The lab's disk is corrupt."])

@@ -16,6 +16,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Unreadable, every
+from accessportal.kernel.texts import check_reason
 
 log = structlog.get_logger(__name__)
 
@@ -90,7 +91,7 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
     :raises InvalidRequest: for a ``reason`` that is too long.
     """
     policy.may_manage(actor).require()
-    data = {"reason": policy.check_reason(reason)} if reason.strip() else {}
+    data = {"reason": check_reason(reason)} if reason.strip() else {}
     token = _found(token_id)
     if token.state(now) is TokenState.REVOKED:
         return token

@@ -16,7 +16,6 @@ from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.lasting import operators_right, rule_on_effect
 from accessportal.kernel.moments import is_recent
 
-LONGEST_REASON = 500
 ID_LENGTH = 12
 _LONGEST_TRACK = 200
 _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -116,14 +115,6 @@ def check_end(expires_at: datetime | None, *, now: datetime) -> datetime | None:
         message = "The end lies in the past: give a later one, or none for a token that counts until it is revoked."
         raise InvalidRequest(message, code="end_in_the_past", field="expires_at")
     return expires_at
-
-
-def check_reason(reason: str) -> str:
-    """:raises InvalidRequest: when it is longer than 500 characters; spaces around it do not count."""
-    reason = reason.strip()
-    if len(reason) > LONGEST_REASON:
-        raise InvalidRequest(f"The reason is too long: give at most {LONGEST_REASON} characters.", code="reason_too_long", field="reason")
-    return reason
 
 
 def new_id(*, actor: Actor, submission_id: str | None) -> str:

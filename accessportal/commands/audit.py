@@ -19,6 +19,7 @@ from accessportal.commands.terminal import Document, say
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.pages import Unreadable
+from accessportal.kernel.texts import cut
 from accessportal.store.restores import Restore
 
 _MOST_WORKERS = 64
@@ -82,8 +83,7 @@ def _read_moment(text: str, flag: str) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        shown = text if len(text) <= 40 else text[:40] + "…"
-        words = f"“{shown}” is no moment with its zone: give one like 2026-03-02T08:15:00Z."
+        words = f"“{cut(text)}” is no moment with its zone: give one like 2026-03-02T08:15:00Z."
         raise BadUsage(words, flag=flag, code="moment_unreadable")
     return moment.astimezone(UTC)
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import cut
 
 
 class BadUsage(Exception):
@@ -132,8 +133,7 @@ def read_file(name: str, flag: str) -> bytes:
 def read_whole_number(text: str, flag: str) -> int:
     """0 or more."""
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        shown = text if len(text) <= 40 else text[:40] + "…"
-        raise BadUsage(f"“{shown}” is not a whole number: give 0 or more.", flag=flag, code="number_unreadable")
+        raise BadUsage(f"“{cut(text)}” is not a whole number: give 0 or more.", flag=flag, code="number_unreadable")
     return int(text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import cut
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?", re.ASCII)
@@ -27,8 +28,7 @@ def parse_duration(text: str, *, field: str = "duration") -> int:
         raise InvalidRequest("A duration can't be negative.", code="duration_not_positive", field=field)
     match = _PLAIN.fullmatch(compact.lower()) or _ISO.fullmatch(compact)
     if match is None or not any(match.groups()) or len(text) > _LONGEST_TEXT:
-        shown = text if len(text) <= 40 else text[:40] + "…"
-        raise InvalidRequest(f"“{shown}” is not a duration: {_HINT}.", code="duration_unreadable", field=field)
+        raise InvalidRequest(f"“{cut(text)}” is not a duration: {_HINT}.", code="duration_unreadable", field=field)
     seconds = sum(int(part) * unit for part, unit in zip(match.groups(), _UNITS.values(), strict=True) if part)
     if seconds == 0:
         raise InvalidRequest("A duration must be longer than zero.", code="duration_not_positive", field=field)

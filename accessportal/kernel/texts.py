@@ -12,6 +12,7 @@ TURNING_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u206
 _LONGEST_SPELLING = 3
 # As in Unicode's "stream-safe" texts. Normalising sorts the marks of one letter, which takes the square of their number.
 _MOST_MARKS = 30
+LONGEST_REASON = 2_000
 
 
 def clean_text(text: str, *, field: str, name: str, longest: int, newlines: bool = False) -> str:
@@ -40,11 +41,27 @@ def check_text(text: str, *, field: str, name: str, longest: int, newlines: bool
             raise InvalidRequest(_refusal(character, name=name), code=f"{field}_unprintable", field=field)
 
 
+def check_reason(reason: str, *, missing: str = "") -> str:
+    """The reason as it is kept. ``missing``: what to say to somebody who gives none where there must be one.
+
+    :raises InvalidRequest: as :func:`check_text`, on field ``reason``.
+    """
+    check_text(reason, field="reason", name="The reason", longest=LONGEST_REASON)
+    if missing and not is_visible(reason):
+        raise InvalidRequest(missing, code="reason_missing", field="reason")
+    return reason.strip()
+
+
 def check_length(text: str, *, field: str, name: str, longest: int) -> None:
     """:raises InvalidRequest: naming how long it is, and how long it may be."""
     if len(text) > longest:
         message = f"{name} has {len(text):,} characters; {longest:,} is the most. Shorten it."
         raise InvalidRequest(message, code=f"{field}_too_long", field=field)
+
+
+def cut(text: str, *, longest: int = 60) -> str:
+    """``text`` as it may stand in a sentence."""
+    return text if len(text) <= longest else text[:longest] + "…"
 
 
 def is_visible(text: str) -> bool:

@@ -16,11 +16,12 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import Conflict, PortalError
-from accessportal.web.forms import MAX_DURATION, MAX_NAME, MAX_REASON, MAX_TICKET
+from accessportal.kernel.texts import LONGEST_REASON
+from accessportal.web.forms import MAX_DURATION, MAX_NAME, MAX_TICKET
 from accessportal.web.presenting import Tone, typed_duration
 
 Chips = tuple[tuple[str, str, int], ...]
-_COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": MAX_REASON, "extends": MAX_NAME}
+_COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": LONGEST_REASON, "extends": MAX_NAME}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pydantic_core import SchemaError, SchemaValidator, ValidationError
 
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.texts import cut
 from accessportal.rules import words
 from accessportal.rules.states import EVERYBODY, LONGEST_TICKET, Effect, People, Question, Rule
 from accessportal.rules.terms import Finding, Part, listed
@@ -129,8 +130,7 @@ def _judge_ticket(rule: Rule, question: Question) -> Iterator[Finding]:
         if rule.ticket.required:
             yield Finding(Part.TICKET_MISSING, f"{like} is needed", f"Give {like}.")
     elif not ticket_matches(rule.ticket.pattern, ticket_id):
-        shown = ticket_id if len(ticket_id) <= 40 else ticket_id[:40] + "…"
         if len(ticket_id) > LONGEST_TICKET:
             yield Finding(Part.TICKET_WRONG, f"the ticket is longer than {LONGEST_TICKET} characters", f"Give {like}.")
         else:
-            yield Finding(Part.TICKET_WRONG, f"“{shown}” is not {like}", f"Give {like}.")
+            yield Finding(Part.TICKET_WRONG, f"“{cut(ticket_id)}” is not {like}", f"Give {like}.")

@@ -9,6 +9,7 @@ import yaml
 
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import cut
 from accessportal.rules.states import InvalidRules, RuleProblem
 
 LARGEST_FILE = 1_000_000
@@ -37,7 +38,7 @@ def parse(text: str | bytes) -> yaml.Node | None:
 def shown(text: str) -> str:
     """``text`` as it may stand in a message: short, on one line."""
     line = text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
-    return line if len(line) <= 60 else line[:60] + "…"
+    return cut(line)
 
 
 def _readable(text: str | bytes) -> str:

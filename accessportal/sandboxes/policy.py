@@ -33,7 +33,6 @@ _LONGEST_GAP_SECONDS = 600.0
 # No cleaning is put off for longer.
 LONGEST_GAP = timedelta(seconds=_LONGEST_GAP_SECONDS)
 _LONGEST_TEXT = 256
-_LONGEST_REASON = 500
 
 
 def check_text(value: str, *, field: str) -> str:
@@ -84,9 +83,7 @@ def _check_programs_name(value: str, *, own: str, field: str) -> str:
 
 def check_reason(reason: str) -> None:
     """:raises InvalidRequest: unless it says something, in few enough characters to be kept for good."""
-    texts.check_text(reason, field="reason", name="The reason", longest=_LONGEST_REASON)
-    if not reason.strip():
-        raise InvalidRequest("Say why: the reason is kept in the sandbox's history.", code="reason_missing", field="reason")
+    texts.check_reason(reason, missing="Say why: the reason is kept in the sandbox's history.")
 
 
 def check_duration(seconds: int | None) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.texts import cut
 
 _LONGEST = 400
 
@@ -51,4 +52,4 @@ def _words(value: Any) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(_words(each) for each in value)
     text = str(value)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return cut(text, longest=_LONGEST)

@@ -13,9 +13,8 @@ from django.http import QueryDict
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, PortalError
 from accessportal.kernel.ids import new_submission_id
-from accessportal.kernel.texts import clean_text
+from accessportal.kernel.texts import LONGEST_REASON, clean_text
 
-MAX_REASON = 2000
 MAX_TICKET = 200
 MAX_DURATION = 40
 MAX_NAME = 256
@@ -106,7 +105,7 @@ class PlainForm(forms.Form):
 
 def reason_field(*, required: bool, label: str, missing: str = "") -> TextField:
     return TextField(
-        limit=MAX_REASON, newlines=True, required=required, label=label, missing=missing, widget=forms.Textarea(attrs={"rows": 3})
+        limit=LONGEST_REASON, newlines=True, required=required, label=label, missing=missing, widget=forms.Textarea(attrs={"rows": 3})
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.texts import check_text, clean_text
+from accessportal.kernel.texts import LONGEST_REASON, check_reason, check_text, clean_text, cut
 
 
 def cleaned(text: str, *, longest: int = 20) -> str:
@@ -49,3 +49,19 @@ def test_no_letter_has_more_marks_than_languages_write() -> None:
 def test_one_line_is_one_line() -> None:
     with pytest.raises(InvalidRequest, match=r"The ticket must be one line\. Remove the line breaks and tabs\."):
         check_text("CHG-1\nCHG-2", field="ticket_id", name="The ticket", longest=20, newlines=False)
+
+
+def test_a_reason_has_one_limit_everywhere_and_may_be_needed() -> None:
+    assert check_reason(" " + "x" * (LONGEST_REASON - 1)) == "x" * (LONGEST_REASON - 1)
+    assert check_reason("") == ""
+    with pytest.raises(InvalidRequest) as refused:
+        check_reason("x" * (LONGEST_REASON + 1))
+    with pytest.raises(InvalidRequest, match="Say why") as missed:
+        check_reason("\u200b \n", missing="Say why.")
+
+    assert [one.value.code for one in (refused, missed)] == ["reason_too_long", "reason_missing"]
+
+
+def test_what_was_typed_is_cut_where_a_sentence_repeats_it() -> None:
+    assert cut("x" * 60) == "x" * 60
+    assert cut("x" * 61) == "x" * 60 + "…"

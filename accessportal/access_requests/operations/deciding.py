@@ -16,7 +16,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
-from accessportal.kernel.texts import check_text, is_visible
+from accessportal.kernel.texts import check_reason
 from accessportal.rules import queries as rules
 
 
@@ -30,7 +30,7 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
     :raises NotAllowed: when the actor is no approver, or it is their own request or their own group's.
     :raises NotFound: when it is invisible to the actor.
     """
-    check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+    reason = check_reason(reason)
 
     def attempt() -> AccessRequest:
         book = ApproverBook(now=now)
@@ -43,8 +43,8 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
         approvals = request.approvals | {actor.name}
         tally = book.tally(request, approvals)
         if tally.missing:
-            return _give_approval(request, tally, approvals, reason.strip(), actor, now)
-        return _activate(request, tally, approvals, reason.strip(), held_seconds, actor, now)
+            return _give_approval(request, tally, approvals, reason, actor, now)
+        return _activate(request, tally, approvals, reason, held_seconds, actor, now)
 
     approved = until_written(attempt)
     if approved.work is not None:
@@ -58,20 +58,17 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
     :raises InvalidRequest: without a reason.
     :raises Conflict: when it was decided meanwhile or has lapsed.
     """
-    check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
-    if not is_visible(reason):
-        text = "A reason is needed: the person who asked will read it."
-        raise InvalidRequest(text, code="reason_missing", field="reason")
+    reason = check_reason(reason, missing="A reason is needed: the person who asked will read it.")
 
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)
         require(policy.may_decide(request, actor, standing, now), request)
         actions = [
             *store.set_status(request, Status.DENIED),
-            *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason.strip()),
+            *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
             *store.set_purge(purge_moment(now)),
         ]
-        data = {"reason": reason.strip(), "status": Status.DENIED.value}
+        data = {"reason": reason, "status": Status.DENIED.value}
         draft = Draft("request.denied", request.subject_id, data, scope=request.scope)
         return store.change(request, actions, draft=draft, actor=actor, now=now)
 

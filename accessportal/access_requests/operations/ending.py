@@ -13,7 +13,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
-from accessportal.kernel.texts import check_text
+from accessportal.kernel.texts import check_reason
 
 
 def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
@@ -25,7 +25,7 @@ def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> Ac
     :raises Conflict: when it is not active, or is being taken back already.
     :raises NotAllowed: for anybody but the holder, an approver of the rule and operators.
     """
-    check_text(reason, field="reason", name="The reason", longest=policy.LONGEST_REASON)
+    reason = check_reason(reason)
     asked, standing = load_for(request_id, actor, now)
     require(policy.may_end(asked, actor, standing), asked)
     for other in ended_together(request=asked):
@@ -38,7 +38,7 @@ def _end_one(request_id: str, reason: str, actor: Actor, now: datetime) -> Acces
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)
         require(policy.may_end(request, actor, standing), request)
-        return end_loaded(request, reason=reason.strip(), actor=actor, now=now)
+        return end_loaded(request, reason=reason, actor=actor, now=now)
 
     ended = until_written(attempt)
     ask_for_work(ended, now)

@@ -9,6 +9,7 @@ import unicodedata
 from accessportal.directory.states import ROOT
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import cut
 
 # ASCII alone: for other letters, what is the same depends on who asks.
 _EMAIL = re.compile(
@@ -46,7 +47,7 @@ def clean_email(text: str) -> str:
     # Where a person or a group may be named, what begins with a slash is a group.
     if not is_email(email) or len(email) > _MAX_EMAIL or email.startswith("/"):
         raise InvalidRequest(
-            f"“{_shown(text)}” is not an e-mail address that can be used here: write it like alice@example.com, in ASCII letters, "
+            f"“{cut(text)}” is not an e-mail address that can be used here: write it like alice@example.com, in ASCII letters, "
             f"with at most {_MAX_EMAIL} characters and no slash at its beginning.",
             code="email_invalid",
             field="email",
@@ -61,7 +62,7 @@ def clean_group_id(text: str) -> str:
     """
     if text == ROOT or not is_group_id(text) or len(text) > _MAX_GROUP_ID:
         raise InvalidRequest(
-            f"“{_shown(text)}” is not a group path: write it like /engineering/payments, at most {_MAX_GROUP_ID} lower-case letters, "
+            f"“{cut(text)}” is not a group path: write it like /engineering/payments, at most {_MAX_GROUP_ID} lower-case letters, "
             "digits and - _ . (a part does not start with a dot, the path does not end with a slash).",
             code="group_id_invalid",
             field="group_id",
@@ -99,7 +100,3 @@ def key_of(email: str) -> str | None:
     """The folded form of ``email``, or ``None`` for what can't be anybody's address (and is not worth a read)."""
     key = fold_email(email)
     return key if is_email(key) else None
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= 60 else text[:60] + "…"

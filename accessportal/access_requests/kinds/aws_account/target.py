@@ -13,6 +13,7 @@ from accessportal.access_requests.states import AccessRequest, Described, Subjec
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import Account, PermissionSet, Principal
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import cut
 
 
 class AccountTarget(Target):
@@ -89,8 +90,7 @@ def _account(text: str) -> Account:
         raise InvalidRequest("An account is needed: choose one by name or 12-digit id.", code="account_missing", field="account")
     account = catalog.find_account(account=wanted)
     if account is None:
-        shown = wanted if len(wanted) <= 60 else wanted[:60] + "…"
-        text = f"There is no account “{shown}”. Search by name, or give its 12-digit id."
+        text = f"There is no account “{cut(wanted)}”. Search by name, or give its 12-digit id."
         raise InvalidRequest(text, code="account_unknown", field="account")
     if account.is_management:
         text = f"{account.name} is the management account; IAM Identity Center gives no delegated access to it. Choose another account."
@@ -107,8 +107,7 @@ def _permission_set(text: str) -> PermissionSet:
         raise InvalidRequest("A permission set is needed: choose one from the list.", code="permission_set_missing", field="permission_set")
     permission_set = catalog.find_permission_set(name=wanted)
     if permission_set is None:
-        shown = wanted if len(wanted) <= 60 else wanted[:60] + "…"
-        text = f"There is no permission set “{shown}”. Choose one from the list."
+        text = f"There is no permission set “{cut(wanted)}”. Choose one from the list."
         raise InvalidRequest(text, code="permission_set_unknown", field="permission_set")
     return permission_set
 

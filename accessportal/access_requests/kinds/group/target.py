@@ -12,6 +12,7 @@ from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, Group, GroupRole
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import cut
 
 
 class MembershipTarget(Target):
@@ -59,8 +60,7 @@ def _group(text: str) -> Group:
         raise InvalidRequest("A group is needed: choose one by its path.", code="group_missing", field="group")
     group = directory.find_group(group_id=wanted)
     if group is None:
-        shown = wanted if len(wanted) <= 60 else wanted[:60] + "…"
-        text = f"There is no group “{shown}”. Search by name, or give its path, like /engineering/payments."
+        text = f"There is no group “{cut(wanted)}”. Search by name, or give its path, like /engineering/payments."
         raise InvalidRequest(text, code="group_unknown", field="group")
     if not group.is_enabled:
         raise InvalidRequest(f"The group {group.name} is disabled and takes no new members.", code="group_disabled", field="group")
