@@ -93,15 +93,30 @@ ROUTES: dict[str, list[Route]] = {
     # portal
     "home": [signed_in("/")],
     "new": [signed_in("/requests/new/")],
-    "new_aws_account": [
+    "new_request": [
         signed_in("/requests/new/aws_account/?account=payments-dev"),
         post("/requests/new/aws_account/", 302, 403, 302, 403, 403, 403, **REQUEST),
         post("/requests/new/aws_account/", 302, 403, 302, 403, 403, 403, **REQUEST, status="ACTIVE", requested_by="bob@example.com"),
         post("/requests/new/aws_account/", 302, *(422,) * 5, reason=""),
+        signed_in("/requests/new/group/?group=/engineering&role=reader"),
+        post("/requests/new/group/", 302, 403, 302, 403, 403, 403, **JOIN),
+        post("/requests/new/group/", 302, 403, 302, 403, 403, 403, **JOIN, subject="bob@example.com", status="ACTIVE", claim="permanent"),
+        post("/requests/new/group/", 302, *(422,) * 5, group=""),
+        signed_in("/requests/new/sandbox/?name_prefix=lab-"),
+        # No rule of the story's own is about sandboxes.
+        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX),
+        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX, subject="bob@example.com", status="ACTIVE", continues="{active}"),
+        post("/requests/new/sandbox/", 302, *(422,) * 5, duration=""),
+        signed_in("/requests/new/nothing/", 404),
     ],
-    "preview_aws_account": [
+    "preview_request": [
         signed_in("/requests/new/aws_account/preview/?account=payments-dev&permission_set=PowerUserAccess&duration=1h"),
         post("/requests/new/aws_account/preview/", 302, *(405,) * 5),
+        signed_in("/requests/new/group/preview/?group=/engineering&role=reader&duration=1h"),
+        post("/requests/new/group/preview/", 302, *(405,) * 5),
+        signed_in("/requests/new/sandbox/preview/?name_prefix=&duration=1h"),
+        post("/requests/new/sandbox/preview/", 302, *(405,) * 5),
+        signed_in("/requests/new/nothing/preview/", 404),
     ],
     "search_accounts": [signed_in("/requests/new/aws_account/accounts/?account=pay")],
     "search_permission_sets": [signed_in("/requests/new/aws_account/permission-sets/?permission_set=po")],
@@ -126,27 +141,6 @@ ROUTES: dict[str, list[Route]] = {
         signed_in("/requests/{mine}/nothing/", 404),
     ],
     "approvals_tally": [signed_in("/fragments/approvals/")],
-    "new_group": [
-        signed_in("/requests/new/group/?group=/engineering&role=reader"),
-        post("/requests/new/group/", 302, 403, 302, 403, 403, 403, **JOIN),
-        post("/requests/new/group/", 302, 403, 302, 403, 403, 403, **JOIN, subject="bob@example.com", status="ACTIVE", claim="permanent"),
-        post("/requests/new/group/", 302, *(422,) * 5, group=""),
-    ],
-    "preview_group": [
-        signed_in("/requests/new/group/preview/?group=/engineering&role=reader&duration=1h"),
-        post("/requests/new/group/preview/", 302, *(405,) * 5),
-    ],
-    "new_sandbox": [
-        signed_in("/requests/new/sandbox/?name_prefix=lab-"),
-        # No rule of the story's own is about sandboxes.
-        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX),
-        post("/requests/new/sandbox/", 302, *(403,) * 5, **SANDBOX, subject="bob@example.com", status="ACTIVE", continues="{active}"),
-        post("/requests/new/sandbox/", 302, *(422,) * 5, duration=""),
-    ],
-    "preview_sandbox": [
-        signed_in("/requests/new/sandbox/preview/?name_prefix=&duration=1h"),
-        post("/requests/new/sandbox/preview/", 302, *(405,) * 5),
-    ],
     "sandboxes": [signed_in("/sandboxes/"), signed_in("/sandboxes/?range=7d"), post("/sandboxes/", 302, *(405,) * 5)],
     "groups": [signed_in("/groups/"), signed_in("/groups/?open=/engineering"), signed_in("/groups/?q=pay")],
     "group_branch": [signed_in("/groups/branch/at/engineering/"), signed_in("/groups/branch/at/nothing/", 404)],

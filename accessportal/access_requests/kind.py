@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -82,6 +82,10 @@ class Target(ABC):
         """The group and the role that whoever has it is in; empty for what is no membership."""
         return "", ""
 
+    def holding(self, request: AccessRequest) -> tuple[str, ...]:
+        """What tells apart what a subject holds: requests with the same hold one thing together."""
+        return request.kind, request.scope, request.permission_set
+
     def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
         """Whether ``request``, while it is active, gives its subject just what the target ``stored`` asks for."""
         return self.same_target(request.target, stored)
@@ -120,6 +124,91 @@ class Grant(ABC):
         return False
 
 
+Choices = Callable[[Actor, datetime], Sequence[tuple[str, str]]]
+"""What somebody may choose now: values with their words. Never empty; a single one is not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One part of the target, as a form and a command ask for it.
+
+    ``missing`` is said when it is empty; without, it may be. ``search`` names the address that lists what fits, ``wrong`` is said of
+    what is none of the ``choices``. ``about`` and ``metavar`` are a command's help.
+    """
+
+    name: str
+    label: str
+    about: str
+    metavar: str
+    missing: str = ""
+    placeholder: str = ""
+    search: str = ""
+    choices: Choices | None = None
+    is_radio: bool = False
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The words of a kind for ending an access before its time: :class:`portal.verbs.Verb`. ``done`` is said afterwards."""
+
+    label: str
+    question: str
+    explanation: str
+    button: str
+    done: str
+    keep: str = "Keep it"
+
+
+_END_NOW = Ending(
+    label="End now",
+    question="End this access now?",
+    explanation="It is taken back at once. To have it again, a new request is needed.",
+    button="End now",
+    done="Its end is now. It shows as ended when that is proved.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What the form of a kind asks, and what its pages say.
+
+    ``hint`` stands while a part is empty that may not be. ``continued`` are parts that only an extension has. ``lengths`` are offered
+    as buttons. ``around`` is what a form tells of the kind as a whole, ``place`` where it is proved, ``receipt`` what the outside
+    world's word on a receipt names, ``queued`` the word and the sentence for waiting until one is free.
+    """
+
+    name: str
+    about: str
+    icon: str
+    heading: str
+    target: tuple[Field, ...]
+    lengths: tuple[str, ...]
+    usual: str
+    place: str
+    hint: str = ""
+    has_subject: bool = False
+    continued: tuple[str, ...] = ()
+    is_offered: Callable[[], bool] = lambda: True
+    around: Callable[[], Mapping[str, Any]] = dict
+    at_once: str = "Approved by rule. This page shows when the access is there."
+    beside: str = "You can end it at any time."
+    extending: str = "Extend your access"
+    receipt: str = "Job"
+    queued: tuple[str, str] | None = None
+    ending: Callable[[AccessRequest], Ending] = lambda _request: _END_NOW
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that say who is to get what."""
+        return (*(field.name for field in self.target), *self.continued, *(("subject",) if self.has_subject else ()))
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Those without which nothing is asked for."""
+        return tuple(field.name for field in self.target if field.missing)
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of access, whole: its folder in ``kinds``."""
@@ -128,6 +217,7 @@ class Kind:
     target: Target
     terms: type[Terms]
     grant: Grant
+    fields: Fields
 
 
 KINDS: dict[str, Kind] = {}

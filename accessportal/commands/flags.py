@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 from argparse import SUPPRESS, ArgumentTypeError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,13 @@ class Flag:
     type: Callable[[str], Any] | None = None
     name: str = ""
     choices: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What ``Annotated`` says of ``**given``: a flag for each name, read as text; those that are not typed are not given."""
+
+    each: Callable[[], Mapping[str, Flag]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,15 @@ class Parameter:
 def parameters_of(function: Callable[..., object]) -> tuple[Parameter, ...]:
     """Those before ``*`` are arguments, those after it flags."""
     hints = get_type_hints(function, include_extras=True)
-    return tuple(_parameter(one, hints[one.name]) for one in inspect.signature(function).parameters.values())
+    return tuple(found for one in inspect.signature(function).parameters.values() for found in _parameters(one, hints[one.name]))
+
+
+def _parameters(one: inspect.Parameter, hint: Any) -> Iterator[Parameter]:
+    if one.kind is not one.VAR_KEYWORD:
+        yield _parameter(one, hint)
+        return
+    (flags,) = (extra for extra in get_args(hint) if isinstance(extra, Flags))
+    yield from (Parameter(name, str, flag, is_flag=True, is_required=False) for name, flag in flags.each().items())
 
 
 def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:

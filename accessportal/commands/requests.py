@@ -11,10 +11,11 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from accessportal.access_requests import operations, queries
+from accessportal.access_requests.kind import KINDS
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.commands.base import command, document_of, first
 from accessportal.commands.directory import group_named, show_reach
-from accessportal.commands.flags import BadUsage, Flag, Limit, Text, read_duration
+from accessportal.commands.flags import BadUsage, Flag, Flags, Limit, Text, read_duration
 from accessportal.commands.terminal import Document, Facts, Listing, moment, say
 from accessportal.kernel.actors import Actor, fold_email, system
 from accessportal.kernel.durations import format_duration
@@ -23,40 +24,36 @@ from accessportal.kernel.pages import Page
 from accessportal.rules import queries as rules
 
 _ACTOR = system("commands")
-# The inputs of each kind's target, in the order in which people say them, and those that may be left out.
-_TARGETS: Mapping[str, tuple[str, ...]] = {
-    "aws_account": ("account", "permission_set"),
-    "group": ("group", "role"),
-    "sandbox": ("name_prefix",),
-}
-_OPTIONAL = frozenset({"name_prefix"})
 
-Kind = Annotated[str, Flag("of access (default: aws_account)", choices=tuple(_TARGETS))]
-Account = Annotated[str | None, Flag("kind aws_account: the account, by 12-digit id or by name", "ID")]
-PermissionSet = Annotated[str | None, Flag("kind aws_account: the permission set", "NAME")]
-TheGroup = Annotated[str | None, Flag("kind group: the group, like /engineering/payments", "PATH")]
-NamePrefix = Annotated[str | None, Flag("kind sandbox: how its name begins (default: any)", "TEXT")]
-Role = Annotated[str | None, Flag("kind group: reader, contributor or admin", "ROLE")]
+
+def _target_flags() -> dict[str, Flag]:
+    return {field.name: Flag(f"kind {kind.name}: {field.about}", field.metavar) for kind in KINDS.values() for field in kind.fields.target}
+
+
+Kind = Annotated[str, Flag("of access (default: aws_account)", choices=tuple(KINDS))]
+Target = Annotated[str, Flags(_target_flags)]
+"""A flag for each part of the target of each kind."""
 RequestId = Annotated[str, Flag(metavar="REQUEST_ID")]
 
 _show = Facts(hidden={"history"}, words={"duration_seconds": format_duration})
 
 
-def _target(kind: str, **given: str | None) -> dict[str, str]:
+def _target(kind: str, given: Mapping[str, str]) -> dict[str, str]:
     """What the flags ask for.
 
     :raises BadUsage: when a flag of the kind is missing, or one of another kind is given.
     """
-    for other, names in _TARGETS.items():
-        for name in names:
-            if other != kind and given[name] is not None:
-                text = f"it belongs to kind {other}; this is kind {kind}. Give --kind {other}, or leave it out."
-                raise BadUsage(text, flag=_flag(name), code="flag_of_other_kind")
-    for name in _TARGETS[kind]:
-        if given[name] is None and name not in _OPTIONAL:
-            flags = " and ".join(map(_flag, _TARGETS[kind]))
+    names = [field.name for field in KINDS[kind].fields.target]
+    for other in KINDS.values():
+        for field in other.fields.target:
+            if field.name in given and field.name not in names:
+                text = f"it belongs to kind {other.name}; this is kind {kind}. Give --kind {other.name}, or leave it out."
+                raise BadUsage(text, flag=_flag(field.name), code="flag_of_other_kind")
+    for name in KINDS[kind].fields.needed:
+        if name not in given:
+            flags = " and ".join(map(_flag, names))
             raise BadUsage(f"it is missing: kind {kind} needs {flags}.", flag=_flag(name), code="flag_missing")
-    return {name: given[name] or "" for name in _TARGETS[kind]}
+    return {name: given.get(name, "") for name in names}
 
 
 def _flag(name: str) -> str:
@@ -75,20 +72,16 @@ def _document(request: AccessRequest) -> dict[str, Any]:
 def request_access(
     *,
     kind: Kind = "aws_account",
-    account: Account = None,
-    permission_set: PermissionSet = None,
-    group: TheGroup = None,
-    name_prefix: NamePrefix = None,
-    role: Role = None,
     duration: Annotated[int | None, Flag("like 30m, 8h, 2h30m or PT8H (default: the rule's duration.default)", "D", read_duration)] = None,
     reason: Annotated[str, Flag("why; the approvers and the audit log see it", "TEXT")],
     ticket: Annotated[str, Flag("the ticket, where the rule asks for one", "T")] = "",
     submission_id: Annotated[str, Flag("sent again with the same token: the same request", "TOKEN")] = "",
     actor: Actor,
     now: datetime,
+    **given: Target,
 ) -> Document:
     """Ask for a permission set in an AWS account, for membership in a group, or for a sandbox. Prints the request, its id first."""
-    target = _target(kind, account=account, permission_set=permission_set, group=group, name_prefix=name_prefix, role=role)
+    target = _target(kind, given)
     request = operations.submit(
         kind=kind,
         subject_id=None,
@@ -180,7 +173,7 @@ def list_requests(
     status: Annotated[Status | None, Flag("by end or deadline", "S")] = None,
     subject: Annotated[str | None, Flag("a person by e-mail address, or a group by path; newest first", "EMAIL")] = None,
     stuck: Annotated[bool, Flag("work outside that is overdue or has failed again and again")] = False,
-    kind: Annotated[str | None, Flag("only those of this kind", choices=tuple(_TARGETS))] = None,
+    kind: Annotated[str | None, Flag("only those of this kind", choices=tuple(KINDS))] = None,
     limit: Limit = 200,
     now: datetime,
 ) -> Document:
@@ -232,22 +225,18 @@ def _show_explained(document: Document, console: Console) -> None:
 def explain_rule(
     *,
     kind: Kind = "aws_account",
-    account: Account = None,
-    permission_set: PermissionSet = None,
-    group: TheGroup = None,
-    name_prefix: NamePrefix = None,
-    role: Role = None,
     reaching: Annotated[str | None, Flag("say instead which rules the people in this group approve or are served by", "PATH")] = None,
     duration: Annotated[int | None, Flag("like 30m, 8h, 2h30m or PT8H; without it, it is not judged", "D", read_duration)] = None,
     ticket: Annotated[str | None, Flag("without it, it is not judged", "T")] = None,
     actor: Actor,
     now: datetime,
+    **given: Target,
 ) -> Document:
     """Say what the rules answer to a person asking for something, why, who could approve, and what would change it."""
     if reaching is not None:
         place = group_named(reaching)
         return {"group_id": place.group_id, "reach": rules.reach_of(group_id=place.group_id, groups_above=place.ancestors)}
-    target = _target(kind, account=account, permission_set=permission_set, group=group, name_prefix=name_prefix, role=role)
+    target = _target(kind, given)
     decision, preview = queries.explain(
         kind=kind, subject_id=actor.name, target=target, duration_seconds=duration, ticket_id=ticket, now=now
     )

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.forms import BoundField
 
 from accessportal.directory.states import GroupRole
-from accessportal.web.forms import MAX_NAME, MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, line, reason_field
+from accessportal.web.forms import MAX_NAME, PlainForm, TextField, line
 
 _DESCRIPTION = 1000
 _ROLES = [(role.value, role.value.capitalize()) for role in (GroupRole.READER, GroupRole.CONTRIBUTOR, GroupRole.ADMIN)]
@@ -104,21 +104,3 @@ class MoveForm(DeedForm):
 
 class RenamePersonForm(DeedForm):
     name = _name_field(missing="Give the person a name.")
-
-
-class GroupForm(PlainForm):
-    """A request for membership in a group."""
-
-    aliases: ClassVar[Mapping[str, str]] = {**PlainForm.aliases, "group_id": "group"}
-
-    group = TextField(
-        limit=MAX_NAME,
-        label="Group",
-        missing="Choose a group, or type its id.",
-        widget=line(placeholder="Name or id"),
-    )
-    role = _role_field()
-    duration = DurationField(label="For how long", widget=line(placeholder="30m, 8h, 5d"))
-    ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
-    reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
-    submission_id = SubmissionField()

@@ -1,41 +1,67 @@
-"""The forms that ask for access to an account, or for more of it: shape only."""
+"""The forms that ask for access, or for more of it: shape only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar
 
 from django import forms
 
+from accessportal.access_requests.kind import Field, Kind
+from accessportal.directory import queries as directory
+from accessportal.directory.states import ROOT
+from accessportal.kernel.actors import Actor
 from accessportal.web.forms import MAX_NAME, MAX_TICKET, DurationField, PlainForm, SubmissionField, TextField, line, reason_field
 
 
-class AwsAccountForm(PlainForm):
-    """A request for a permission set in an AWS account."""
+class RequestForm(PlainForm):
+    """A request for access: what its kind asks, for how long, and why."""
 
-    subject = forms.ChoiceField(label="For", required=False, widget=forms.Select(attrs={"class": "form-select"}))
-    account = TextField(
-        limit=MAX_NAME,
-        label="Account",
-        missing="Choose an account, or type its name or 12-digit id.",
-        widget=line(placeholder="Name, id, path or tag"),
-    )
-    permission_set = TextField(
-        limit=MAX_NAME, label="Permission set", missing="Choose a permission set.", widget=line(placeholder="For example ReadOnlyAccess")
-    )
-    duration = DurationField(label="For how long", widget=line(placeholder="30m, 8h, 2h30m"))
+    aliases: ClassVar[Mapping[str, str]] = {**PlainForm.aliases, "group_id": "group"}
+
+    duration = DurationField(label="For how long", widget=line(placeholder="30m, 8h, 2d"))
     ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
     reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
     submission_id = SubmissionField()
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, groups: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(self, data: Mapping[str, Any] | None = None, *, target: Mapping[str, forms.Field], **kwargs: Any) -> None:
         super().__init__(data, **kwargs)
-        self.has_groups = bool(groups)
-        choices = [("", "Me"), *((group, f"Everybody in {group}") for group in groups)]
-        subject = self.fields["subject"]
-        assert isinstance(subject, forms.ChoiceField)
-        subject.choices = choices
-        subject.error_messages["invalid_choice"] = "You are not in that group. Choose yourself or one of your groups."
+        self.fields |= target
+        self.order_fields([*target])
+
+
+def target_fields(kind: Kind, actor: Actor, now: datetime) -> dict[str, forms.Field]:
+    """The inputs for the target of a kind, and for whom it is where somebody may ask for a group."""
+    groups = sorted(directory.groups_of(email=actor.name, now=now) - {ROOT}) if kind.fields.has_subject else []
+    subject = {"subject": _subject_field(groups)} if groups else {}
+    return {**subject, **{field.name: _input(field, actor, now) for field in kind.fields.target}}
+
+
+def _subject_field(groups: Sequence[str]) -> forms.Field:
+    return forms.ChoiceField(
+        label="For",
+        required=False,
+        choices=[("", "Me"), *((group, f"Everybody in {group}") for group in groups)],
+        widget=forms.Select(attrs={"class": "form-select"}),
+        error_messages={"invalid_choice": "You are not in that group. Choose yourself or one of your groups."},
+    )
+
+
+def _input(field: Field, actor: Actor, now: datetime) -> forms.Field:
+    if field.choices is None:
+        widget = line(placeholder=field.placeholder, **{"class": "form-control"})
+        return TextField(limit=MAX_NAME, label=field.label, required=bool(field.missing), missing=field.missing, widget=widget)
+    choices = field.choices(actor, now)
+    radio = forms.RadioSelect(attrs={"class": "form-check-input"}) if field.is_radio else forms.Select(attrs={"class": "form-select"})
+    return forms.ChoiceField(
+        label=field.label,
+        required=bool(field.missing),
+        choices=choices,
+        initial=choices[0][0],
+        widget=radio if len(choices) > 1 else forms.HiddenInput,
+        error_messages={"required": field.missing, "invalid_choice": field.wrong},
+    )
 
 
 class ExtendForm(PlainForm):

@@ -7,13 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from accessportal.access_requests.kinds.sandbox.target import key_in_pool
-from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.directory import queries as directory
-from accessportal.kernel.actors import Actor
-from accessportal.rules import queries as rules
-from accessportal.rules.matching import includes
-from accessportal.rules.states import Effect
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.presenting import mark_of
@@ -46,17 +40,3 @@ def mark_of_all(requests: Iterable[AccessRequest], held: Mapping[str, Sandbox | 
     """Changes when anything changes that a list of the requests shows."""
     told = "|".join(f"{one.request_id}={mark_with(held[one.request_id], one, now)}" for one in requests)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-
-def offered_prefixes(actor: Actor, now: datetime) -> tuple[str, ...]:
-    """How the names begin that some rule offers the actor, in the order of the rules; empty text: any name. Never empty."""
-    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now)
-    found = [
-        prefix
-        for rule in rules.current_rules()
-        if isinstance(rule.terms, SandboxTerms)
-        and rule.effect is Effect.ALLOW
-        and includes(rule.subjects, subject=actor.name, groups=groups, direct=direct)
-        for prefix in rule.terms.targets.name_prefixes or ("",)
-    ]
-    return tuple(dict.fromkeys(found)) or ("",)

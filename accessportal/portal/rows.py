@@ -8,9 +8,10 @@ from datetime import datetime
 from django.conf import settings
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
-from accessportal.portal.asking import FORMS
+from accessportal.portal.asking import again_url
 from accessportal.portal.lent import offered
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.names import Names
@@ -36,6 +37,10 @@ class Row:
     held_by: int
     sandbox: Sandbox | None = None
     tally: Tally | None = None
+
+    @property
+    def end_label(self) -> str:
+        return kind_named(self.request.kind).fields.ending(self.request).label
 
     @property
     def is_gone(self) -> bool:
@@ -91,11 +96,6 @@ def aws_url(request: AccessRequest, now: datetime) -> str:
     """Where the access can be used; empty while it can't, and where no address of AWS is configured."""
     usable = phase_of(request, now).tone is Tone.LIVE and request.kind == "aws_account"
     return aws_address(settings.AWS_START_URL, request) if usable and settings.AWS_START_URL else ""
-
-
-def again_url(request: AccessRequest) -> str:
-    """The form of its kind, filled in like this request."""
-    return FORMS[request.kind].again_url(request)
 
 
 def _foreign_subject(request: AccessRequest, actor: Actor) -> str:

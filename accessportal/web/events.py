@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
@@ -48,7 +49,7 @@ def line_of(event: AuditEvent) -> Line:
 
 def tell(events: Iterable[AuditEvent], names: Names, *, request: AccessRequest) -> tuple[Line, ...]:
     """The story of a request in sentences, newest first: where it was proved, and how long after its end it was gone."""
-    place = _PLACES.get(request.kind, "the outside world")
+    place = kind_named(request.kind).fields.place
     gone = seconds_after_end(request.receipts[-1].proved_at, request) if request.revoked_at and request.receipts else None
     return tuple(_sentence(event, names, place, gone) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
 
@@ -151,7 +152,6 @@ class _Shown:
     notes: Notes | None = None
 
 
-_PLACES = {"aws_account": "IAM Identity Center", "group": "the directory", "sandbox": "the pool"}
 _PLAIN = _Shown()
 _SHOWN = {
     "request.submitted": _Shown(facts=("reason", "ticket_id", "duration_seconds", "rule_name"), notes=_asked),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.kernel.durations import format_duration
 
@@ -47,7 +48,6 @@ _GRANTING = Phase("granting", "Being granted", Tone.WAIT, "It is approved. The a
 _GRANTING_LATE = Phase(
     "granting_late", "Grant delayed", Tone.STOP, "It is approved, but creating the access keeps failing. The portal goes on trying."
 )
-_QUEUED = Phase("queued", "Waiting for a sandbox", Tone.WAIT, "It is approved, and waits for a free sandbox. The time runs already.")
 _ACTIVE = Phase("active", "Active", Tone.LIVE, "The access was proved to be there. It ends by itself.")
 _ENDING = Phase("ending", "Ending", Tone.WAIT, "Time is up. The access is being taken back.")
 _ENDING_EARLY = Phase("ending", "Ending", Tone.WAIT, "It was ended before its time. The access is being taken back.")
@@ -82,7 +82,11 @@ def _phase_of_active(request: AccessRequest, now: datetime) -> Phase:
 
 def _phase_of_granting(request: AccessRequest) -> Phase:
     """A pool can be empty: that is waiting in a queue, not work under way."""
-    return _QUEUED if request.kind == "sandbox" and request.work_error else _GRANTING
+    queued = kind_named(request.kind).fields.queued
+    if queued is None or not request.work_error:
+        return _GRANTING
+    word, sentence = queued
+    return Phase("queued", word, Tone.WAIT, sentence)
 
 
 def seconds_to_next_look(request: AccessRequest, now: datetime) -> int | None:

@@ -8,6 +8,7 @@ import importlib
 import re
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from pydantic import Field, TypeAdapter
 
 import accessportal
 from accessportal.access_requests import policy as requests
+from accessportal.access_requests.kind import KINDS
 from accessportal.api import schemas
 from accessportal.catalog import policy as catalog
 from accessportal.clients import policy as clients
@@ -25,10 +27,10 @@ from accessportal.conf import Conf
 from accessportal.console.keys import KeyConverter
 from accessportal.directory.policy import words
 from accessportal.kernel import durations, texts
-from accessportal.kernel.actors import fold_email
+from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.observe.logs import hide_secrets
-from accessportal.portal.forms import AwsAccountForm
+from accessportal.portal.forms import RequestForm, target_fields
 from accessportal.sandboxes import policy as sandboxes
 from accessportal.store import cursors
 
@@ -184,7 +186,8 @@ def _refusing(work: Callable[[str], object]) -> Callable[[str], object]:
 
 def _form(text: str) -> object:
     """All of its text fields."""
-    return AwsAccountForm(dict.fromkeys(AwsAccountForm.base_fields, text)).is_valid()
+    target = target_fields(KINDS["group"], person("alice@example.com"), datetime(2026, 3, 2, tzinfo=UTC))
+    return RequestForm(dict.fromkeys([*target, *RequestForm.base_fields], text), target=target).is_valid()
 
 
 def _clean(text: str) -> object:

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.kinds.sandbox.target import chain_of
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Membership
@@ -68,9 +68,9 @@ def _current(actor: Actor, unreadable: list[Unreadable], now: datetime) -> tuple
 
 def _open(current: tuple[AccessRequest, ...], held: Mapping[str, Sandbox | None], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
     names, book = Names(), queries.ApproverBook(now=now)
-    holders = Counter(map(_target, (one for one in current if one.status is Status.ACTIVE)))
+    holders = Counter(map(_holding, (one for one in current if one.status is Status.ACTIVE)))
     rows = [
-        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_target(one)], now=now)
+        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)], now=now)
         for one in current
     ]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
@@ -83,9 +83,8 @@ def _open(current: tuple[AccessRequest, ...], held: Mapping[str, Sandbox | None]
     }
 
 
-def _target(request: AccessRequest) -> tuple[str, str, str]:
-    """What two requests have in common when they hold the same thing: an account and a permission set, a group, or a sandbox."""
-    return request.kind, chain_of(request) if request.kind == "sandbox" else request.scope, request.permission_set
+def _holding(request: AccessRequest) -> tuple[str, ...]:
+    return kind_named(request.kind).target.holding(request)
 
 
 def _ended(request: HttpRequest, actor: Actor, now: datetime) -> dict[str, Any]:

@@ -8,72 +8,48 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.access_requests import operations, queries
+from accessportal.access_requests.kind import KINDS, Kind, kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.catalog import queries as catalog
-from accessportal.directory import queries as directory
-from accessportal.directory.states import ROOT
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.durations import format_duration, parse_duration
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
-from accessportal.portal.asking import FORMS, FormOf, foresee
-from accessportal.portal.directory_forms import GroupForm
-from accessportal.portal.forms import AwsAccountForm, ExtendForm
-from accessportal.portal.lent import offered_prefixes
-from accessportal.portal.sandbox_forms import SandboxForm
-from accessportal.portal.verbs import SHOWS_ITSELF
-from accessportal.sandboxes import queries as sandboxes
-from accessportal.sandboxes.states import Status as SandboxStatus
-from accessportal.upstream import client as upstream
+from accessportal.portal.asking import foresee, plain, target_of
+from accessportal.portal.forms import ExtendForm, RequestForm, target_fields
 from accessportal.web.forms import MAX_NAME, PlainForm
 from accessportal.web.presenting import typed_duration
 
 _CHOICES = 20
 _STATUS = {InvalidRequest: 422, NotAllowed: 403, Conflict: 409}
-_ACCOUNT, _GROUP, _SANDBOX = FORMS["aws_account"], FORMS["group"], FORMS["sandbox"]
 
 
 @require_safe
 def choose_kind(request: HttpRequest) -> HttpResponse:
     """What can be asked for."""
-    return render(request, "portal/kinds.html", {"has_pool": upstream.is_set()})
+    return render(request, "portal/kinds.html", {"kinds": [kind for kind in KINDS.values() if kind.fields.is_offered()]})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def aws_account(request: HttpRequest) -> HttpResponse:
-    """The form for an AWS account. A GET may fill it in by its query (``Ask again``), or extend (``?extends=<id>``)."""
+def ask(request: HttpRequest, kind: str) -> HttpResponse:
+    """The form of a kind. A GET may fill it in by its query (``Ask again``), or extend (``?extends=<id>``)."""
+    asked = _kind_or_404(kind)
     if extends := request.GET.get("extends", ""):
         return _to_extension(extends)
-    groups = sorted(directory.groups_of(email=actor_of(request).name, now=SystemClock().now()) - {ROOT})
+    target = target_fields(asked, actor_of(request), SystemClock().now())
     if request.method != "POST":
-        given = {**_ACCOUNT.plain(request.GET), **take(request).dict()}
-        return _new_page(request, _ACCOUNT, AwsAccountForm(initial=given, groups=groups), given)
-    return _receive(request, _ACCOUNT, AwsAccountForm(request.POST, groups=groups))
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def group(request: HttpRequest) -> HttpResponse:
-    """The form for membership in a group. A GET may fill it in by its query."""
-    if request.method != "POST":
-        given = {"role": "reader", **_GROUP.plain(request.GET), **take(request).dict()}
-        return _new_page(request, _GROUP, GroupForm(initial=given), given)
-    return _receive(request, _GROUP, GroupForm(request.POST))
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def sandbox(request: HttpRequest) -> HttpResponse:
-    """The form for a sandbox of the pool. A GET may fill it in by its query."""
-    prefixes = offered_prefixes(actor_of(request), SystemClock().now())
-    if request.method != "POST":
-        given = {"name_prefix": prefixes[0], **_SANDBOX.plain(request.GET), **take(request).dict()}
-        return _new_page(request, _SANDBOX, SandboxForm(initial=given, prefixes=prefixes), given)
-    return _receive(request, _SANDBOX, SandboxForm(request.POST, prefixes=prefixes))
+        first = {name: field.initial for name, field in target.items() if field.initial is not None}
+        given = {**first, **plain(asked, request.GET), **take(request).dict()}
+        return _new_page(request, asked, RequestForm(initial=given, target=target), given)
+    return _receive(request, asked, RequestForm(request.POST, target=target))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -106,9 +82,10 @@ def extend(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
 @require_safe
 def preview(request: HttpRequest, kind: str) -> HttpResponse:
     """The panel that says what would happen if the form were sent as it stands."""
-    foreseen = foresee(FORMS[kind], request.GET, actor_of(request))
+    asked = _kind_or_404(kind)
+    foreseen = foresee(asked, request.GET, actor_of(request))
     # The form of an extension has no place for the facts of its target.
-    around = {"is_swapped": "extends" not in request.GET, "kind": kind, **_facts(kind)}
+    around = {"is_swapped": "extends" not in request.GET, "kind": asked, **asked.fields.around()}
     return render(request, "portal/preview.html", foreseen | around)
 
 
@@ -132,7 +109,7 @@ def permission_sets(request: HttpRequest) -> HttpResponse:
     return render(request, "portal/choices_permission_sets.html", context)
 
 
-def _receive(request: HttpRequest, kind: FormOf, form: PlainForm) -> HttpResponse:
+def _receive(request: HttpRequest, kind: Kind, form: PlainForm) -> HttpResponse:
     """What was sent becomes a request, or comes back with the reason; without scripts a button only asks for the preview."""
     if "preview" in request.POST:
         form.is_valid()
@@ -156,11 +133,11 @@ def _sent_before(form: PlainForm, error: PortalError) -> AccessRequest | None:
     return error.present
 
 
-def _submit(kind: FormOf, data: Mapping[str, Any], actor: Actor) -> AccessRequest:
+def _submit(kind: Kind, data: Mapping[str, Any], actor: Actor) -> AccessRequest:
     return operations.submit(
-        kind=kind.kind,
+        kind=kind.name,
         subject_id=data.get("subject") or None,
-        target={name: data[name] for name in kind.target},
+        target={field.name: data[field.name] for field in kind.fields.target},
         duration_seconds=data["duration"],
         reason=data["reason"],
         ticket_id=data["ticket_id"],
@@ -184,13 +161,14 @@ def _extend(held: AccessRequest, data: Mapping[str, Any], actor: Actor) -> Acces
 
 def _sent(request: HttpRequest, made: AccessRequest) -> HttpResponse:
     waits = made.status is Status.PENDING
-    at_once = (
-        "Approved by rule. It gets a sandbox now, or as soon as one is free."
-        if made.kind == "sandbox"
-        else f"Approved by rule. {SHOWS_ITSELF}"
-    )
-    messages.success(request, "Sent. It waits for approval." if waits else at_once)
+    messages.success(request, "Sent. It waits for approval." if waits else kind_named(made.kind).fields.at_once)
     return redirect("request", request_id=made.request_id)
+
+
+def _kind_or_404(name: str) -> Kind:
+    if name not in KINDS:
+        raise Http404("There is no such kind of access.")
+    return KINDS[name]
 
 
 def _to_extension(request_id: str) -> HttpResponse:
@@ -202,33 +180,27 @@ def _to_extension(request_id: str) -> HttpResponse:
 
 def _new_page(
     request: HttpRequest,
-    kind: FormOf,
+    kind: Kind,
     form: PlainForm,
     given: Mapping[str, Any],
     *,
     status: int = 200,
     sent_before: AccessRequest | None = None,
 ) -> HttpResponse:
-    foreseen = foresee(kind, kind.plain(given), actor_of(request))
+    foreseen = foresee(kind, plain(kind, given), actor_of(request))
     if not form.is_bound and "duration" not in given:
-        form.offer_duration(foreseen.get("usual", kind.usual))
-    context = {"form": form, "sent_before": sent_before, **_around(kind, *kind.names), **foreseen}
-    return render(request, f"portal/new_{kind.kind}.html", context, status=status)
+        form.offer_duration(foreseen.get("usual", kind.fields.usual))
+    inputs = [(field, form[field.name]) for field in kind.fields.target]
+    context = {"form": form, "inputs": inputs, "sent_before": sent_before, **_around(kind, *kind.fields.names), **foreseen}
+    return render(request, "portal/new.html", context, status=status)
 
 
-def _around(kind: FormOf, *names: str) -> dict[str, Any]:
+def _around(kind: Kind, *names: str) -> dict[str, Any]:
     """What stands around the fields; the preview is asked about those in ``names``, and how long and by which ticket."""
     params = ",".join((*names, "duration", "ticket_id"))
-    around = {"chips": kind.chips, "kind": kind.kind, "preview_url": kind.preview_url, "preview_params": params}
-    return around | _facts(kind.kind)
-
-
-def _facts(kind: str) -> dict[str, Any]:
-    """What a form tells of its kind as a whole."""
-    if kind != "sandbox":
-        return {}
-    stats = sandboxes.stats()
-    return {"pool": stats, "free": stats.counts.get(SandboxStatus.AVAILABLE, 0) if stats is not None else 0}
+    lengths = [(typed, format_duration(parse_duration(typed)), parse_duration(typed)) for typed in kind.fields.lengths]
+    preview_url = reverse("preview_request", args=[kind.name])
+    return {"kind": kind, "chips": lengths, "preview_url": preview_url, "preview_params": params, **kind.fields.around()}
 
 
 def _extend_page(
@@ -240,8 +212,8 @@ def _extend_page(
     status: int = 200,
     sent_before: AccessRequest | None = None,
 ) -> HttpResponse:
-    kind = FORMS[held.kind]
-    target = {**kind.target_of(held), "extends": held.request_id}
+    kind = kind_named(held.kind)
+    target = {**target_of(held), "extends": held.request_id}
     context = {
         "form": form,
         "sent_before": sent_before,
@@ -249,6 +221,6 @@ def _extend_page(
         "access_request": held,
         "target": target,
         "described": queries.describe(request=held),
-        **foresee(kind, {**kind.plain(given), **target}, actor_of(request)),
+        **foresee(kind, {**plain(kind, given), **target}, actor_of(request)),
     }
     return render(request, "portal/extend.html", context, status=status)

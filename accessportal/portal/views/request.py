@@ -15,8 +15,9 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.portal.asking import again_url
 from accessportal.portal.lent import mark_with, offered, sandbox_of
-from accessportal.portal.rows import again_url, aws_url
+from accessportal.portal.rows import aws_url
 from accessportal.portal.verbs import allowed
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.events import tell

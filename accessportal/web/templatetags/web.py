@@ -10,6 +10,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from accessportal.access_requests.kind import Kind, kind_named
 from accessportal.access_requests.states import AccessRequest, Approver, Status
 from accessportal.audit.states import AuditEvent
 from accessportal.identity import drafts
@@ -184,3 +185,15 @@ def tone_icon(tone: Tone | str) -> str:
 def _now(context: Any) -> datetime:
     now = context.get("now")
     return now if isinstance(now, datetime) else SystemClock().now()
+
+
+@register.filter
+def kind_of(request: AccessRequest) -> Kind:
+    """The kind of access that is asked for, with its words."""
+    return kind_named(request.kind)
+
+
+@register.filter
+def pages_of(kind: Kind, name: str) -> list[str]:
+    """Where the part ``name`` of a page is for this kind: in a template of its own, or in that of all kinds."""
+    return [f"portal/kinds/{kind.name}/{name}.html", f"portal/kinds/{name}.html"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from accessportal.access_requests.kind import Kind
+from accessportal.access_requests.kinds.aws_account.fields import FIELDS
 from accessportal.access_requests.kinds.aws_account.grant import AccountGrant
 from accessportal.access_requests.kinds.aws_account.target import AccountTarget
 from accessportal.access_requests.kinds.aws_account.terms import AccountTerms
 
-AWS_ACCOUNT = Kind(name=AccountTerms.kind, target=AccountTarget(), terms=AccountTerms, grant=AccountGrant())
+AWS_ACCOUNT = Kind(name=AccountTerms.kind, target=AccountTarget(), terms=AccountTerms, grant=AccountGrant(), fields=FIELDS)

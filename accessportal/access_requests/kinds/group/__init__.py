@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from accessportal.access_requests.kind import Kind
+from accessportal.access_requests.kinds.group.fields import FIELDS
 from accessportal.access_requests.kinds.group.grant import MembershipGrant
 from accessportal.access_requests.kinds.group.target import MembershipTarget
 from accessportal.access_requests.kinds.group.terms import MembershipTerms
 
-GROUP = Kind(name=MembershipTerms.kind, target=MembershipTarget(), terms=MembershipTerms, grant=MembershipGrant())
+GROUP = Kind(name=MembershipTerms.kind, target=MembershipTarget(), terms=MembershipTerms, grant=MembershipGrant(), fields=FIELDS)

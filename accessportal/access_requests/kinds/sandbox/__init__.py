@@ -6,8 +6,9 @@ Asking for longer is a further request that continues the first: a second claim 
 from __future__ import annotations
 
 from accessportal.access_requests.kind import Kind
+from accessportal.access_requests.kinds.sandbox.fields import FIELDS
 from accessportal.access_requests.kinds.sandbox.grant import SandboxGrant
 from accessportal.access_requests.kinds.sandbox.target import SandboxTarget
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
 
-SANDBOX = Kind(name=SandboxTerms.kind, target=SandboxTarget(), terms=SandboxTerms, grant=SandboxGrant())
+SANDBOX = Kind(name=SandboxTerms.kind, target=SandboxTarget(), terms=SandboxTerms, grant=SandboxGrant(), fields=FIELDS)

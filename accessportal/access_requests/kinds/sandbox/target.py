@@ -72,6 +72,9 @@ class SandboxTarget(Target):
                 raise
         return self.title(request)
 
+    def holding(self, request: AccessRequest) -> tuple[str, ...]:
+        return request.kind, chain_of(request)
+
     def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
         """Whoever asks for a new one gets another than they hold."""
         return bool(stored["continues"]) and key_in_pool(request) == _key_of(str(stored["continues"]))

@@ -1,0 +1,83 @@
+"""What the form for a sandbox asks, and what its pages say."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from accessportal.access_requests.kind import Ending, Field, Fields
+from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor
+from accessportal.rules import queries as rules
+from accessportal.rules.matching import includes
+from accessportal.rules.states import Effect
+from accessportal.sandboxes import queries as pool
+from accessportal.sandboxes.states import Status
+from accessportal.upstream import client as upstream
+
+
+def _offered(actor: Actor, now: datetime) -> tuple[tuple[str, str], ...]:
+    """How the names begin that some rule offers the actor, in the order of the rules; empty text: any name. Never empty."""
+    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now)
+    found = [
+        prefix
+        for rule in rules.current_rules()
+        if isinstance(rule.terms, SandboxTerms)
+        and rule.effect is Effect.ALLOW
+        and includes(rule.subjects, subject=actor.name, groups=groups, direct=direct)
+        for prefix in rule.terms.targets.name_prefixes or ("",)
+    ]
+    prefixes = tuple(dict.fromkeys(found)) or ("",)
+    return tuple((prefix, f"One whose name begins with {prefix}" if prefix else "Any sandbox") for prefix in prefixes)
+
+
+def _around() -> dict[str, Any]:
+    stats = pool.stats()
+    return {"pool": stats, "free": stats.counts.get(Status.AVAILABLE, 0) if stats is not None else 0}
+
+
+_GIVE_BACK = Ending(
+    label="Give back",
+    question="Give this sandbox back now?",
+    explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
+    button="Give back",
+    done="Its end is now. It shows as ended when the sandbox is proved to be yours no longer.",
+)
+_STOP_WAITING = Ending(
+    label="Stop waiting",
+    question="Stop waiting for a sandbox?",
+    explanation="The request is over, and gets no sandbox. You can ask again at any time.",
+    button="Stop waiting",
+    done="You wait no longer. It shows as ended when that is proved.",
+    keep="Go on waiting",
+)
+
+FIELDS = Fields(
+    name="Sandbox",
+    about="One out of the pool for yourself, for minutes to hours. Given back, it is cleaned before anybody else gets it.",
+    icon="box",
+    heading="Ask for a sandbox",
+    target=(
+        Field(
+            name="name_prefix",
+            label="Which",
+            choices=_offered,
+            wrong="No rule offers you sandboxes with this name. Choose one of the list.",
+            about="how its name begins (default: any)",
+            metavar="TEXT",
+        ),
+    ),
+    continued=("continues",),
+    lengths=("1h", "2h", "4h", "8h"),
+    usual="2h",
+    is_offered=upstream.is_set,
+    around=_around,
+    place="the pool",
+    at_once="Approved by rule. It gets a sandbox now, or as soon as one is free.",
+    beside="You can give it back at any time.",
+    extending="Keep your sandbox longer",
+    receipt="Sandbox",
+    queued=("Waiting for a sandbox", "It is approved, and waits for a free sandbox. The time runs already."),
+    ending=lambda request: _GIVE_BACK if request.granted_at else _STOP_WAITING,
+)
