@@ -76,6 +76,7 @@ class Target(ABC):
             subject_name=text_of(request.evidence, "subject_name", request.subject_id),
             requested_by_name=text_of(request.evidence, "requested_by_name", request.requested_by),
             facts=tuple((label, value) for label, value in self.facts(request) if value),
+            session_seconds=int(request.evidence.get("session_seconds") or 0),
         )
 
     def membership(self, stored: Mapping[str, Any]) -> tuple[str, str]:
@@ -149,27 +150,6 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """The words of a kind for ending an access before its time: :class:`portal.verbs.Verb`. ``done`` is said afterwards."""
-
-    label: str
-    question: str
-    explanation: str
-    button: str
-    done: str
-    keep: str = "Keep it"
-
-
-_END_NOW = Ending(
-    label="End now",
-    question="End this access now?",
-    explanation="It is taken back at once. To have it again, a new request is needed.",
-    button="End now",
-    done="Its end is now. It shows as ended when that is proved.",
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Fields:
     """What the form of a kind asks, and what its pages say.
 
@@ -196,7 +176,6 @@ class Fields:
     extending: str = "Extend your access"
     receipt: str = "Job"
     queued: tuple[str, str] | None = None
-    ending: Callable[[AccessRequest], Ending] = lambda _request: _END_NOW
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,11 +192,14 @@ class Fields:
 class Kind:
     """One kind of access, whole: its folder in ``kinds``."""
 
-    name: str
     target: Target
     terms: type[Terms]
     grant: Grant
     fields: Fields
+
+    @property
+    def name(self) -> str:
+        return self.terms.kind
 
 
 KINDS: dict[str, Kind] = {}

@@ -282,17 +282,13 @@ class Preview:
 class Described:
     """A request in words for pages and commands. ``title`` is like ``payments-prod · ReadOnlyAccess``.
 
-    ``facts`` are the target's, each a label and a value, whatever the kind; account, OU path and tags are those of an AWS
-    account and empty otherwise.
+    ``facts`` are the target's, each a label and a value, whatever the kind. ``session_seconds``: how long an open session may outlive it.
     """
 
     title: str
     subject_name: str
     requested_by_name: str
     facts: tuple[tuple[str, str], ...]
-    account_name: str = ""
-    ou_path: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
     session_seconds: int = 0
 
 

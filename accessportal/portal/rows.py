@@ -8,7 +8,6 @@ from datetime import datetime
 from django.conf import settings
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import again_url
@@ -37,10 +36,6 @@ class Row:
     held_by: int
     sandbox: Sandbox | None = None
     tally: Tally | None = None
-
-    @property
-    def end_label(self) -> str:
-        return kind_named(self.request.kind).fields.ending(self.request).label
 
     @property
     def is_gone(self) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
@@ -127,20 +126,30 @@ VERBS = {
 }
 
 
+_GIVE_BACK = replace(
+    VERBS["end"],
+    label="Give back",
+    question="Give this sandbox back now?",
+    explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
+    button="Give back",
+    done=lambda _after: "Its end is now. It shows as ended when the sandbox is proved to be yours no longer.",
+)
+_STOP_WAITING = replace(
+    VERBS["end"],
+    label="Stop waiting",
+    question="Stop waiting for a sandbox?",
+    explanation="The request is over, and gets no sandbox. You can ask again at any time.",
+    button="Stop waiting",
+    keep="Go on waiting",
+    done=lambda _after: "You wait no longer. It shows as ended when that is proved.",
+)
+
+
 def verb_of(name: str, *, request: AccessRequest) -> Verb:
     """The verb of that name (one of ``VERBS``) in the words for this request."""
-    if name != "end":
-        return VERBS[name]
-    words = kind_named(request.kind).fields.ending(request)
-    return replace(
-        VERBS["end"],
-        label=words.label,
-        question=words.question,
-        explanation=words.explanation,
-        button=words.button,
-        keep=words.keep,
-        done=lambda _after: words.done,
-    )
+    if name == "end" and request.kind == "sandbox":
+        return _GIVE_BACK if request.granted_at else _STOP_WAITING
+    return VERBS[name]
 
 
 def allowed(names: Collection[str], *, request: AccessRequest) -> list[Verb]:

@@ -173,24 +173,20 @@ def _offers_beyond(old: Rule, new: Rule) -> str:
 
 def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[str]]:
     """What became easier and what stricter for those whom the rule serves."""
-    easier: list[str] = []
-    stricter: list[str] = []
     who = _who(new.subjects, facts).text
-    if new.max_duration_seconds != old.max_duration_seconds:
-        text = f"{who}: up to {format_duration(new.max_duration_seconds)} instead of {format_duration(old.max_duration_seconds)}"
-        (easier if new.max_duration_seconds > old.max_duration_seconds else stricter).append(text)
-    if new.min_duration_seconds != old.min_duration_seconds:
-        text = f"{who}: from {format_duration(new.min_duration_seconds)} instead of {format_duration(old.min_duration_seconds)}"
-        (easier if new.min_duration_seconds < old.min_duration_seconds else stricter).append(text)
-    if new.approval.quorum != old.approval.quorum:
-        text = f"{who}: {words.approval(new)} instead of {words.approval(old)}"
-        (easier if new.approval.quorum < old.approval.quorum else stricter).append(text)
+    longer, sooner = new.max_duration_seconds - old.max_duration_seconds, old.min_duration_seconds - new.min_duration_seconds
+    fewer = old.approval.quorum - new.approval.quorum
+    moves = (
+        (longer, f"up to {format_duration(new.max_duration_seconds)} instead of {format_duration(old.max_duration_seconds)}"),
+        (sooner, f"from {format_duration(new.min_duration_seconds)} instead of {format_duration(old.min_duration_seconds)}"),
+        (fewer, f"{words.approval(new)} instead of {words.approval(old)}"),
+        *new.terms.limits_moved(old.terms),
+    )
+    easier = [f"{who}: {text}" for by, text in moves if by > 0]
+    stricter = [f"{who}: {text}" for by, text in moves if by < 0]
     came, went = _names_moved(old, new)
     easier += [f"{listed(came, 'and')} may approve"] if came else []
     stricter += [f"{listed(went, 'and')} may approve no more"] if went else []
-    easier_of_kind, stricter_of_kind = new.terms.limits_moved(old.terms, who)
-    easier += easier_of_kind
-    stricter += stricter_of_kind
     if new.ticket != old.ticket:
         easier_ticket = old.ticket.required and not new.ticket.required
         form = words.ticket_like(new.ticket.pattern)

@@ -58,27 +58,30 @@ def current_set() -> RuleSet:
     return cached
 
 
-def history(name: str) -> tuple[Rule, ...]:
-    """Every version of a rule that was ever written, newest first; empty when there never was one."""
+def rule_history(*, name: str) -> tuple[Rule, ...]:
+    """Every version of a rule that was ever written, newest first, the one that removed it included; empty when there never was one.
+
+    After a load of more than 32 changed rules was broken off, the newest version may not be in force yet.
+    """
     versions = Listing("rules.history", RuleItem, _record, newest_first=True, consistent=True)
     # A rule's partition holds its versions and the current copy alone; the copy is not a version.
     return tuple(versions.every(name, where=RuleItem.version > CURRENT))
 
 
-def head(name: str) -> RuleHead | None:
-    """Strongly read."""
+def rule_head(*, name: str) -> RuleHead | None:
+    """Where the chain of a rule must end, removed rules included; strongly read."""
     item = get_item(RuleItem, name, CURRENT)
     return None if item is None else _head(item)
 
 
-def set_head() -> RuleHead | None:
-    """Strongly read, without the rules of the set."""
+def rule_set_head() -> RuleHead | None:
+    """Where the chain of the rule sets must end, ``None`` before the first load; strongly read, also when the rules can't be."""
     pointer = get_item(RuleItem, SET_KEY, CURRENT)
     return None if pointer is None else _head(pointer)
 
 
-def every_head() -> Iterator[RuleHead]:
-    """Reads the whole table: for checking the audit log, never on the way of a request."""
+def list_rule_heads() -> Iterator[RuleHead]:
+    """Where the chain of every rule that there ever was must end. Reads the whole table: for checks by command alone."""
     try:
         for item in RuleItem.scan(RuleItem.version == CURRENT, consistent_read=True):
             if item.rule_name != SET_KEY:

@@ -177,9 +177,9 @@ class Terms(ABC):
         """A sentence for every name in the targets and offers that means nothing now; groups are looked after elsewhere."""
         return iter(())
 
-    def limits_moved(self, before: Self, who: str) -> tuple[list[str], list[str]]:
-        """What became easier for ``who``, and what stricter."""
-        return [], []
+    def limits_moved(self, before: Self) -> Iterable[tuple[int, str]]:
+        """By how much each of the kind's own limits became easier (below 0: stricter), in words."""
+        return ()
 
 
 _REGISTERED: dict[str, type[Terms]] = {}

@@ -264,7 +264,7 @@ def test_a_sandbox_that_was_taken_away_is_told(labs: Labs, signed_in: SignedIn) 
         ({"duration": ""}, "Say for how long"),
         ({"duration": "9h"}, "8 h"),
         ({"duration": "soon"}, "soon"),
-        ({"reason": ""}, "Say what you need it for."),
+        ({"reason": ""}, "Say why you need it."),
         ({"reason": "x\u202ey"}, "U+202E"),
     ],
 )

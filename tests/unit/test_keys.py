@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accessportal.access_requests.kinds.aws_account.terms import AccountTargets
+from accessportal.access_requests.kinds.aws_account.terms import AccountAsked, AccountTargets
 from accessportal.aws.cognito import _require_name_kept
 from accessportal.aws.errors import Refused
 from accessportal.catalog import policy as catalog
@@ -66,7 +66,7 @@ def test_what_is_not_ascii_names_neither_a_person_nor_a_group(letter: str) -> No
 @pytest.mark.parametrize("letter", TRICKY)
 def test_a_rule_for_an_account_is_not_for_one_that_looks_like_it(letter: str) -> None:
     def admits(name: str) -> bool:
-        return AccountTargets(accounts=("KMS-prod",)).has(account_id="111122223333", account_name=name, ou_path="/")
+        return AccountTargets(accounts=("KMS-prod",)).has(AccountAsked("111122223333", name, "/"))
 
     assert admits("kms-PROD")
     assert not admits(f"{letter}ms-prod")
@@ -76,8 +76,8 @@ def test_a_rule_for_an_account_is_not_for_one_that_looks_like_it(letter: str) ->
 def test_a_rule_for_an_account_s_id_is_not_for_one_that_is_named_so() -> None:
     where = AccountTargets(accounts=("111122223333",))
 
-    assert where.has(account_id="111122223333", account_name="444455556666", ou_path="/")
-    assert not where.has(account_id="444455556666", account_name="111122223333", ou_path="/")
+    assert where.has(AccountAsked("111122223333", "444455556666", "/"))
+    assert not where.has(AccountAsked("444455556666", "111122223333", "/"))
 
 
 def test_a_pool_that_finds_somebody_else_under_a_name_is_refused() -> None:

@@ -107,6 +107,9 @@ def _act(request: AccessRequest, clock: Clock) -> Proof | Waiting:
         return kind.revoke(request=request, actor=WORKER, clock=clock)
     if held_restore() is not None:
         return held_back(clock.now())
+    gone = kind.made_anew(request, now=clock.now())
+    if gone is not None:
+        return gone
     try:
         return kind.grant(request=request, guards=[store.still_to_be_granted(request.request_id)], actor=WORKER, clock=clock)
     except Conflict as error:

@@ -11,6 +11,7 @@ from django import template
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.console import differences
 from accessportal.kernel.durations import format_duration
+from accessportal.rules import words
 from accessportal.rules.states import Effect, People, Rule
 from accessportal.web.facts import Fact
 
@@ -75,20 +76,9 @@ def people_words(people: People) -> str:
 @register.filter
 def limits_words(rule: Rule) -> str:
     """``up to 8 h, one approval from /security, a ticket``; nothing for a deny."""
-    if rule.effect is Effect.DENY:
-        return ""
-    ticket = ", with a ticket" if rule.ticket.required else ""
-    return f"up to {format_duration(rule.max_duration_seconds)}{_approval_words(rule)}{ticket}"
+    return "" if rule.effect is Effect.DENY else words.limits(rule)
 
 
 @register.filter
 def rule_lines(rule: Rule) -> list[Fact]:
-    return [Fact(label, words) for label, words in differences.lines_of(rule).items()]
-
-
-def _approval_words(rule: Rule) -> str:
-    approval = rule.approval
-    if not approval.required:
-        return ""
-    count = "one approval" if approval.quorum == 1 else f"{approval.quorum} approvals"
-    return f", {count} from {differences.approvers_words(rule) or 'nobody'}"
+    return [Fact(label, told) for label, told in differences.lines_of(rule).items()]

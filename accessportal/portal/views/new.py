@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -48,8 +49,9 @@ def ask(request: HttpRequest, kind: str) -> HttpResponse:
     if request.method != "POST":
         first = {name: field.initial for name, field in target.items() if field.initial is not None}
         given = {**first, **plain(asked, request.GET), **take(request).dict()}
-        return _new_page(request, asked, RequestForm(initial=given, target=target), given)
-    return _receive(request, asked, RequestForm(request.POST, target=target))
+        return _new_page(request, RequestForm(initial=given, target=target), given, kind=asked)
+    form = RequestForm(request.POST, target=target)
+    return _answer(request, form, partial(_submit, asked, actor_of(request)), partial(_new_page, kind=asked), shows_conflicts=True)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -64,19 +66,10 @@ def extend(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
             return redirect("request", request_id=request_id)
         held_now = {"reason": held.reason, "ticket_id": held.ticket_id, "duration": typed_duration(held.duration_seconds)}
         given = {**held_now, **take(request).dict()}
-        return _extend_page(request, ExtendForm(initial=given), held, given)
-    form = ExtendForm(request.POST)
-    status, sent_before = 422, None
-    if form.is_valid() and "preview" not in request.POST:
-        try:
-            return _sent(request, _extend(held, form.cleaned_data, actor))
-        except (InvalidRequest, NotAllowed, Conflict) as error:
-            sent_before = _sent_before(form, error)
-            if isinstance(error, Conflict) and sent_before is None:
-                raise
-            form.add_refusal(error)
-            status = _STATUS[type(error)]
-    return _extend_page(request, form, held, request.POST, status=200 if "preview" in request.POST else status, sent_before=sent_before)
+        return _extend_page(request, ExtendForm(initial=given), given, held=held)
+    return _answer(
+        request, ExtendForm(request.POST), partial(_extend, held, actor), partial(_extend_page, held=held), shows_conflicts=False
+    )
 
 
 @require_safe
@@ -109,20 +102,30 @@ def permission_sets(request: HttpRequest) -> HttpResponse:
     return render(request, "portal/choices_permission_sets.html", context)
 
 
-def _receive(request: HttpRequest, kind: Kind, form: PlainForm) -> HttpResponse:
-    """What was sent becomes a request, or comes back with the reason; without scripts a button only asks for the preview."""
-    if "preview" in request.POST:
-        form.is_valid()
-        return _new_page(request, kind, form, request.POST)
-    status, sent_before = 422, None
-    if form.is_valid():
+def _answer(
+    request: HttpRequest,
+    form: PlainForm,
+    send: Callable[[Mapping[str, Any]], AccessRequest],
+    page: Callable[..., HttpResponse],
+    *,
+    shows_conflicts: bool,
+) -> HttpResponse:
+    """What was sent becomes a request, or the ``page`` comes back with the reason; without scripts a button only asks for the preview.
+
+    Of an extension a conflict is about what is held by now: then the form has no sense any more.
+    """
+    is_preview, sent_before = "preview" in request.POST, None
+    status = 200 if is_preview else 422
+    if form.is_valid() and not is_preview:
         try:
-            return _sent(request, _submit(kind, form.cleaned_data, actor_of(request)))
+            return _sent(request, send(form.cleaned_data))
         except (InvalidRequest, NotAllowed, Conflict) as error:
-            form.add_refusal(error)
             sent_before = _sent_before(form, error)
+            if isinstance(error, Conflict) and sent_before is None and not shows_conflicts:
+                raise
+            form.add_refusal(error)
             status = _STATUS[type(error)]
-    return _new_page(request, kind, form, request.POST, status=status, sent_before=sent_before)
+    return page(request, form, request.POST, status=status, sent_before=sent_before)
 
 
 def _sent_before(form: PlainForm, error: PortalError) -> AccessRequest | None:
@@ -133,30 +136,19 @@ def _sent_before(form: PlainForm, error: PortalError) -> AccessRequest | None:
     return error.present
 
 
-def _submit(kind: Kind, data: Mapping[str, Any], actor: Actor) -> AccessRequest:
-    return operations.submit(
-        kind=kind.name,
-        subject_id=data.get("subject") or None,
-        target={field.name: data[field.name] for field in kind.fields.target},
-        duration_seconds=data["duration"],
-        reason=data["reason"],
-        ticket_id=data["ticket_id"],
-        submission_id=data["submission_id"],
-        actor=actor,
-        now=SystemClock().now(),
-    )
+def _submit(kind: Kind, actor: Actor, data: Mapping[str, Any]) -> AccessRequest:
+    target = {field.name: data[field.name] for field in kind.fields.target}
+    return operations.submit(kind=kind.name, subject_id=data.get("subject") or None, target=target, **_typed(data, actor))
 
 
-def _extend(held: AccessRequest, data: Mapping[str, Any], actor: Actor) -> AccessRequest:
-    return operations.extend(
-        request_id=held.request_id,
-        duration_seconds=data["duration"],
-        reason=data["reason"],
-        ticket_id=data["ticket_id"],
-        submission_id=data["submission_id"],
-        actor=actor,
-        now=SystemClock().now(),
-    )
+def _extend(held: AccessRequest, actor: Actor, data: Mapping[str, Any]) -> AccessRequest:
+    return operations.extend(request_id=held.request_id, **_typed(data, actor))
+
+
+def _typed(data: Mapping[str, Any], actor: Actor) -> dict[str, Any]:
+    """What every request says beside its target, and who asks when."""
+    same = {name: data[name] for name in ("reason", "ticket_id", "submission_id")}
+    return {**same, "duration_seconds": data["duration"], "actor": actor, "now": SystemClock().now()}
 
 
 def _sent(request: HttpRequest, made: AccessRequest) -> HttpResponse:
@@ -180,10 +172,10 @@ def _to_extension(request_id: str) -> HttpResponse:
 
 def _new_page(
     request: HttpRequest,
-    kind: Kind,
     form: PlainForm,
     given: Mapping[str, Any],
     *,
+    kind: Kind,
     status: int = 200,
     sent_before: AccessRequest | None = None,
 ) -> HttpResponse:
@@ -206,9 +198,9 @@ def _around(kind: Kind, *names: str) -> dict[str, Any]:
 def _extend_page(
     request: HttpRequest,
     form: PlainForm,
-    held: AccessRequest,
     given: Mapping[str, Any],
     *,
+    held: AccessRequest,
     status: int = 200,
     sent_before: AccessRequest | None = None,
 ) -> HttpResponse:

@@ -8,4 +8,4 @@ from tests.access_requests.trial_kind.grant import DoorGrant
 from tests.access_requests.trial_kind.target import DoorTarget
 from tests.access_requests.trial_kind.terms import DoorTerms
 
-DOOR = Kind(name=DoorTerms.kind, target=DoorTarget(), terms=DoorTerms, grant=DoorGrant(), fields=FIELDS)
+DOOR = Kind(DoorTarget(), DoorTerms, DoorGrant(), FIELDS)

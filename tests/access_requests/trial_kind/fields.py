@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accessportal.access_requests.kind import Ending, Field, Fields
+from accessportal.access_requests.kind import Field, Fields
 
 FIELDS = Fields(
     name="Door",
@@ -27,5 +27,4 @@ FIELDS = Fields(
     place="the door’s list",
     receipt="Badge",
     extending="Keep the door open longer",
-    ending=lambda request: Ending("Hand back", "Hand the badge back?", "The door stays shut.", "Hand back", "It is being taken off."),
 )

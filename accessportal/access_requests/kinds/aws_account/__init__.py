@@ -8,4 +8,4 @@ from accessportal.access_requests.kinds.aws_account.grant import AccountGrant
 from accessportal.access_requests.kinds.aws_account.target import AccountTarget
 from accessportal.access_requests.kinds.aws_account.terms import AccountTerms
 
-AWS_ACCOUNT = Kind(name=AccountTerms.kind, target=AccountTarget(), terms=AccountTerms, grant=AccountGrant(), fields=FIELDS)
+AWS_ACCOUNT = Kind(AccountTarget(), AccountTerms, AccountGrant(), FIELDS)

@@ -17,7 +17,7 @@ from accessportal.store.transactions import Guard
 
 class AccountGrant(Grant):
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        return self.made_anew(request, now=clock.now()) or assignments.hold(
+        return assignments.hold(
             key=_key(request), claim=request.request_id, guards=guards, subject=request.subject_id, actor=actor, clock=clock
         )
 

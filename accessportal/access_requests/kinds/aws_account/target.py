@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.kind import Resolved, Target, text_of
-from accessportal.access_requests.kinds.aws_account.terms import AccountAsked
-from accessportal.access_requests.states import AccessRequest, Described, Subject
+from accessportal.access_requests.kinds.aws_account.terms import facts_of
+from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import Account, PermissionSet, Principal
 from accessportal.kernel.errors import InvalidRequest
@@ -27,7 +26,6 @@ class AccountTarget(Target):
         account = _account(target.get("account", ""))
         permission_set = _permission_set(target.get("permission_set", ""))
         principal = _principal(subject.subject_id)
-        asked = AccountAsked(account.account_id, account.name, account.ou_path, account.tags, permission_set.name)
         return Resolved(
             stored={
                 "account_id": account.account_id,
@@ -53,7 +51,7 @@ class AccountTarget(Target):
                 "ou_path": account.ou_path,
                 "tags": _tag_words(account.tags or {}),
             },
-            question=subject.question(asked, duration_seconds=duration_seconds, ticket_id=ticket_id),
+            question=subject.question(facts_of(account, permission_set.name), duration_seconds=duration_seconds, ticket_id=ticket_id),
         )
 
     def asked(self, request: AccessRequest) -> dict[str, str]:
@@ -68,16 +66,6 @@ class AccountTarget(Target):
             ("Permission set", request.permission_set),
             ("Where", text_of(request.evidence, "ou_path")),
             ("Tags", _tag_words(request.evidence.get("tags") or {})),
-        )
-
-    def describe(self, request: AccessRequest) -> Described:
-        evidence = request.evidence
-        return replace(
-            super().describe(request),
-            account_name=text_of(evidence, "account_name", request.account_id),
-            ou_path=text_of(evidence, "ou_path"),
-            tags=dict(evidence.get("tags") or {}),
-            session_seconds=int(evidence.get("session_seconds") or 0),
         )
 
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

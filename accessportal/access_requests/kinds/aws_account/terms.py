@@ -56,24 +56,21 @@ class AccountTargets:
     accounts: tuple[str, ...] = ()
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def has(self, *, account_id: str, account_name: str, ou_path: str) -> bool:
-        """Whether an account is in one of the OUs or accounts, whatever its tags. Twelve digits are an id, whoever's name they are."""
+    def has(self, asked: AccountAsked) -> bool:
+        """Whether the account is in one of the OUs or accounts, whatever its tags. Twelve digits are an id, whoever's name they are."""
         if not self.ous and not self.accounts:
             return True
-        name = "" if _ACCOUNT_ID.fullmatch(account_name) else fold_key(account_name)
-        return any(is_at_or_below(ou_path, top) for top in self.ous) or any(
-            fold_key(account) in (account_id, name) for account in self.accounts
+        name = "" if _ACCOUNT_ID.fullmatch(asked.account_name) else fold_key(asked.account_name)
+        return any(is_at_or_below(asked.ou_path or "", top) for top in self.ous) or any(
+            fold_key(account) in (asked.account_id, name) for account in self.accounts
         )
-
-    def has_account(self, account: Account) -> bool:
-        return self.has(account_id=account.account_id, account_name=account.name, ou_path=account.ou_path)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """The accounts and permission sets of today."""
 
-    accounts: tuple[Account, ...]
+    accounts: tuple[AccountAsked, ...]
     permission_sets: frozenset[str]
 
 
@@ -97,10 +94,10 @@ class AccountTerms(Terms):
         yield from judge_offer(asked.permission_set, self.permission_sets, is_deny=is_deny)
 
     def _judge_place(self, asked: AccountAsked) -> Iterator[Finding]:
-        where, ou_path = self.targets, asked.ou_path or ""
+        where = self.targets
         remedy = f"Choose an account in {self.place()}."
-        if not where.has(account_id=asked.account_id, account_name=asked.account_name, ou_path=ou_path):
-            parts = [f"is in {ou_path}, not below {listed(where.ous)}"] if where.ous else []
+        if not where.has(asked):
+            parts = [f"is in {asked.ou_path}, not below {listed(where.ous)}"] if where.ous else []
             parts += [f"is not {listed(where.accounts)}"] if where.accounts else []
             yield Finding(Part.TARGET, f"{asked.name} {' and '.join(parts)}", remedy)
             return
@@ -139,24 +136,19 @@ class AccountTerms(Terms):
     @classmethod
     def look_up(cls) -> Catalog:
         return Catalog(
-            accounts=tuple(every(lambda cursor: catalog.list_accounts(cursor=cursor, limit=_PAGE))),
-            permission_sets=frozenset(
-                found.name for found in every(lambda cursor: catalog.list_permission_sets(cursor=cursor, limit=_PAGE))
-            ),
+            tuple(map(facts_of, every(lambda cursor: catalog.list_accounts(cursor=cursor, limit=_PAGE)))),
+            frozenset(found.name for found in every(lambda cursor: catalog.list_permission_sets(cursor=cursor, limit=_PAGE))),
         )
 
     def places(self, facts: Facts) -> dict[str, str]:
-        return {account.account_id: account.name for account in _known(facts).accounts if self._covers(account)}
+        return {account.account_id: account.account_name for account in _known(facts).accounts if self._covers(account)}
 
-    def _covers(self, account: Account) -> bool:
-        where = self.targets
-        if not where.has_account(account):
-            return False
-        return not where.tags or (account.tags is not None and all(account.tags.get(key) in values for key, values in where.tags.items()))
+    def _covers(self, account: AccountAsked) -> bool:
+        return next(self._judge_place(account), None) is None
 
     def place_counted(self, facts: Facts) -> str:
         known, where = _known(facts).accounts, self.targets
-        unread = sum(1 for account in known if where.tags and account.tags is None and where.has_account(account))
+        unread = sum(1 for account in known if where.tags and account.tags is None and where.has(account))
         # No super(): a dataclass with slots is another class than the one that the method was made in.
         counted = Terms.place_counted(self, facts)
         return f"{counted[:-1]}, and {unread} whose tags can't be read)" if unread else counted
@@ -167,12 +159,16 @@ class AccountTerms(Terms):
             yield "The catalog has no accounts yet: accounts, OUs and permission sets were not checked."
             return
         for top in where.ous:
-            if not any(is_at_or_below(account.ou_path, top) for account in known.accounts):
+            if not any(is_at_or_below(account.ou_path or "", top) for account in known.accounts):
                 yield f"Rule {rule_name}: there is no account in or below {top}."
-        names = {account.account_id for account in known.accounts} | {fold_key(account.name) for account in known.accounts}
+        names = {account.account_id for account in known.accounts} | {fold_key(account.account_name) for account in known.accounts}
         yield from (f"Rule {rule_name}: there is no account {name}." for name in where.accounts if fold_key(name) not in names)
         missing = [name for name in self.permission_sets if name not in known.permission_sets]
         yield from (f"Rule {rule_name}: there is no permission set {name}." for name in missing)
+
+
+def facts_of(account: Account, permission_set: str = "") -> AccountAsked:
+    return AccountAsked(account.account_id, account.name, account.ou_path, account.tags, permission_set)
 
 
 def is_at_or_below(path: str, top: str) -> bool:

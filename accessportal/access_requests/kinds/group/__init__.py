@@ -8,4 +8,4 @@ from accessportal.access_requests.kinds.group.grant import MembershipGrant
 from accessportal.access_requests.kinds.group.target import MembershipTarget
 from accessportal.access_requests.kinds.group.terms import MembershipTerms
 
-GROUP = Kind(name=MembershipTerms.kind, target=MembershipTarget(), terms=MembershipTerms, grant=MembershipGrant(), fields=FIELDS)
+GROUP = Kind(MembershipTarget(), MembershipTerms, MembershipGrant(), FIELDS)

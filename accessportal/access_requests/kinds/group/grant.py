@@ -37,7 +37,7 @@ class MembershipGrant(Grant):
         return super().made_anew(request, now=now) or group_made_anew(request.target["group_id"], request, now=now)
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        return self.made_anew(request, now=clock.now()) or hold_membership(
+        return hold_membership(
             email=request.subject_id,
             group_id=request.target["group_id"],
             role=GroupRole(request.target["role"]),

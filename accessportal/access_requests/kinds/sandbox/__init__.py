@@ -11,4 +11,4 @@ from accessportal.access_requests.kinds.sandbox.grant import SandboxGrant
 from accessportal.access_requests.kinds.sandbox.target import SandboxTarget
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
 
-SANDBOX = Kind(name=SandboxTerms.kind, target=SandboxTarget(), terms=SandboxTerms, grant=SandboxGrant(), fields=FIELDS)
+SANDBOX = Kind(SandboxTarget(), SandboxTerms, SandboxGrant(), FIELDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from accessportal.access_requests.kind import Ending, Field, Fields
+from accessportal.access_requests.kind import Field, Fields
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
@@ -37,22 +37,6 @@ def _around() -> dict[str, Any]:
     return {"pool": stats, "free": stats.counts.get(Status.AVAILABLE, 0) if stats is not None else 0}
 
 
-_GIVE_BACK = Ending(
-    label="Give back",
-    question="Give this sandbox back now?",
-    explanation="It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.",
-    button="Give back",
-    done="Its end is now. It shows as ended when the sandbox is proved to be yours no longer.",
-)
-_STOP_WAITING = Ending(
-    label="Stop waiting",
-    question="Stop waiting for a sandbox?",
-    explanation="The request is over, and gets no sandbox. You can ask again at any time.",
-    button="Stop waiting",
-    done="You wait no longer. It shows as ended when that is proved.",
-    keep="Go on waiting",
-)
-
 FIELDS = Fields(
     name="Sandbox",
     about="One out of the pool for yourself, for minutes to hours. Given back, it is cleaned before anybody else gets it.",
@@ -79,5 +63,4 @@ FIELDS = Fields(
     extending="Keep your sandbox longer",
     receipt="Sandbox",
     queued=("Waiting for a sandbox", "It is approved, and waits for a free sandbox. The time runs already."),
-    ending=lambda request: _GIVE_BACK if request.granted_at else _STOP_WAITING,
 )

@@ -43,7 +43,7 @@ class SandboxGrant(Grant):
             raise NotAllowed(text, code="too_many_held")
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        return self.made_anew(request, now=clock.now()) or sandboxes.hold(
+        return sandboxes.hold(
             claim=request.request_id,
             key=key_in_pool(request),
             track=track_of(request.subject_id),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -97,15 +97,9 @@ class SandboxTerms(Terms):
         known = before.places(facts)
         return listed([name for key, name in self.places(facts).items() if key not in known and not before._means(key)], "and")
 
-    def limits_moved(self, before: Self, who: str) -> tuple[list[str], list[str]]:
-        easier: list[str] = []
-        stricter: list[str] = []
-        if self.most_per_person != before.most_per_person:
-            text = f"{who}: {self.most_per_person} at a time instead of {before.most_per_person}"
-            (easier if self.most_per_person > before.most_per_person else stricter).append(text)
-        if self.extend != before.extend:
-            (easier if self.extend else stricter).append(f"{who}: what is held may {'' if self.extend else 'not '}be extended")
-        return easier, stricter
+    def limits_moved(self, before: Self) -> Iterable[tuple[int, str]]:
+        yield self.most_per_person - before.most_per_person, f"{self.most_per_person} at a time instead of {before.most_per_person}"
+        yield self.extend - before.extend, f"what is held may {'' if self.extend else 'not '}be extended"
 
 
 def _read_targets(place: Place) -> SandboxTargets:
