@@ -147,7 +147,7 @@ def _work(tasks: Tasks) -> None:
             return
         report = operations.tick(clock=SystemClock())
         for failure in report.failures:
-            print(f"failed: {failure.request_id}: {failure.error}", file=sys.stderr, flush=True)
+            print(f"failed: {failure.item}: {failure.error}", file=sys.stderr, flush=True)
 
 
 def _report(requests: list[str], within_seconds: float) -> int:

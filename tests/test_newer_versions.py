@@ -112,7 +112,7 @@ def test_a_request_of_a_newer_version_is_left_to_it_and_the_others_end(story: St
     report = story.tick()
 
     assert story.now_of(ended).status is Status.REVOKED
-    assert {one.request_id for one in report.failures} == {"newer-1", "newer-2"}
+    assert {one.item for one in report.failures} == {"newer-1", "newer-2"}
     assert all("made by a newer version" in one.error for one in report.failures)
     for item in planted:
         assert client().get_item(TableName="ActiveRequests", Key={"request_id": item["request_id"]})["Item"] == item

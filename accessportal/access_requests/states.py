@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.assignments.states import AssignmentKey, Comparison, Finding, Unread
+from accessportal.kernel.runs import Report
 from accessportal.rules.states import People, Question
 from accessportal.rules.terms import Asked
 
@@ -293,25 +294,16 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """One item of a job that failed; the others went on."""
-
-    request_id: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class RestoreReport:
+class RestoreReport(Report):
     """What of before a restore of the tables was ended, by request id, because it may have been ended in the lost time."""
 
     ended: tuple[str, ...]
-    failures: tuple[Failure, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TickReport:
-    """What a tick did, counted, and which items failed. ``waiting`` are those that wait for something outside, ``departed`` those
-    that were ended or cancelled because of what became of their subject."""
+class TickReport(Report):
+    """What a tick did. ``waiting`` are those that wait for something outside, ``departed`` those that were ended or cancelled because
+    of what became of their subject."""
 
     lapsed: int
     expired: int
@@ -319,11 +311,10 @@ class TickReport:
     revoked: int
     departed: int
     waiting: int
-    failures: tuple[Failure, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectsReport:
+class SubjectsReport(Report):
     """What came of holding every open request against the directory: ``checked`` requests, of which ``ended`` and ``cancelled``;
     ``stopped`` is the brake's reason, or empty.
     """
@@ -331,8 +322,6 @@ class SubjectsReport:
     checked: int
     ended: int
     cancelled: int
-    failures: tuple[Failure, ...]
-    stopped: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +334,7 @@ class DeadClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class ReconcileReport:
+class ReconcileReport(Report):
     """Every difference between IAM Identity Center and the claims, and what was done about it.
 
     ``mended`` counts the differences that were mended with proof; ``waiting`` says what the others wait for; ``unread`` are the
@@ -364,4 +353,3 @@ class ReconcileReport:
     waiting: tuple[str, ...]
     unread: tuple[Unread, ...]
     unreadable: tuple[str, ...]
-    stopped: str

@@ -9,6 +9,7 @@ from typing import Any
 
 from accessportal.aws.errors import OutsideError
 from accessportal.aws.sns import Message
+from accessportal.kernel.runs import Report
 
 Send = Callable[[Sequence[Message]], Sequence[OutsideError | None]]
 """Hands one batch to the topic: :func:`accessportal.aws.sns.publish_batch` without the topic's name."""
@@ -70,31 +71,16 @@ class Unpublished:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishFailure:
-    """The event at which an entity's events wait, and why; those of other entities went on."""
-
-    entity: str
-    sequence: int
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class PublishReport:
+class PublishReport(Report):
     """What one run did. Without a topic (``has_topic`` false) every event is kept, unpublished.
 
     ``published`` counts events that this run marked, ``repeated`` those that another one had marked while it sent them.
     ``left_to_others``: shards that somebody else is working on. ``stopped``: why no event at all could be published any more.
-    ``is_finished``: every shard was read to its end.
+    ``is_finished``: every shard was read to its end. An item that failed is the event at which its entity's events wait.
     """
 
     has_topic: bool
     published: int = 0
     repeated: int = 0
-    failures: tuple[PublishFailure, ...] = ()
     left_to_others: int = 0
-    stopped: str = ""
     is_finished: bool = False
-
-    @property
-    def is_ok(self) -> bool:
-        return not self.failures and not self.stopped

@@ -125,8 +125,8 @@ def _show_mirror(document: Document, console: Console) -> None:
     comparison = document["comparison"]
     for difference in comparison["differences"]:
         say(console, f"{difference['entity']}: {'; '.join(difference['differences'])}")
-    for waiting in comparison["waiting"]:
-        say(console, f"{waiting['entity']} waits: {waiting['error']}")
+    for failure in comparison["failures"]:
+        say(console, f"{failure['item']} waits: {failure['error']}")
     if document["sweep"]:
         console.print(f"pending changes that Cognito has followed: {document['sweep']['done']}")
     console.print(f"users, groups and members of groups in the pool: {comparison['listed']}")
@@ -157,6 +157,6 @@ def mirror_directory(
             actor=actor,
             clock=clock,
         )
-    differs = comparison.waiting or (comparison.differences if check else comparison.stopped)
+    differs = comparison.failures or (comparison.differences if check else comparison.stopped)
     problem = comparison.stopped or "Cognito differs from the directory, or may; see above."
     return Outcome({"check": check, "sweep": sweep, "comparison": comparison}, problem if differs else "")

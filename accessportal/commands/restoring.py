@@ -75,7 +75,7 @@ def _people(context: Context) -> Mapping[str, int]:
     found = mirror.disable_as_mirrored(actor=PART, clock=context.clock)
     if found.failures:
         # Not done: whoever is disabled in Cognito alone would be let in again by the confirmation.
-        raise Conflict("; ".join(f"{one.entity}: {one.error}" for one in found.failures), code="people_left")
+        raise Conflict("; ".join(f"{one.item}: {one.error}" for one in found.failures), code="people_left")
     return {"people": len(found.people), "failed": 0}
 
 
@@ -139,9 +139,7 @@ def confirm(*, actor: Actor, clock: Clock) -> tuple[Restore, Mapping[str, int]]:
     lost = requests.end_lost(restored=restore, compared=report, actor=actor, clock=clock)
     if lost.failures:
         failure = lost.failures[0]
-        text = (
-            f"{len(lost.failures)} requests could not be ended ({failure.request_id}: {failure.error}). Nothing is confirmed; run it again."
-        )
+        text = f"{len(lost.failures)} requests could not be ended ({failure.item}: {failure.error}). Nothing is confirmed; run it again."
         raise Conflict(text, code="not_ended")
     counts = {"ended": len(lost.ended), "cleaned": sandboxes.clean_restored(restored=restore, actor=actor, clock=clock)}
     return audit.confirm_restore(restore, counts=counts, actor=actor, now=clock.now()), counts

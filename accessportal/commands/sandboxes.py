@@ -30,10 +30,10 @@ _show = Facts(hidden={"audit_head", "lent_at", "due", "held_by", "held_until", "
 def _show_counts(document: Document, console: Console) -> None:
     """Of lists how many, then each failure with its words."""
     for name, value in document.items():
-        if name != "failures":
+        if name != "failures" and value != "":
             say(console, f"{name}: {len(value) if isinstance(value, list) else value}")
     for failure in document.get("failures", ()):
-        say(console, f"failed: {failure['sandbox_id']}: {failure['error']}")
+        say(console, f"failed: {failure['item']}: {failure['error']}")
 
 
 @command("--as olga@example.com --track track-123 --duration 2h", show=_show)

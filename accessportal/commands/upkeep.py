@@ -96,7 +96,7 @@ def _show_published(document: Document, console: Console) -> None:
         say(console, f"PORTAL_EVENTS_TOPIC_ARN is not set: {waiting} events are kept, unpublished.")
         return
     for failure in document["failures"]:
-        say(console, f"{failure['entity']}, event {failure['sequence']}: {failure['error']}")
+        say(console, f"{failure['item']}: {failure['error']}")
     console.print(f"{document['published']} published, {waiting} waiting.")
     if document["left_to_others"]:
         console.print("Somebody else is publishing a part of them right now.")

@@ -1,58 +1,78 @@
-"""The one list of what runs by itself, and how it gets into the queue's table."""
+"""The one list of what the queue runs, and how what runs by itself gets into the queue's table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 import structlog
 from django.db import transaction
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
-from accessportal.jobs.lines import Line
 from accessportal.kernel.moments import furthest
 
 
+class Line(StrEnum):
+    """A line that work waits in, by its name in the queue's table. Each has processes of its own, so that what is slow in one delays
+    nothing in another."""
+
+    # What ends access: nothing may stand before it, not even a hundred grants.
+    SWEEP = "sweep"
+    # What somebody waits for.
+    URGENT = "urgent"
+    # The queue's only name before there were lines: what waits there from then is still done.
+    SLOW = "accessportal"
+
+    @property
+    def part(self) -> str:
+        """Its name among the heartbeats."""
+        return f"{self.name.lower()}_line"
+
+
 @dataclass(frozen=True, slots=True)
-class JobSchedule:
-    """``task`` with ``arguments`` every ``minutes``, killed after ``timeout_seconds`` (its work is picked up by the next run)."""
+class Job:
+    """The task of that name, or ``task``, killed after ``timeout_seconds`` (its work is picked up by the next run). It runs by itself
+    every so many ``minutes``; 0: only when a change asks for it."""
 
     name: str
-    task: str
-    minutes: int
     timeout_seconds: int
+    minutes: int = 0
     line: Line = Line.SLOW
+    task: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def path(self) -> str:
+        return f"accessportal.jobs.tasks.{self.task or self.name}"
 
-# A tick comes 60 to 65 s after the last one; its look-ahead covers the 30 s more that a worker takes to replace a dead process.
-SCHEDULES: tuple[JobSchedule, ...] = (
-    JobSchedule("tick", "accessportal.jobs.tasks.tick", minutes=1, timeout_seconds=150, line=Line.SWEEP),
-    JobSchedule("publish_events", "accessportal.jobs.tasks.publish_events", minutes=1, timeout_seconds=150),
-    JobSchedule("mirror_directory", "accessportal.jobs.tasks.mirror_directory", minutes=1, timeout_seconds=150),
-    JobSchedule("compare_directory", "accessportal.jobs.tasks.compare_directory", minutes=24 * 60, timeout_seconds=900),
-    JobSchedule("reconcile_assignments", "accessportal.jobs.tasks.reconcile_assignments", minutes=15, timeout_seconds=600),
-    JobSchedule("compare_subjects", "accessportal.jobs.tasks.compare_subjects", minutes=60, timeout_seconds=900),
-    JobSchedule("sync_catalog", "accessportal.jobs.tasks.sync_catalog", minutes=10, timeout_seconds=900),
-    JobSchedule("expire_sandboxes", "accessportal.jobs.tasks.expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),
-    JobSchedule("clean_sandboxes", "accessportal.jobs.tasks.clean_sandboxes", minutes=1, timeout_seconds=150),
+
+_LISTED = (
+    # A tick comes 60 to 65 s after the last one; its look-ahead covers the 30 s more that a worker takes to replace a dead process.
+    Job("tick", minutes=1, timeout_seconds=150, line=Line.SWEEP),
+    Job("watch_ends", timeout_seconds=300, line=Line.SWEEP),
+    Job("end_departed", timeout_seconds=150, line=Line.URGENT),
+    Job("carry_out", timeout_seconds=150, line=Line.URGENT),
+    Job("publish_events", minutes=1, timeout_seconds=150),
+    Job("mirror_directory", minutes=1, timeout_seconds=150),
+    Job("compare_directory", minutes=24 * 60, timeout_seconds=900),
+    Job("reconcile_assignments", minutes=15, timeout_seconds=600),
+    Job("compare_subjects", minutes=60, timeout_seconds=900),
+    Job("sync_catalog", minutes=10, timeout_seconds=900),
+    Job("expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),
+    Job("clean_sandboxes", minutes=1, timeout_seconds=150),
     # Below the hold of a run (sandboxes.operations.runs.HOLD): a second performer comes only when the first is surely dead.
-    JobSchedule("run_sandbox_work", "accessportal.jobs.tasks.run_sandbox_work", minutes=1, timeout_seconds=840),
-    JobSchedule("sync_sandboxes", "accessportal.jobs.tasks.sync_sandboxes", minutes=5, timeout_seconds=900),
+    Job("run_sandbox_work", minutes=1, timeout_seconds=840),
+    Job("sync_sandboxes", minutes=5, timeout_seconds=900),
     *(
-        JobSchedule(
-            f"show_{line.part}",
-            "accessportal.jobs.tasks.show_line",
-            minutes=1,
-            timeout_seconds=30,
-            line=line,
-            arguments={"line": line.value},
-        )
+        Job(f"show_{line.part}", minutes=1, timeout_seconds=30, line=line, task="show_line", arguments={"line": line.value})
         for line in Line
     ),
 )
+JOBS: Mapping[str, Job] = {job.name: job for job in _LISTED}
+SCHEDULES = [job for job in _LISTED if job.minutes]
 
 _OURS = "accessportal.jobs."
 # Longer than until this is applied again, and so again and again, while an older version runs.
@@ -91,9 +111,9 @@ def _is_known(func: str) -> bool:
     return True
 
 
-def _apply(job: JobSchedule, now: datetime) -> str:
+def _apply(job: Job, now: datetime) -> str:
     wanted = {
-        "func": job.task,
+        "func": job.path,
         "schedule_type": Schedule.MINUTES,
         "minutes": job.minutes,
         "repeats": -1,

@@ -21,8 +21,7 @@ from django_q.worker import worker
 
 from accessportal.jobs.broker import LineBroker
 from accessportal.jobs.keeper import Place, Slot, Stopping
-from accessportal.jobs.lines import Line
-from accessportal.jobs.schedules import apply_schedules
+from accessportal.jobs.schedules import Line, apply_schedules
 from accessportal.kernel.clock import SystemClock
 
 log = structlog.get_logger(__name__)

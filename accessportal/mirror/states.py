@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from accessportal.kernel.runs import Report
+
 
 @dataclass(frozen=True, slots=True)
 class MirrorWork:
@@ -35,20 +37,12 @@ class UserPool:
 
 
 @dataclass(frozen=True, slots=True)
-class MirrorFailure:
-    """Work that fails again and again, or that can't be read. ``entity`` is a person or group by its audit name."""
-
-    entity: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorReport:
-    """What a sweep of the mirror work did: how many Cognito has followed, how many wait, and what somebody must look at."""
+class MirrorReport(Report):
+    """What a sweep of the mirror work did: how many people and groups Cognito has followed, and how many wait. Failures are those that
+    fail again and again, or that can't be read."""
 
     done: int
     waiting: int
-    failures: tuple[MirrorFailure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +55,21 @@ class MirrorDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolComparison:
+class PoolComparison(Report):
     """The whole table against the whole pool.
 
-    ``listed``: users, groups and members of groups in the pool. ``mended``: differences that are none any more; ``waiting``
-    are those that are, and what could not be read again, with the reason. ``stopped`` says that the brake held back every
-    removal, and why.
+    ``listed``: users, groups and members of groups in the pool. ``mended``: differences that are none any more; failures are those
+    that are, and what could not be read again. ``stopped`` says that the brake held back every removal, and why.
     """
 
     listed: int
     differences: tuple[MirrorDifference, ...]
     mended: int = 0
-    waiting: tuple[MirrorFailure, ...] = ()
-    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Disabled:
-    """People whom the user pool has disabled, or has no more, and the table had enabled, by address.
-
-    ``failures``: who could not be disabled there.
-    """
+class Disabled(Report):
+    """People whom the user pool has disabled, or has no more, and the table had enabled, by address. Failures: who could not be
+    disabled there."""
 
     people: tuple[str, ...]
-    failures: tuple[MirrorFailure, ...] = ()

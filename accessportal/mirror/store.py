@@ -20,7 +20,8 @@ from accessportal.directory.store.following import ask_step, entity_of, item_pk_
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page
-from accessportal.mirror.states import MirrorFailure, MirrorWork
+from accessportal.kernel.runs import Failure
+from accessportal.mirror.states import MirrorWork
 from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem
 from accessportal.store.transactions import Change, ConditionFailed, Remove, transact, update_one
@@ -54,9 +55,9 @@ def page_of_pending(*, cursor: str | None = None, limit: int = 50) -> Page[Mirro
     return Listing("directory.mirror", DirectoryItem, _work, DirectoryItem.kind_index)(models.MIRROR_WORK, cursor=cursor, limit=limit)
 
 
-def every_work() -> Iterator[MirrorWork | MirrorFailure]:
+def every_work() -> Iterator[MirrorWork | Failure]:
     """All that :func:`page_of_pending` has, to its end. What can't be read is told in its place: it must not hide the rest."""
-    waiting = Listing[DirectoryItem, MirrorWork | MirrorFailure](
+    waiting = Listing[DirectoryItem, MirrorWork | Failure](
         "directory.mirror_sweep", DirectoryItem, _work, DirectoryItem.kind_index, stand_in=_unreadable
     )
     return waiting.every(models.MIRROR_WORK)
@@ -149,8 +150,8 @@ def _work(item: DirectoryItem) -> MirrorWork:
     )
 
 
-def _unreadable(raw: RawItem) -> MirrorFailure:
-    return MirrorFailure(str(raw["pk"]["S"]), "It is not mirror work that can be read. Somebody else has changed it.")
+def _unreadable(raw: RawItem) -> Failure:
+    return Failure(str(raw["pk"]["S"]), "It is not mirror work that can be read. Somebody else has changed it.")
 
 
 def _epoch(moment: datetime) -> float:

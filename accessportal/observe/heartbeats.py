@@ -13,7 +13,7 @@ from accessportal.observe.models import Heartbeat
 RECONCILE = "reconcile_assignments"
 DRIFT = "drift"
 """In the detail of ``RECONCILE``: what the last comparison found to differ."""
-# The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.lines).
+# The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.schedules).
 LINES = ("sweep_line", "urgent_line", "slow_line")
 FRESH_FOR = timedelta(minutes=2)
 # The web servers, all together: that Django's database takes writes.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.kernel.runs import Report
 
 
 class Status(enum.StrEnum):
@@ -189,46 +190,34 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """One item of a run that could not be done; the others went on."""
-
-    sandbox_id: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExpireReport:
+class ExpireReport(Report):
     """What one run did, by sandbox id. ``mended``: other programs had changed the row, and our own notes follow now."""
 
     expired: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class CleanReport:
+class CleanReport(Report):
     """What one run did, by sandbox id. ``waiting``: deleted, and not ready yet. ``stopped``: why the rest was left for later."""
 
     cleaned: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     quarantined: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class SettleReport:
+class SettleReport(Report):
     """What was done in the pool after a restore of the tables. ``raised``: rows whose fence is above all former ones now."""
 
     raised: int
     quarantined: tuple[str, ...] = ()
     added: int = 0
-    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class SyncPlan:
+class SyncPlan(Report):
     """What a look at the provider's whole list means. ``going_stale`` are missed for the second time, ``missing`` for the first;
     ``not_ready`` are free with us, and listed as not ready; ``new_not_ready`` come in once they are listed as ready.
     """
@@ -244,7 +233,6 @@ class SyncPlan:
     not_ready: tuple[str, ...] = ()
     lent_but_missing: tuple[str, ...] = ()
     to_mend: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
     is_applied: bool = False
 
 

@@ -127,7 +127,7 @@ def test_the_tick_reports_each_and_carries_out_the_rest(story: Story) -> None:
     report = story.tick()
 
     assert story.now_of(healthy).status is Status.REVOKED
-    assert {one.request_id for one in report.failures} <= spoilt.keys()
+    assert {one.item for one in report.failures} <= spoilt.keys()
     assert len(report.failures) > 50
 
 

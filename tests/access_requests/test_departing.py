@@ -349,8 +349,8 @@ def test_an_unreadable_directory_is_no_absence(story: Story, monkeypatch: pytest
         report = story.tick()
         compared = operations.compare_subjects(actor=SETUP, clock=story.clock)
 
-    assert [failure.request_id for failure in report.failures] == [ALICE]
-    assert [failure.request_id for failure in compared.failures] == [ALICE]
+    assert [failure.item for failure in report.failures] == [ALICE]
+    assert [failure.item for failure in compared.failures] == [ALICE]
     assert story.now_of(held).is_granted
     assert story.tick().departed == 1
 
@@ -402,7 +402,7 @@ def test_one_broken_request_hinders_no_other(story: Story) -> None:
     disable(story)
     report = story.tick()
 
-    assert broken.request_id in {failure.request_id for failure in report.failures}
+    assert broken.request_id in {failure.item for failure in report.failures}
     assert story.now_of(held).status is Status.REVOKED
 
 

@@ -32,7 +32,7 @@ def test_an_item_that_is_no_request_is_told_and_stops_no_other(story: Story, sta
     report = story.tick()
 
     assert story.now_of(held).status is Status.REVOKED
-    assert [failure.request_id for failure in report.failures] == [STRANGE]
+    assert [failure.item for failure in report.failures] == [STRANGE]
 
 
 def test_a_list_with_such_an_item_names_it_and_has_the_others(story: Story) -> None:

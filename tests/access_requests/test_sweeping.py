@@ -138,7 +138,7 @@ def test_what_the_store_never_answers_for_is_told_and_the_rest_is_done(story: St
 
     assert story.now_of(ended).status is Status.REVOKED
     [failure] = report.failures
-    assert (failure.request_id, "ReadTimeoutError" in failure.error) == ("waiting requests", True)
+    assert (failure.item, "ReadTimeoutError" in failure.error) == ("waiting requests", True)
 
 
 def test_a_deletion_goes_before_everything_that_queues(story: Story, shared_pace: None) -> None:

@@ -97,7 +97,7 @@ def test_a_refused_event_stops_its_own_entity_alone(outbox: Outbox, topic: Topic
     report = outbox.publish(refusing(topic, second.event_id))
 
     (failure,) = report.failures
-    assert (failure.entity, failure.sequence, report.is_ok) == (ONE, 2, False)
+    assert (failure.item, report.is_ok) == (f"{ONE}, event 2", False)
     assert "InvalidParameter: no" in failure.error
     assert (outbox.published(ONE), outbox.published(OTHER)) == ([1], [1, 2, 3])
 
@@ -263,7 +263,7 @@ def test_a_part_of_a_batch_that_fails_is_not_marked(outbox: Outbox, topic: Topic
 
     report = outbox.publish(refusing(topic, *firsts, error=Transient("InternalError", "try again")))
 
-    assert {failure.entity for failure in report.failures} == set(entities[:5])
+    assert {failure.item for failure in report.failures} == {f"{entity}, event 1" for entity in entities[:5]}
     assert report.published == 14
     assert outbox.publish(topic.send).published == 10
     for entity in entities:
@@ -308,7 +308,7 @@ def test_a_changed_event_is_not_published(outbox: Outbox, topic: Topic) -> None:
 
     report = outbox.publish(topic.send)
 
-    assert [failure.entity for failure in report.failures] == [ONE]
+    assert [failure.item for failure in report.failures] == [f"{ONE}, event 1"]
     assert "was changed after it was written" in report.failures[0].error
     assert [body["entity"] for body in topic.bodies()] == [OTHER]
 
@@ -319,7 +319,7 @@ def test_an_event_that_can_not_be_read_is_reported(outbox: Outbox, topic: Topic)
 
     report = outbox.publish(topic.send)
 
-    assert [(failure.entity, failure.sequence) for failure in report.failures] == [(ONE, 1)]
+    assert [failure.item for failure in report.failures] == [f"{ONE}, event 1"]
     assert topic.bodies() == []
 
 

@@ -71,7 +71,7 @@ def test_what_could_not_be_looked_at_is_said(pool: str, monkeypatch: pytest.Monk
             told = run("mirror_directory", *arguments)
             assert told.code == 1
             assert "person#bob@example.com waits: It could not be looked at again" in told.out
-        with pytest.raises(tasks.ItemsFailed, match="waiting 1"):
+        with pytest.raises(tasks.ItemsFailed, match="failed 1"):
             tasks.compare_directory()
     story.clock.advance(1)
     assert run("mirror_directory", "--json").json["sweep"]["done"] == 1

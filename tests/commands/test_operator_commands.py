@@ -216,7 +216,7 @@ def test_a_tick_with_a_failing_item_fails_at_its_end(on_story_clock: Story, monk
     told = run("tick", "--look-ahead", "0", "--json")
 
     assert told.code == 1
-    assert [failure["request_id"] for failure in told.json["failures"]] == [poisoned.request_id]
+    assert [failure["item"] for failure in told.json["failures"]] == [poisoned.request_id]
     assert story.now_of(other).is_granted
 
 

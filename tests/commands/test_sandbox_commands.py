@@ -13,7 +13,7 @@ from accessportal.demo.env import PROVIDER_PATH, take_environment
 from accessportal.jobs import tasks
 from accessportal.observe import heartbeats
 from accessportal.sandboxes import models, operations, store
-from accessportal.sandboxes.states import Status, SyncStopped
+from accessportal.sandboxes.states import Status
 from accessportal.store.transactions import Remove, transact
 from accessportal.upstream import client as upstream_client
 from accessportal.upstream.client import HttpProvider
@@ -158,11 +158,11 @@ def test_jobs_do_the_same_and_leave_a_heartbeat(sandboxes: Upstream) -> None:
 
     assert tasks.expire_sandboxes() == "expired 1, mended 0, failed 0"
     assert tasks.clean_sandboxes().startswith("cleaned 1")
-    assert tasks.sync_sandboxes().startswith("new 0")
+    assert tasks.sync_sandboxes().startswith("listed 4, known 4, new 0")
     assert sandboxes.pool.status_of(lent) is Status.AVAILABLE
     sandboxes.set(list_share=0)
     sandboxes.later()
-    with pytest.raises(SyncStopped):
+    with pytest.raises(tasks.ItemsFailed, match="list is empty"):
         tasks.sync_sandboxes()
     beat = heartbeats.last_beat("sync_sandboxes")
     assert beat is not None

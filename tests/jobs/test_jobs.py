@@ -21,9 +21,8 @@ from accessportal.directory import operations as directory
 from accessportal.directory.states import State
 from accessportal.jobs import queue, tasks
 from accessportal.jobs.broker import LineBroker
-from accessportal.jobs.lines import Line
-from accessportal.jobs.queue import TASKS, enqueue
-from accessportal.jobs.schedules import SCHEDULES, apply_schedules
+from accessportal.jobs.queue import enqueue
+from accessportal.jobs.schedules import JOBS, SCHEDULES, Line, apply_schedules
 from accessportal.jobs.worker import places
 from accessportal.kernel import ports
 from accessportal.kernel.actors import system
@@ -47,7 +46,7 @@ def test_the_port_of_the_kernel_is_filled_at_start_up() -> None:
 
 @pytest.mark.django_db
 def test_every_task_exists() -> None:
-    for task in TASKS.values():
+    for task in JOBS.values():
         assert callable(import_string(task.path))
 
 
@@ -94,10 +93,10 @@ def test_a_worker_host_holds_as_many_connections_as_operations_are_told() -> Non
 
 
 def test_what_ends_access_waits_behind_nothing_else() -> None:
-    of_sweep = {name for name, task in TASKS.items() if task.line is Line.SWEEP}
+    of_sweep = {name for name, task in JOBS.items() if task.line is Line.SWEEP}
 
     assert of_sweep == {"tick", "watch_ends", "expire_sandboxes", "show_sweep_line"}
-    assert {name for name, task in TASKS.items() if task.line is Line.URGENT} == {"carry_out", "end_departed", "show_urgent_line"}
+    assert {name for name, task in JOBS.items() if task.line is Line.URGENT} == {"carry_out", "end_departed", "show_urgent_line"}
 
 
 @pytest.mark.django_db
@@ -245,7 +244,7 @@ def test_what_somebody_disabled_holds_is_ended_at_once(on_story_clock: Story) ->
     name, payload = story.asked[-1]
 
     assert (name, payload) == ("end_departed", {})
-    assert TASKS[name].path == "accessportal.jobs.tasks.end_departed"
+    assert JOBS[name].path == "accessportal.jobs.tasks.end_departed"
     assert tasks.end_departed() == "checked 1, ended 1, cancelled 0, failed 0"
 
     assert story.now_of(held).work is Work.REVOKE
@@ -339,7 +338,7 @@ def test_the_sweep_performs_what_waits_and_forgets_what_is_old(on_story_clock: S
 
 
 def test_a_run_is_held_for_longer_than_its_task_may_live() -> None:
-    assert TASKS["run_sandbox_work"].timeout_seconds < HOLD.total_seconds()
+    assert JOBS["run_sandbox_work"].timeout_seconds < HOLD.total_seconds()
 
 
 class Broken:
@@ -367,7 +366,7 @@ def test_a_job_that_fails_before_its_heartbeat_is_told_to_have_failed(
     until = {"until": began.isoformat()} if name == "watch_ends" else {}
 
     with pytest.raises((Unavailable, TypeError)):
-        import_string(TASKS[name].path)(**until)
+        import_string(JOBS[name].path)(**until)
 
     beat = heartbeats.last_beat(name)
     assert beat is not None
@@ -396,7 +395,7 @@ def test_a_job_with_nothing_to_do_has_failed_no_longer(on_story_clock: Story, na
     mirror.configure(mirror.MirrorSettings())
     heartbeats.fail(name, now=on_story_clock.clock.now())
 
-    import_string(TASKS[name].path)()
+    import_string(JOBS[name].path)()
 
     beat = heartbeats.last_beat(name)
     assert beat is not None

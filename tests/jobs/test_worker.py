@@ -19,7 +19,7 @@ from django.db import connection
 from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
-from accessportal.jobs.lines import Line
+from accessportal.jobs.schedules import Line
 from accessportal.kernel.ports import after_commit
 from accessportal.observe import heartbeats
 from tests.settings import ON_POSTGRES

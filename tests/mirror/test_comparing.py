@@ -68,7 +68,7 @@ def test_every_sort_of_difference_is_told_and_mended(world: World, idp: Any) -> 
 
     comparison = compare(world)
     assert comparison.mended == 6
-    assert comparison.waiting == ()
+    assert comparison.failures == ()
     world.clock.advance(1)
     world.settle()
     world.check()
@@ -89,8 +89,8 @@ def test_whose_items_can_not_be_read_is_named_left_alone_and_hinders_nobody(worl
     comparison = compare(world, most_share=1.0)
 
     assert [one.entity for one in comparison.differences] == ["person#mallory@example.com"]
-    assert sorted(one.entity for one in comparison.waiting) == [f"person#{ALICE}", f"person#{BOB}"]
-    assert all("can't be read" in one.error for one in comparison.waiting)
+    assert sorted(one.item for one in comparison.failures) == [f"person#{ALICE}", f"person#{BOB}"]
+    assert all("can't be read" in one.error for one in comparison.failures)
     assert comparison.mended == 1
     for who in (ALICE, BOB):
         assert idp.admin_get_user(UserPoolId=world.pool, Username=who)["Enabled"]
@@ -140,7 +140,7 @@ def test_a_person_is_never_taken_for_somebody_from_another_identity_provider(wor
     assert not changed.mirror.is_done
     assert "another identity provider" in changed.mirror.reason
     assert not world.is_in(email, f"{PAYMENTS}:admin")
-    assert [one.entity for one in compare(world).waiting] == [f"person#{email}"]
+    assert [one.item for one in compare(world).failures] == [f"person#{email}"]
 
     assert world.delete_person(email).mirror.is_done
     assert mirrored.present(world.pool).users[email]
@@ -220,7 +220,7 @@ def test_one_that_cannot_be_looked_at_stops_no_other(world: World, idp: Any, mon
         throttle(patched, MALLORY, "/engineering:reader", "stranger0@example.com", "/nowhere0:admin")
         comparison = compare(world)
 
-    told = {one.entity: one.error for one in comparison.waiting}
+    told = {one.item: one.error for one in comparison.failures}
     assert told.keys() == {f"person#{MALLORY}", "group#/engineering", "person#stranger0@example.com", "group#/nowhere0"}
     assert all("Rate exceeded" in error for error in told.values())
     assert "The sweep goes on with it." in told[f"person#{MALLORY}"]
@@ -244,7 +244,7 @@ def test_a_look_tells_what_it_could_not_see(world: World, idp: Any, monkeypatch:
     in_disorder(world, idp)
     throttle(monkeypatch, ALICE)
     comparison = compare(world, apply=False)
-    assert [one.entity for one in comparison.waiting] == [f"person#{ALICE}"]
+    assert [one.item for one in comparison.failures] == [f"person#{ALICE}"]
     assert len(comparison.differences) == 9
     assert mirrored.pending() == []
 
@@ -258,7 +258,7 @@ def test_the_brake_counts_what_could_not_be_seen(world: World, idp: Any, monkeyp
     throttle(monkeypatch, ALICE, MALLORY)
     comparison = compare(world)
     assert "9 of" in comparison.stopped
-    assert {one.entity for one in comparison.waiting} == {f"person#{ALICE}", f"person#{MALLORY}"}
+    assert {one.item for one in comparison.failures} == {f"person#{ALICE}", f"person#{MALLORY}"}
     assert mirrored.pending() == []
     assert mirrored.present(world.pool) == before
 
@@ -289,7 +289,7 @@ def test_a_directory_that_was_there_first_is_put_into_a_new_pool(world: World) -
     mirror.configure(mirror.MirrorSettings(user_pool_id=pool.pool_id))
     world.pool = pool.pool_id
     comparison = compare(world)
-    assert comparison.waiting == ()
+    assert comparison.failures == ()
     world.clock.advance(1)
     world.settle()
     world.check()

@@ -198,7 +198,7 @@ def test_the_gap_grows_to_five_minutes(world: World) -> None:
         report = world.sweep()
     # By chance nothing is taken off the five seconds, and waiting for a call's turn comes on top.
     assert gaps[0] < 5.5 < gaps[3] < gaps[8] <= 300
-    assert [failure.entity for failure in report.failures] == [f"person#{ALICE}"]
+    assert [failure.item for failure in report.failures] == [f"person#{ALICE}"]
     assert report.waiting == 1
 
 
@@ -230,7 +230,7 @@ def test_one_failing_item_stops_nobody(world: World, monkeypatch: pytest.MonkeyP
     world.clock.advance(6)
     report = world.sweep()
     assert report.done == 1
-    assert sorted(failure.entity for failure in report.failures) == ["W:U:broken@example.com", f"person#{ALICE}"]
+    assert sorted(failure.item for failure in report.failures) == ["W:U:broken@example.com", f"person#{ALICE}"]
     assert mirrored.present(world.pool).users[BOB] is False
 
 

@@ -17,7 +17,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from accessportal.access_requests.models import RequestItem
-from accessportal.jobs.lines import Line
+from accessportal.jobs.schedules import Line
 from accessportal.observe import health, heartbeats
 from accessportal.observe.health import Health
 from tests.database import taking_no_writes

@@ -278,7 +278,7 @@ def test_an_odd_entry_in_the_list_is_no_trouble_of_the_provider(upstream: Upstre
     report = upstream.clean()
 
     assert (report.stopped, report.cleaned) == ("", (good.sandbox_id,))
-    assert [failure.sandbox_id for failure in report.failures] == [bad.sandbox_id]
+    assert [failure.item for failure in report.failures] == [bad.sandbox_id]
 
 
 @pytest.mark.parametrize("tells_generations", [True, False])
@@ -295,7 +295,7 @@ def test_a_deletion_that_was_refused_is_no_cleaning(
     report = upstream.clean()
 
     assert (report.cleaned, report.removed, report.waiting) == ((), (), ())
-    assert [failure.sandbox_id for failure in report.failures] == [given_back.sandbox_id]
+    assert [failure.item for failure in report.failures] == [given_back.sandbox_id]
     assert str(status) in upstream.pool.now_of(given_back).clean_error
     odd.statuses = {}
     upstream.later(policy.retry_gap_seconds(1))
@@ -446,4 +446,4 @@ def test_one_that_waits_for_its_reset_is_no_failing_one(upstream: Upstream) -> N
     upstream.set(fail_delete=1)
     report = upstream.clean()
 
-    assert ([failure.sandbox_id for failure in report.failures], report.stopped) == ([bad.sandbox_id], "")
+    assert ([failure.item for failure in report.failures], report.stopped) == ([bad.sandbox_id], "")

@@ -289,7 +289,7 @@ def test_a_row_that_cant_be_read_keeps_its_sandbox_from_coming_in_a_second_time(
     plan = upstream.sync()
 
     assert plan.new == ("ext-new",)
-    assert [failure.sandbox_id for failure in plan.failures] == ["abc123"]
+    assert [failure.item for failure in plan.failures] == ["abc123"]
 
 
 def test_two_allocations_for_one_key_do_not_stop_the_next_one(upstream: Upstream) -> None:

@@ -4,8 +4,7 @@ a comparison of everything, because other programs write the directory, too."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,16 +14,17 @@ from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.operations.ending import end_without_subject
 from accessportal.access_requests.operations.shared import ask_for_work
 from accessportal.access_requests.queries.subjects import presence_of
-from accessportal.access_requests.states import AccessRequest, Failure, Status, SubjectsReport, Work
+from accessportal.access_requests.states import AccessRequest, Status, SubjectsReport, Work
 from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Departure, UnreadableDeparture
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.brakes import MOST_SHARE, most_at_once
+from accessportal.kernel.brakes import MOST_SHARE, brake, check_share
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
-from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
+from accessportal.kernel.pages import Page, every
+from accessportal.kernel.runs import Failure, Run, each
 
 # By then the index shows every request that was written while its subject was still there, and no form of before is under way.
 _SETTLED_AFTER = timedelta(seconds=60)
@@ -44,7 +44,7 @@ def end_departed(*, clock: Clock) -> SubjectsReport:
 
     :raises Unavailable: when the departures can't be listed.
     """
-    run = Run(_TICK, clock)
+    run = Look(_TICK, clock)
     for departure in directory.list_departures():
         run.look_after(departure)
     return run.report()
@@ -61,40 +61,40 @@ def compare_subjects(*, most_share: float = MOST_SHARE, actor: Actor, clock: Clo
     """
     if not (actor.is_operator or actor.is_system):
         raise NotAllowed("Only operators compare requests with the directory. Ask an operator.", code="operators_only")
-    if not 0 <= most_share <= 1:
-        raise InvalidRequest("Give a share from 0 to 1, for instance 0.2.", code="share_invalid", field="most_share")
-    run = Run(actor, clock)
+    check_share(most_share)
+    run = Look(actor, clock)
     held = run.everything_open()
     doomed = run.doomed_among(held.values())
-    stopped = _brake(len(doomed), run.checked, most_share)
+    would = "open requests would end because the directory does not know, or serve, whom they are for"
+    stopped = brake(len(doomed), run.checked, most_share, would=would, remedy="Nothing was ended. Look at the directory")
     if not stopped:
         run.end_all(doomed)
     return run.report(stopped=stopped)
 
 
 @dataclass
-class Run:
-    """One look at what hangs on the directory. One item that fails is noted and stops no other."""
+class Look(Run):
+    """One look at what hangs on the directory."""
 
+    passes = (Conflict, NotFound)
     actor: Actor
     clock: Clock
     checked: int = 0
     ended: list[AccessRequest] = field(default_factory=list)
     cancelled: list[AccessRequest] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
 
     def look_after(self, departure: Departure | UnreadableDeparture) -> None:
         """End what the departure took the ground from; take it away when it is old enough to have shown everything."""
         if isinstance(departure, UnreadableDeparture):
             self.failures.append(Failure(departure.name, "It is not a departure that can be read. Somebody else has changed it."))
             return
-        self._unit(departure.entity, partial(self._look_after, departure))
+        self.unit(departure.entity, partial(self._look_after, departure))
 
     def everything_open(self) -> Mapping[str, list[AccessRequest]]:
         """All that is held or waited for, by subject. From the index: it may lag, and each is read again before it is changed."""
         found: dict[str, list[AccessRequest]] = defaultdict(list)
         for status in _OPEN:
-            for request in every(partial(_by_status, status), past=self._pass_over):
+            for request in every(partial(_by_status, status), past=self.pass_over):
                 found[request.subject_id].append(request)
         return found
 
@@ -102,17 +102,24 @@ class Run:
         """Those that have lost their subject, each with the reason. Every item of ``held`` is all that is open of one subject."""
         units = list(held)
         self.checked += sum(map(len, units))
-        if _WORKERS == 1:
-            return [one for unit in units for one in self._doomed_of(unit)]
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="departed") as executor:
-            return [one for found in executor.map(self._doomed_of, units) for one in found]
+        found: list[Doomed] = []
+
+        def look_at(unit: Sequence[AccessRequest]) -> None:
+            self.unit(unit[0].subject_id, lambda: found.extend(_without_ground(unit, self.clock.now())))
+
+        each(units, look_at, workers=_WORKERS, name="departed")
+        return found
 
     def end_all(self, doomed: Iterable[Doomed]) -> None:
         for request, decision in doomed:
-            self._unit(request.request_id, partial(self._end, request, decision.reason))
+            self.end(request, decision.reason)
+
+    def end(self, request: AccessRequest, reason: str) -> None:
+        """End or cancel it, if it is still open."""
+        self.unit(request.request_id, partial(self._end, request, reason))
 
     def report(self, *, stopped: str = "") -> SubjectsReport:
-        return SubjectsReport(self.checked, len(self.ended), len(self.cancelled), tuple(self.failures), stopped)
+        return SubjectsReport(self.checked, len(self.ended), len(self.cancelled), failures=self.failed, stopped=stopped)
 
     def _look_after(self, departure: Departure) -> None:
         before, now = len(self.failures), self.clock.now()
@@ -125,13 +132,8 @@ class Run:
             held = self.everything_open().values()
             doomed = self.doomed_among([unit for unit in held if any(_hangs_on(departure, one) for one in unit)])
             return [(one, decision) for one, decision in doomed if _is_explained(departure, one, decision)]
-        held_by_person = list(every(partial(_held_by, departure.name), past=self._pass_over))
+        held_by_person = list(every(partial(_held_by, departure.name), past=self.pass_over))
         return self.doomed_among([held_by_person] if held_by_person else [])
-
-    def _doomed_of(self, unit: Sequence[AccessRequest]) -> list[Doomed]:
-        found: list[Doomed] = []
-        self._unit(unit[0].subject_id, lambda: found.extend(_without_ground(unit, self.clock.now())))
-        return found
 
     def _end(self, request: AccessRequest, reason: str) -> None:
         now = self.clock.now()
@@ -141,18 +143,6 @@ class Run:
         else:
             self.ended.append(after)
             ask_for_work(after, now)
-
-    def _unit(self, name: str, action: Callable[[], None]) -> None:
-        try:
-            action()
-        except Conflict:
-            # It is over by now, or somebody was first.
-            return
-        except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the others; it is reported and fails the job
-            self.failures.append(Failure(name, f"{type(error).__name__}: {error}"))
-
-    def _pass_over(self, one: Unreadable) -> None:
-        self.failures.append(Failure(one.key, str(one)))
 
 
 def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed]:
@@ -197,12 +187,3 @@ def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest]:
 
 def _held_by(subject_id: str, cursor: str | None) -> Page[AccessRequest]:
     return store.page_open(subject_id, cursor=cursor, limit=_PAGE)
-
-
-def _brake(doomed: int, checked: int, most_share: float) -> str:
-    if doomed <= most_at_once(checked, most_share):
-        return ""
-    return (
-        f"{doomed} of {checked} open requests would end because the directory does not know, or serve, whom they are for: more than the "
-        f"share of {most_share:.0%} that may go at once. Nothing was ended. Look at the directory, then run it again with a larger share."
-    )

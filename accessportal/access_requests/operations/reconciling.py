@@ -27,7 +27,7 @@ from accessportal.assignments.states import (
 from accessportal.audit.states import Draft
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.brakes import MOST_SHARE, most_at_once
+from accessportal.kernel.brakes import MOST_SHARE, brake
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, InvalidRequest, Unavailable
 from accessportal.kernel.moments import is_recent
@@ -103,7 +103,6 @@ def last_report(*, clock: Clock) -> ReconcileReport | None:
         waiting=(),
         unread=found.unread,
         unreadable=tuple(sorted({str(one) for one in unreadable})),
-        stopped="",
     )
 
 
@@ -136,7 +135,9 @@ def _mended(
     findings = [one for one in findings if not chosen or one.finding_id in chosen]
     dead = [one for one in report.dead_claims if not chosen or one.finding_id in chosen] if Remedy.REPAIR in remedies else []
     doomed = [finding for finding in findings if _removes(finding, remedies)]
-    stopped = _brake(len(doomed) + len({claim.key for claim in dead}), report.listed, most_share)
+    going = len(doomed) + len({claim.key for claim in dead})
+    remedy = "Nothing was removed. Look at them"
+    stopped = brake(going, report.listed, most_share, would="assignments would be removed", remedy=remedy)
     outcomes = [
         outcome
         for finding in findings
@@ -218,15 +219,6 @@ def _permission_set_arns() -> list[str]:
 def _removes(finding: Finding, remedies: Collection[Remedy]) -> bool:
     return (finding.drift is Drift.LEFT_OVER and Remedy.REPAIR in remedies) or (
         finding.drift in (Drift.UNKNOWN, Drift.NOT_OURS) and Remedy.REMOVE_UNKNOWN in remedies
-    )
-
-
-def _brake(doomed: int, listed: int, most_share: float) -> str:
-    if doomed <= most_at_once(listed, most_share):
-        return ""
-    return (
-        f"{doomed} of {listed} assignments would be removed, more than the share of {most_share:.0%} that may go at once. "
-        "Nothing was removed. Look at them, then run it again with a larger share."
     )
 
 

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from functools import partial
 
 from accessportal.access_requests import store
-from accessportal.access_requests.operations.ending import end_without_subject
-from accessportal.access_requests.operations.shared import ask_for_work
+from accessportal.access_requests.operations.departing import Look
 from accessportal.access_requests.queries.lists import list_unproved
-from accessportal.access_requests.states import AccessRequest, Failure, ReconcileReport, RestoreReport, Status
+from accessportal.access_requests.states import AccessRequest, ReconcileReport, RestoreReport, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import OUTSIDE_CLAIM, Assignment, AssignmentState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, NotFound, Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.store.restores import Restore
 
@@ -27,23 +25,12 @@ def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, cloc
 
     :raises Unavailable: when what is to be looked at can't be listed.
     """
-    ended: list[str] = []
-    failures: list[Failure] = []
+    look = Look(actor, clock)
     reason = f"The tables were restored to {restored.restored_to:%Y-%m-%d %H:%M} UTC, and it may have been ended since. Ask again."
     for request in {one.request_id: one for one in [*_of_missing(compared), *list_unproved(before=restored.lost_since)]}.values():
-        if request.requested_at >= restored.lost_since:
-            continue
-        now = clock.now()
-        try:
-            after = end_without_subject(request_id=request.request_id, reason=reason, actor=actor, now=now)
-        except (Conflict, NotFound):
-            continue
-        except Unavailable as error:
-            failures.append(Failure(request.request_id, error.message))
-            continue
-        ask_for_work(after, now)
-        ended.append(request.request_id)
-    return RestoreReport(ended=tuple(ended), failures=tuple(failures))
+        if request.requested_at < restored.lost_since:
+            look.end(request, reason)
+    return RestoreReport(ended=tuple(one.request_id for one in (*look.ended, *look.cancelled)), failures=look.failed)
 
 
 def _of_missing(compared: ReconcileReport) -> Iterable[AccessRequest]:

@@ -15,14 +15,15 @@ from accessportal.access_requests.operations import departing
 from accessportal.access_requests.operations.deciding import lapse
 from accessportal.access_requests.operations.ending import expire
 from accessportal.access_requests.operations.working import carry_out
-from accessportal.access_requests.states import AccessRequest, Failure, Status, TickReport, Work
+from accessportal.access_requests.states import AccessRequest, Status, TickReport, Work
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Departure, UnreadableDeparture
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, NoAnswer
+from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import furthest
-from accessportal.kernel.pages import Page, Unreadable, as_far, every
+from accessportal.kernel.pages import Page, as_far, every
+from accessportal.kernel.runs import Failure, Run
 from accessportal.store.coordination import claim_watch, leave_watch
 
 TICK = system("tick")
@@ -73,13 +74,14 @@ def _claim_watch(*, needed_until: datetime, until: datetime, now: datetime) -> b
 
 
 def _sweep(*, until: datetime, is_watcher: bool, clock: Clock, workers: int) -> TickReport:
-    run = _Run(clock)
+    run = _Run(clock, ThreadPoolExecutor(workers, thread_name_prefix="tick") if workers > 1 else None)
     is_watching = is_watcher
     seconds = max(_SHORTEST_SWEEP_SECONDS, (until - clock.now()).total_seconds() + _LAST_STARTS_SECONDS)
-    with _pool(workers, seconds=seconds) as start:
+    end_by = time.monotonic() + seconds
+    try:
         while True:
             now = clock.now()
-            next_at = _start_due(run, start, now=now, horizon=until)
+            next_at = _start_due(run, now=now, horizon=until)
             if now >= until:
                 break
             if next_at is None and not run.in_hand and not run.unanswered:
@@ -98,52 +100,63 @@ def _sweep(*, until: datetime, is_watcher: bool, clock: Clock, workers: int) -> 
                     _claim_watch(needed_until=until, until=until, now=now)
             again_at = min(next_at or until, now + timedelta(seconds=_LOOK_AGAIN_SECONDS), until)
             clock.sleep((again_at - now).total_seconds())
+    finally:
+        run.finish(seconds=end_by - time.monotonic())
     return run.report()
 
 
 @dataclass
-class _Run:
+class _Run(Run):
     """One tick under way. Each request is in hand once at a time."""
 
     clock: Clock
+    executor: ThreadPoolExecutor | None
+    futures: list[Future[None]] = field(default_factory=list)
     in_hand: set[str] = field(default_factory=set)
     # What the store did not answer for at the latest look, with the words: the next look tries it again.
     unanswered: dict[str, str] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)
     lapsed: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
     results: list[AccessRequest] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
     looked_after: set[str] = field(default_factory=set)
     departed: int = 0
     _departed_before: int = 0
 
-    def unit(self, request_id: str, action: Callable[[str], None]) -> None:
-        """One item, by itself: its failure is noted and stops nobody else."""
-        try:
-            action(request_id)
-        except Conflict:
-            # Another worker or a person was first; that is how parallel ticks meet.
+    def start(self, item: str, action: Callable[[str], object]) -> None:
+        """Do ``action`` on the item in a thread (without any: at once), unless it is in hand."""
+        if item in self.in_hand:
             return
-        except NoAnswer as error:
-            self.unanswered[request_id] = error.message
-        except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the sweep; it is reported and fails the job
-            self.failures.append(Failure(request_id, f"{type(error).__name__}: {error}"))
+        self.in_hand.add(item)
+        if self.executor is None:
+            self.unit(item, partial(action, item))
+        else:
+            self.futures.append(self.executor.submit(self.unit, item, partial(action, item)))
+
+    def finish(self, *, seconds: float) -> None:
+        """Wait for all that began within so many seconds; what has not begun by then is left to the next tick."""
+        if self.executor is None:
+            return
+        wait(self.futures, timeout=max(0.0, seconds))
+        self.executor.shutdown(cancel_futures=True)
+        for future in self.futures:
+            if not future.cancelled():
+                future.result()
+
+    def unit(self, item: str, action: Callable[[], object]) -> None:
+        try:
+            super().unit(item, action)
         finally:
-            self.in_hand.discard(request_id)
+            self.in_hand.discard(item)
 
-    def pass_over(self, one: Unreadable) -> None:
-        """An item that can't be read is a failure, told once, and stops no other."""
-        if one.key not in self.broken:
-            self.broken.add(one.key)
-            self.failures.append(Failure(one.key, str(one)))
-
-    def miss(self, what: str, error: NoAnswer) -> None:
-        self.unanswered[what] = error.message
+    def fail(self, item: str, error: Exception) -> None:
+        if isinstance(error, NoAnswer):
+            self.unanswered[item] = error.message
+        else:
+            super().fail(item, error)
 
     def look_after(self, departure: Departure | UnreadableDeparture, _mark: str) -> None:
         """What hung on it is ended, or its failure told; once in a run as it stands."""
-        looked = departing.Run(TICK, self.clock)
+        looked = departing.Look(TICK, self.clock)
         looked.look_after(departure)
         self.departed += len(looked.ended) + len(looked.cancelled)
         self.failures += looked.failures
@@ -174,76 +187,43 @@ class _Run:
             revoked=sum(request.status is Status.REVOKED for request in latest),
             departed=self.departed,
             waiting=sum(request.work is not None for request in latest),
-            failures=(*self.failures, *(Failure(what, words) for what, words in self.unanswered.items())),
+            failures=(*self.failed, *(Failure(what, words) for what, words in self.unanswered.items())),
         )
 
 
-_Start = Callable[[_Run, str, Callable[[str], None]], None]
-
-
-class _pool:  # noqa: N801 - reads as the context manager that it is
-    """Starts units of work in threads (or, with one worker, at once) and waits at the end for all that began in ``seconds``."""
-
-    def __init__(self, workers: int, *, seconds: float) -> None:
-        self._deadline = time.monotonic() + seconds
-        self._executor = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="tick") if workers > 1 else None
-        self._futures: list[Future[None]] = []
-
-    def __enter__(self) -> _Start:
-        return self._start
-
-    def __exit__(self, *exc_info: object) -> None:
-        if self._executor is None:
-            return
-        wait(self._futures, timeout=max(0.0, self._deadline - time.monotonic()))
-        self._executor.shutdown(cancel_futures=True)
-        for future in self._futures:
-            if not future.cancelled():
-                future.result()
-
-    def _start(self, run: _Run, request_id: str, action: Callable[[str], None]) -> None:
-        if request_id in run.in_hand:
-            return
-        run.in_hand.add(request_id)
-        if self._executor is None:
-            run.unit(request_id, action)
-        else:
-            self._futures.append(self._executor.submit(run.unit, request_id, action))
-
-
-def _start_due(run: _Run, start: _Start, *, now: datetime, horizon: datetime) -> datetime | None:
+def _start_due(run: _Run, *, now: datetime, horizon: datetime) -> datetime | None:
     """Start everything due ``now`` and return the next moment until ``horizon`` at which something comes due, if any."""
     run.unanswered.clear()
-    for departure in as_far(directory.list_departures(), told=partial(run.miss, "departures")):
+    for departure in as_far(directory.list_departures(), told=partial(run.fail, "departures")):
         mark = departure.token if isinstance(departure, Departure) else departure.name
         if mark not in run.looked_after:
             run.looked_after.add(mark)
-            start(run, mark, partial(run.look_after, departure))
+            run.start(mark, partial(run.look_after, departure))
     coming: list[datetime] = []
     for request in _every(run, "waiting requests", partial(_by_status, Status.PENDING, now)):
-        start(run, request.request_id, run.lapse)
+        run.start(request.request_id, run.lapse)
     for request in _every(run, "active requests", partial(_by_status, Status.ACTIVE, horizon)):
         if request.is_over(now):
             if request.work is not Work.REVOKE:
-                start(run, request.request_id, run.expire)
+                run.start(request.request_id, run.expire)
         else:
             coming.append(request.expires_at)
     for work in (Work.REVOKE, Work.GRANT):
         for request in _every(run, f"work {work}", partial(_by_work, work, horizon)):
             assert request.work_due_at is not None
             if request.work_due_at <= now:
-                start(run, request.request_id, run.carry_out)
+                run.start(request.request_id, run.carry_out)
             else:
                 coming.append(request.work_due_at)
         # Put off by a clock that was wrong, so due.
         for request in _every(run, f"work {work} ahead", partial(_by_work_ahead, work, now)):
-            start(run, request.request_id, run.carry_out)
+            run.start(request.request_id, run.carry_out)
     return min(coming, default=None)
 
 
 def _every(run: _Run, what: str, fetch: Callable[[str | None], Page[AccessRequest]]) -> Iterator[AccessRequest]:
     """The others come all the same when one can't be read, or the store does not answer for one list."""
-    return as_far(every(fetch, past=run.pass_over), told=partial(run.miss, what))
+    return as_far(every(fetch, past=run.pass_over), told=partial(run.fail, what))
 
 
 def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest]:

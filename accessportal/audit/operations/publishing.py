@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accessportal.audit import policy, store
 from accessportal.audit.messages import message_of
-from accessportal.audit.states import AuditEvent, PublishFailure, PublishReport, Send
+from accessportal.audit.states import AuditEvent, PublishReport, Send
 from accessportal.aws import sns
 from accessportal.aws.errors import OutsideError, Transient
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.pages import every
+from accessportal.kernel.runs import Failure, Run
 from accessportal.store import coordination
 from accessportal.store.restores import epoch_of, every_restore
 
@@ -32,7 +33,7 @@ _PAUSES_SECONDS = (1.0, 3.0)
 
 
 @dataclass
-class _Run:
+class _Run(Run):
     """What one run may still do, and what it has done."""
 
     send: Send
@@ -42,7 +43,6 @@ class _Run:
     told: Callable[[int], None]
     published: int = 0
     repeated: int = 0
-    failures: list[PublishFailure] = field(default_factory=list)
     left_to_others: int = 0
     stopped: str = ""
 
@@ -53,6 +53,10 @@ class _Run:
     @property
     def is_over(self) -> bool:
         return bool(self.stopped) or self.left == 0 or self.clock.now() >= self.until
+
+    def keep_back(self, event: AuditEvent, why: str) -> None:
+        """Its entity's events wait for this one."""
+        self.failures.append(Failure(f"{event.entity}, event {event.sequence}", why))
 
 
 def publish_outbox(
@@ -84,7 +88,7 @@ def publish_outbox(
         has_topic=True,
         published=run.published,
         repeated=run.repeated,
-        failures=tuple(run.failures),
+        failures=run.failed,
         left_to_others=run.left_to_others,
         stopped=run.stopped,
         is_finished=all(is_read),
@@ -124,7 +128,7 @@ def _publish_by_itself(shard: str, run: _Run) -> bool:
     try:
         return _publish_shard(shard, run)
     except NoAnswer as error:
-        run.failures.append(PublishFailure(shard, 0, error.message))
+        run.fail(shard, error)
         return False
 
 
@@ -198,7 +202,7 @@ def _publish_round(events: list[AuditEvent], run: _Run) -> set[str]:
     whole: dict[str, AuditEvent] = {}
     for event in events:
         if flaw := policy.flaw_of(event):
-            run.failures.append(PublishFailure(event.entity, event.sequence, f"not published, because it {flaw}"))
+            run.keep_back(event, f"not published, because it {flaw}")
         else:
             whole[event.event_id] = event
     # Read after the events: whatever was written after a restore is known to be so.
@@ -210,7 +214,7 @@ def _publish_round(events: list[AuditEvent], run: _Run) -> set[str]:
         for message, error in zip(admitted, _sent(admitted, run), strict=False):
             event = whole[message.deduplication_id]
             if error is not None:
-                run.failures.append(PublishFailure(event.entity, event.sequence, str(error)))
+                run.keep_back(event, str(error))
                 continue
             if store.mark_published(event):
                 run.published += 1

@@ -10,15 +10,16 @@ from accessportal.directory import store as directory
 from accessportal.directory.states import person_entity
 from accessportal.directory.store.whole import TableImage, read_table
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.brakes import MOST_SHARE, most_at_once
+from accessportal.kernel.brakes import MOST_SHARE, brake, check_share
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest, Unavailable
+from accessportal.kernel.runs import Failure
 from accessportal.mirror import policy, store
 from accessportal.mirror.config import current
 from accessportal.mirror.effects.converging import wanted_user
 from accessportal.mirror.effects.pool import PoolImage, present_groups, present_user, read_whole, reading
-from accessportal.mirror.operations.sweeping import WORKERS, Run, is_person
-from accessportal.mirror.states import MirrorDifference, MirrorFailure, PoolComparison
+from accessportal.mirror.operations.sweeping import WORKERS, Following, is_person
+from accessportal.mirror.states import MirrorDifference, PoolComparison
 
 Progress = Callable[[int, int], None]
 
@@ -45,7 +46,9 @@ def compare_mirror(
     table = read_table(past=lambda key, error: unread.setdefault(person_entity(key), error.message))
     pool = read_whole(progress=progress)
     found, unseen = _looked_at([one for one in _listed(table, pool, clock) if one.entity not in unread], clock)
-    stopped = _brake(sum(one.removes for one in [*found, *(one.listed for one in unseen)]), pool.size, most_share)
+    going = sum(one.removes for one in [*found, *(one.listed for one in unseen)])
+    would = "users, groups and members of groups in the pool are unknown to the table"
+    stopped = brake(going, pool.size, most_share, would=would, remedy="Nothing is removed. Look at them")
 
     def may_mend(one: MirrorDifference) -> bool:
         return apply and not (stopped and one.removes)
@@ -53,11 +56,12 @@ def compare_mirror(
     wanted = [one.entity for one in found if may_mend(one)]
     left = {one.listed.entity for one in unseen if may_mend(one.listed) and _is_known(one.listed.entity, table)}
     store.ask([*wanted, *left], now=clock.now())
-    run = Run(clock, until=None)
+    run = Following(clock, until=None)
     run.bring_up(wanted, workers=WORKERS)
-    broken = [MirrorFailure(entity, error) for entity, error in sorted(unread.items())]
-    waiting = [*broken, *run.failures, *run.waiting, *(one.told(is_asked=one.listed.entity in left) for one in unseen)]
-    return PoolComparison(listed=pool.size, differences=tuple(found), mended=len(run.done), waiting=tuple(waiting), stopped=stopped)
+    broken = [Failure(entity, error) for entity, error in sorted(unread.items())]
+    again = [one.told(is_asked=one.listed.entity in left) for one in unseen]
+    failures = (*broken, *run.failures, *run.errors, *run.waiting, *again)
+    return PoolComparison(listed=pool.size, differences=tuple(found), mended=len(run.done), failures=failures, stopped=stopped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,9 @@ class _Unseen:
     listed: MirrorDifference
     error: str
 
-    def told(self, *, is_asked: bool) -> MirrorFailure:
+    def told(self, *, is_asked: bool) -> Failure:
         remedy = "The sweep goes on with it." if is_asked else "The next comparison looks again."
-        return MirrorFailure(self.listed.entity, f"It could not be looked at again ({self.error}). {remedy}")
+        return Failure(self.listed.entity, f"It could not be looked at again ({self.error}). {remedy}")
 
 
 def _listed(table: TableImage, pool: PoolImage, clock: Clock) -> list[MirrorDifference]:
@@ -115,18 +119,8 @@ def _is_known(entity: str, table: TableImage) -> bool:
     return name in table.people if is_person(entity) else name in table.groups
 
 
-def _brake(doomed: int, listed: int, most_share: float) -> str:
-    if doomed <= most_at_once(listed, most_share):
-        return ""
-    return (
-        f"{doomed} of {listed} users, groups and members of groups in the pool are unknown to the table, more than the share of "
-        f"{most_share:.0%} that may go at once. Nothing is removed. Look at them, then run it again with a larger share."
-    )
-
-
 def _check(most_share: float) -> None:
     if not current().user_pool_id:
         text = "No user pool is set. Make one with create_user_pool and set PORTAL_USER_POOL_ID."
         raise InvalidRequest(text, code="no_user_pool", field="PORTAL_USER_POOL_ID")
-    if not 0 <= most_share <= 1:
-        raise InvalidRequest("Give a share from 0 to 1, for instance 0.2.", code="share_invalid", field="most_share")
+    check_share(most_share)

@@ -10,10 +10,11 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import most_at_once
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.kernel.runs import Failure
 from accessportal.mirror import policy, store
 from accessportal.mirror.config import current
 from accessportal.mirror.effects.pool import read_whole, reading
-from accessportal.mirror.states import Disabled, MirrorFailure
+from accessportal.mirror.states import Disabled
 
 
 def disable_as_mirrored(*, actor: Actor, clock: Clock) -> Disabled:
@@ -32,22 +33,22 @@ def disable_as_mirrored(*, actor: Actor, clock: Clock) -> Disabled:
     missing = [key for key in enabled if key not in users and store.find_pending(person_entity(key)) is None and _is_shut_out(key)]
     failures = []
     if len(missing) > most_at_once(len(enabled)):
-        failures.append(MirrorFailure(current().user_pool_id, f"{len(missing)} of {len(enabled)} people are not in this user pool"))
+        failures.append(Failure(current().user_pool_id, f"{len(missing)} of {len(enabled)} people are not in this user pool"))
         missing = []
     people_found = tuple(sorted([*found, *missing]))
     for key in people_found:
         failures += _disable(key, actor, clock)
-    return Disabled(people_found, tuple(failures))
+    return Disabled(people_found, failures=tuple(failures))
 
 
-def _disable(key: str, actor: Actor, clock: Clock) -> list[MirrorFailure]:
+def _disable(key: str, actor: Actor, clock: Clock) -> list[Failure]:
     try:
         directory.set_person_state(email=key, state=State.DISABLED, actor=actor, now=clock.now())
     except NotFound:
         pass
     except Conflict as error:
         if error.code != "person_state_unchanged":
-            return [MirrorFailure(person_entity(key), error.message)]
+            return [Failure(person_entity(key), error.message)]
     return []
 
 

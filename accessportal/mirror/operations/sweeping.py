@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from accessportal.directory import operations as directory
 from accessportal.directory.states import person_entity
@@ -14,9 +14,10 @@ from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import is_due
 from accessportal.kernel.pages import as_far
+from accessportal.kernel.runs import Failure, Run, each
 from accessportal.mirror import policy, store
 from accessportal.mirror.effects.converging import Attempt, converge
-from accessportal.mirror.states import MirrorFailure, MirrorReport, MirrorWork
+from accessportal.mirror.states import MirrorReport, MirrorWork
 
 # The sweep comes every minute.
 SWEEP_SECONDS = 50.0
@@ -31,30 +32,31 @@ def sweep_mirror(*, clock: Clock, limit_seconds: float | None = SWEEP_SECONDS, w
     Nothing new is begun after ``limit_seconds`` (``None``: no limit). One item that fails stops nobody; ``failures`` are those
     that broke or that failed repeatedly. May run at any time, twice, and beside itself.
     """
-    run = Run(clock, until=None if limit_seconds is None else clock.now() + timedelta(seconds=limit_seconds))
+    run = Following(clock, until=None if limit_seconds is None else clock.now() + timedelta(seconds=limit_seconds))
+    missed = partial(run.fail, "the list of what waits")
     seen: set[tuple[str, str, int]] = set()
     while not run.is_over:
         # Once each as it stands: what failed comes again when it is due, what was asked for meanwhile at once.
-        due = [work for work in run.readable(as_far(store.every_work(), told=run.miss)) if _is_due(work, clock) and _mark(work) not in seen]
+        due = [work for work in run.readable(as_far(store.every_work(), told=missed)) if _is_due(work, clock) and _mark(work) not in seen]
         if not due:
             break
         seen.update(map(_mark, due))
         run.bring_up([work.entity for work in due], workers=workers)
-    left = sum(1 for _ in as_far(store.every_work(), told=run.miss))
-    told = {failure.entity: failure for failure in run.failures if failure.entity in run.broken or _fails_often(failure)}
+    left = sum(1 for _ in as_far(store.every_work(), told=missed))
+    told = {failure.item: failure for failure in (*run.failures, *filter(_fails_often, run.errors))}
     return MirrorReport(done=len(run.done), waiting=left, failures=tuple(told.values()))
 
 
 @dataclass
-class Run:
-    """People and groups brought up to date, each by itself. Nothing new is begun after ``until``."""
+class Following(Run):
+    """People and groups brought up to date. Nothing new is begun after ``until``; ``errors`` are what Cognito answered."""
 
+    passes = ()
     clock: Clock
     until: datetime | None
     done: list[str] = field(default_factory=list)
-    waiting: list[MirrorFailure] = field(default_factory=list)
-    failures: list[MirrorFailure] = field(default_factory=list)
-    broken: set[str] = field(default_factory=set)
+    waiting: list[Failure] = field(default_factory=list)
+    errors: list[Failure] = field(default_factory=list)
 
     @property
     def is_over(self) -> bool:
@@ -64,42 +66,27 @@ class Run:
         """Groups before people, who would only wait for the groups that they go into."""
         people = [entity for entity in entities if is_person(entity)]
         for part in ([entity for entity in entities if not is_person(entity)], people):
-            if workers == 1:
-                for entity in part:
-                    self._unit(entity)
-            else:
-                with ThreadPoolExecutor(workers, thread_name_prefix="mirror") as executor:
-                    for future in [executor.submit(self._unit, entity) for entity in part]:
-                        future.result()
+            each(part, self._bring_up_in_time, workers=workers, name="mirror")
 
-    def readable(self, found: Iterable[MirrorWork | MirrorFailure]) -> Iterator[MirrorWork]:
-        """The work among what was found; each of the others is a failure, told once."""
+    def readable(self, found: Iterable[MirrorWork | Failure]) -> Iterator[MirrorWork]:
+        """The work among what was found; each of the others is a failure."""
         for one in found:
             if isinstance(one, MirrorWork):
                 yield one
-            elif one.entity not in self.broken:
-                self._break(one)
+            else:
+                self.failures.append(one)
 
-    def _unit(self, entity: str) -> None:
-        if self.is_over:
-            return
-        try:
-            attempt = bring_up(entity=entity, clock=self.clock)
-        except Exception as error:  # noqa: BLE001 - a poisoned item must not stop the others; it is reported and fails the job
-            self._break(MirrorFailure(entity, f"{type(error).__name__}: {error}"))
-            return
+    def _bring_up_in_time(self, entity: str) -> None:
+        if not self.is_over:
+            self.unit(entity, partial(self._bring_up, entity))
+
+    def _bring_up(self, entity: str) -> None:
+        attempt = bring_up(entity=entity, clock=self.clock)
         if attempt.is_done:
             self.done.append(entity)
         else:
-            told = self.failures if attempt.is_error else self.waiting
-            told.append(MirrorFailure(entity, attempt.reason))
-
-    def miss(self, error: NoAnswer) -> None:
-        self._break(MirrorFailure("the list of what waits", error.message))
-
-    def _break(self, failure: MirrorFailure) -> None:
-        self.broken.add(failure.entity)
-        self.failures.append(failure)
+            told = self.errors if attempt.is_error else self.waiting
+            told.append(Failure(entity, attempt.reason))
 
 
 def bring_up(*, entity: str, clock: Clock) -> Attempt:
@@ -128,9 +115,9 @@ def _mark(work: MirrorWork) -> tuple[str, str, int]:
     return work.entity, work.token, work.attempts
 
 
-def _fails_often(failure: MirrorFailure) -> bool:
+def _fails_often(failure: Failure) -> bool:
     try:
-        work = store.find_pending(failure.entity)
+        work = store.find_pending(failure.item)
     except NoAnswer:
         return True
     return work is not None and work.attempts >= _FAILURES_TO_TELL

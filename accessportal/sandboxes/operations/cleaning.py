@@ -6,8 +6,6 @@ import dataclasses
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,15 +13,16 @@ from itertools import chain, islice
 
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import NoAnswer, PortalError
+from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import furthest, is_due, is_recent
 from accessportal.kernel.pages import as_far, every
+from accessportal.kernel.runs import Failure, Run, each
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.effects import Fate, Sending
 from accessportal.sandboxes.operations.shared import told, unheld, unreadable_failure
 from accessportal.sandboxes.operations.tending import quarantine_loaded
-from accessportal.sandboxes.states import CleanReport, Due, Failure, Sandbox, Status, Unreadable
+from accessportal.sandboxes.states import CleanReport, Due, Sandbox, Status, Unreadable
 from accessportal.upstream.errors import BreakerOpen, Throttled, UpstreamError
 from accessportal.upstream.provider import Provider
 
@@ -61,29 +60,26 @@ def clean(
     beyond = furthest(now, longest=policy.LONGEST_GAP)
     due = every(lambda cursor: store.page_due(Due.CLEAN, until=now, cursor=cursor, limit=_PAGE))
     left_ahead = every(lambda cursor: store.page_due(Due.CLEAN, beyond=beyond, cursor=cursor, limit=_PAGE))
-    some = islice(chain(as_far(due, told=run.miss), as_far(left_ahead, told=run.miss)), limit)
-    if workers == 1:
-        for seen in some:
-            run.unit(seen)
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            for future in [pool.submit(run.unit, seen) for seen in some]:
-                future.result()
+    missed = partial(run.fail, "the list of what is to be cleaned")
+    some = islice(chain(as_far(due, told=missed), as_far(left_ahead, told=missed)), limit)
+    each(some, run.look_at, workers=workers, name="clean")
     try:
         run.settle()
     except NoAnswer as error:
-        run.miss(error)
+        missed(error)
     return run.report()
 
 
 @dataclass
-class _Run:
-    """One run under way. Each sandbox by itself: its failure is noted and stops nobody else.
+class _Run(Run):
+    """One run under way.
 
     ``own``: failures after which another sandbox was cleaned. ``suspects``: those since then, which may be the provider's.
     ``gone``: those that the provider does not know, if its list says so too.
     """
 
+    # Another cleaner, an operator or another program has it now.
+    passes = (store.Overtaken,)
     provider: Provider
     clock: Clock
     gap_seconds: float
@@ -93,7 +89,6 @@ class _Run:
     removed: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     quarantined: list[str] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
     stopped: str = ""
     own: dict[str, UpstreamError] = field(default_factory=dict)
     suspects: dict[str, UpstreamError] = field(default_factory=dict)
@@ -109,20 +104,17 @@ class _Run:
             removed=tuple(self.removed),
             waiting=tuple(self.waiting),
             quarantined=tuple(self.quarantined),
-            failures=tuple(self.failures),
+            failures=self.failed,
             stopped=self.stopped,
         )
 
-    def unit(self, seen: Sandbox | Unreadable) -> None:
+    def look_at(self, seen: Sandbox | Unreadable) -> None:
         if isinstance(seen, Unreadable):
             self.failures.append(unreadable_failure(seen))
             return
         if self.stopped or len(self.suspects) >= _MOST_SUSPECTS or time.monotonic() - self._began > _LAST_STARTS_SECONDS:
             return
-        self._by_itself(seen.sandbox_id, partial(self._clean, seen.sandbox_id))
-
-    def miss(self, error: NoAnswer) -> None:
-        self.failures.append(Failure("the list of what is to be cleaned", error.message))
+        self.unit(seen.sandbox_id, partial(self._clean, seen.sandbox_id))
 
     def settle(self) -> None:
         """After all were tried: whose the failures are is known only by what became of the others."""
@@ -135,9 +127,9 @@ class _Run:
             self.own |= suspects
             suspects = {}
         for sandbox_id, error in self.own.items():
-            self._by_itself(sandbox_id, partial(self._count, sandbox_id, error))
+            self.unit(sandbox_id, partial(self._count, sandbox_id, error))
         for sandbox_id, error in suspects.items():
-            self._by_itself(sandbox_id, partial(self._put_off, sandbox_id, error))
+            self.unit(sandbox_id, partial(self._put_off, sandbox_id, error))
 
     def _settle_gone(self) -> None:
         """404 is also what a wrong address answers: nobody leaves the pool without, or against, the provider's list."""
@@ -149,16 +141,7 @@ class _Run:
         for sandbox in self.gone:
             is_gone = listed is not None and sandbox.external_id not in listed
             settle = self._remove if is_gone else self._look_again
-            self._by_itself(sandbox.sandbox_id, partial(settle, sandbox))
-
-    def _by_itself(self, sandbox_id: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except store.Overtaken:
-            # Another cleaner, an operator or another program has it now.
-            return
-        except PortalError as error:
-            self.failures.append(Failure(sandbox_id, error.message))
+            self.unit(sandbox.sandbox_id, partial(settle, sandbox))
 
     def _clean(self, sandbox_id: str) -> None:
         held = self._acquire(sandbox_id)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, to_epoch, whole_second
-from accessportal.kernel.errors import Conflict, NoAnswer, NotAllowed, PortalError
+from accessportal.kernel.errors import Conflict, NotAllowed
 from accessportal.kernel.pages import as_far, every
+from accessportal.kernel.runs import Run
 from accessportal.sandboxes import policy, queries, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.shared import (
@@ -23,7 +25,7 @@ from accessportal.sandboxes.operations.shared import (
     until_written,
 )
 from accessportal.sandboxes.policy import Mending
-from accessportal.sandboxes.states import Due, ExpireReport, Failure, NoSuchSandbox, Released, Sandbox, Status, Unreadable
+from accessportal.sandboxes.states import Due, ExpireReport, NoSuchSandbox, Released, Sandbox, Status, Unreadable
 
 EXPIRE = system("expire_sandboxes")
 _PAGE = 100
@@ -140,47 +142,39 @@ def expire(*, clock: Clock, actor: Actor = EXPIRE) -> ExpireReport:
     What the store does not answer for is a failure, and the rest goes on.
     """
     run = _ExpireRun(clock, actor)
+    missed = partial(run.fail, "the list of what is over")
     now = clock.now()
-    for one in as_far(every(lambda cursor: store.page_due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)), told=run.miss):
-        run.unit(one)
+    for one in as_far(every(lambda cursor: store.page_due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)), told=missed):
+        run.look_at(one)
     # Allocated by other programs and never met since: they have no due time, but they have an age. Ours were met above.
     longest = timedelta(hours=current().longest_hours, seconds=current().grace_seconds)
     others = every(lambda cursor: store.page_by_status(Status.ALLOCATED, allocated_until=now - longest, cursor=cursor, limit=_PAGE))
-    for one in as_far(others, told=run.miss):
+    for one in as_far(others, told=missed):
         if isinstance(one, Unreadable) or policy.mending_of(one) is not Mending.NOTHING:
-            run.unit(one)
-    return ExpireReport(tuple(run.expired), tuple(run.mended), tuple(run.failures))
+            run.look_at(one)
+    return ExpireReport(tuple(run.expired), tuple(run.mended), failures=run.failed)
 
 
-class _ExpireRun:
-    """Each sandbox by itself: its failure is noted and stops nobody else."""
+@dataclass
+class _ExpireRun(Run):
+    clock: Clock
+    actor: Actor
+    expired: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
 
-    def __init__(self, clock: Clock, actor: Actor) -> None:
-        self._clock = clock
-        self._actor = actor
-        self.expired: list[str] = []
-        self.mended: list[str] = []
-        self.failures: list[Failure] = []
-
-    def unit(self, seen: Sandbox | Unreadable) -> None:
+    def look_at(self, seen: Sandbox | Unreadable) -> None:
         if isinstance(seen, Unreadable):
             self.failures.append(unreadable_failure(seen))
-            return
-        try:
-            until_written(partial(self._one, seen.sandbox_id))
-        except PortalError as error:
-            self.failures.append(Failure(seen.sandbox_id, error.message))
-
-    def miss(self, error: NoAnswer) -> None:
-        self.failures.append(Failure("the list of what is over", error.message))
+        else:
+            self.unit(seen.sandbox_id, partial(until_written, partial(self._one, seen.sandbox_id)))
 
     def _one(self, sandbox_id: str) -> None:
         found = store.get(sandbox_id)
         if found is None:
             return
-        sandbox = mended(found, actor=self._actor, now=self._clock.now())
+        sandbox = mended(found, actor=self.actor, now=self.clock.now())
         if sandbox is not found:
             self.mended.append(sandbox_id)
-        if sandbox.is_over(self._clock.now()):
-            expire_loaded(sandbox, actor=self._actor, now=self._clock.now())
+        if sandbox.is_over(self.clock.now()):
+            expire_loaded(sandbox, actor=self.actor, now=self.clock.now())
             self.expired.append(sandbox_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -21,7 +20,7 @@ from accessportal.sandboxes.operations.cleaning import clean
 from accessportal.sandboxes.operations.releasing import expire
 from accessportal.sandboxes.operations.shared import SCOPE, until_written
 from accessportal.sandboxes.operations.syncing import sync
-from accessportal.sandboxes.states import POOL_ENTITY, NoSuchRun, Run, RunDue, RunKind, RunState, SyncPlan, SyncStopped
+from accessportal.sandboxes.states import POOL_ENTITY, NoSuchRun, Run, RunDue, RunKind, RunState, SyncStopped
 from accessportal.upstream.provider import Provider
 
 # Longer than the task that performs may live (jobs.schedules): a second performer comes only when the first is surely dead.
@@ -34,7 +33,7 @@ _COUNTS_KEPT = timedelta(days=8)
 _FORGOTTEN_AT_ONCE = 100
 _PAGE = 100
 _NO_PROVIDER = "No sandbox provider is set: give PORTAL_SANDBOX_PROVIDER_URL."
-Report = Mapping[str, int | str]
+Counts = dict[str, int]
 
 
 def order_run(*, kind: RunKind, actor: Actor, now: datetime) -> Run:
@@ -83,7 +82,7 @@ def perform_run(*, run_id: str, provider: Provider | None, clock: Clock) -> Run:
         raise Conflict("Another worker has taken this run up.", code="run_held", present=run) from error
 
 
-def _outcome(run: Run, provider: Provider | None, clock: Clock) -> tuple[Report, str]:
+def _outcome(run: Run, provider: Provider | None, clock: Clock) -> tuple[Counts, str]:
     """What the run did, and why it failed (empty: it did not)."""
     # A version for the order, and one for each beginning.
     if run.version - 1 > _MOST_BEGINNINGS:
@@ -94,7 +93,7 @@ def _outcome(run: Run, provider: Provider | None, clock: Clock) -> tuple[Report,
         return {}, error.message
 
 
-def _ended(run: Run, report: Report, error: str, *, clock: Clock) -> Run:
+def _ended(run: Run, report: Counts, error: str, *, clock: Clock) -> Run:
     now = clock.now()
     state = RunState.FAILED if error else RunState.DONE
     return store.end_run(
@@ -102,47 +101,23 @@ def _ended(run: Run, report: Report, error: str, *, clock: Clock) -> Run:
     )
 
 
-def _synced(provider: Provider | None, clock: Clock) -> tuple[Report, str]:
+def _synced(provider: Provider | None, clock: Clock) -> tuple[Counts, str]:
     if provider is None:
         return {}, _NO_PROVIDER
     try:
-        plan = sync(provider=provider, apply=True, clock=clock)
+        plan, error = sync(provider=provider, apply=True, clock=clock), ""
     except SyncStopped as stopped:
-        return _numbers_of(stopped.plan), stopped.message
-    return _numbers_of(plan), ""
+        plan, error = stopped.plan, stopped.message
+    return plan.counts | {"mended": len(plan.to_mend)}, error
 
 
-def _numbers_of(plan: SyncPlan) -> Report:
-    return {
-        "listed": plan.listed,
-        "known": plan.known,
-        "new": len(plan.new),
-        "new_not_ready": len(plan.new_not_ready),
-        "seen_again": len(plan.seen_again),
-        "missing": len(plan.missing),
-        "going_stale": len(plan.going_stale),
-        "not_ready": len(plan.not_ready),
-        "lent_but_missing": len(plan.lent_but_missing),
-        "mended": len(plan.to_mend),
-        "failed": len(plan.failures),
-    }
-
-
-def _cleaned_up(provider: Provider | None, clock: Clock) -> tuple[Report, str]:
+def _cleaned_up(provider: Provider | None, clock: Clock) -> tuple[Counts, str]:
     """What is over ends also without a provider: its holder's time does not depend on one."""
     expired = expire(clock=clock)
-    report: dict[str, int | str] = {"expired": len(expired.expired), "mended": len(expired.mended), "failed": len(expired.failures)}
     if provider is None:
-        return report, _NO_PROVIDER
+        return expired.counts, _NO_PROVIDER
     cleaned = clean(provider=provider, clock=clock)
-    report |= {
-        "cleaned": len(cleaned.cleaned),
-        "removed": len(cleaned.removed),
-        "waiting": len(cleaned.waiting),
-        "quarantined": len(cleaned.quarantined),
-        "failed": len(expired.failures) + len(cleaned.failures),
-    }
-    return report, cleaned.stopped
+    return {**expired.counts, **cleaned.counts, "failed": len(expired.failures) + len(cleaned.failures)}, cleaned.stopped
 
 
 def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, ...]:

@@ -11,10 +11,11 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.runs import Failure
 from accessportal.sandboxes import policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.policy import Mending
-from accessportal.sandboxes.states import Due, Failure, KeyRecord, NoSuchSandbox, Sandbox, Status, Unreadable
+from accessportal.sandboxes.states import Due, KeyRecord, NoSuchSandbox, Sandbox, Status, Unreadable
 from accessportal.store.transactions import Step
 
 T = TypeVar("T")

@@ -13,15 +13,15 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock, to_epoch, whole_second
-from accessportal.kernel.errors import Conflict, PortalError, Unavailable
+from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.moments import furthest, is_recent
+from accessportal.kernel.runs import Failure, Run
 from accessportal.sandboxes import effects, policy, store
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, unreadable_failure, until_written
 from accessportal.sandboxes.operations.tending import add, sandbox_id_for
 from accessportal.sandboxes.states import (
     POOL_ENTITY,
-    Failure,
     LastSync,
     Sandbox,
     Stats,
@@ -30,7 +30,6 @@ from accessportal.sandboxes.states import (
     SyncStopped,
     Unreadable,
 )
-from accessportal.upstream.errors import UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 SYNC = system("sync_sandboxes")
@@ -86,7 +85,7 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     changes_statuses = plan.new or plan.seen_again or plan.going_stale or plan.not_ready or plan.to_mend
     rows_now, broken = _every_row() if changes_statuses else (rows, broken)
     # New to us, and yet it could not come in: its row may have a status that nobody knows.
-    broken += [Unreadable(sandbox_id_for(one.sandbox_id), one.sandbox_id) for one in failures if one.sandbox_id in listed.keys() - known]
+    broken += [Unreadable(sandbox_id_for(one.item), one.item) for one in failures if one.item in listed.keys() - known]
     _keep(LastSync(began, plan.listed, "", _shortest_lab(rows_now)), plan, actor=actor, now=clock.now())
     _keep_counts(rows_now, broken, now=clock.now())
     return dataclasses.replace(plan, failures=tuple(failures), is_applied=True)
@@ -208,20 +207,16 @@ def _mendings(rows: Iterable[Sandbox], actor: Actor, clock: Clock) -> list[_Unit
     return [(row.sandbox_id, partial(_mend, row, actor, clock)) for row in rows]
 
 
+class _Sync(Run):
+    # It was lent, cleaned or changed at this moment: the next look decides.
+    passes = (store.Overtaken,)
+
+
 def _each(units: Iterable[_Unit]) -> list[Failure]:
-    """Each by itself: its failure is noted and stops nobody else."""
-    failures = []
+    run = _Sync()
     for name, unit in units:
-        try:
-            unit()
-        except store.Overtaken:
-            # It was lent, cleaned or changed at this moment: the next look decides.
-            continue
-        except PortalError as error:
-            failures.append(Failure(name, error.message))
-        except UpstreamError as error:
-            failures.append(Failure(name, str(error)))
-    return failures
+        run.unit(name, unit)
+    return run.failures
 
 
 def add_listed(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
