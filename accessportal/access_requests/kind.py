@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from accessportal.access_requests.states import AccessRequest, Described, Subject
 from accessportal.directory import queries as directory
@@ -14,9 +14,12 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.kernel.texts import cut
 from accessportal.rules.states import Question, Rule
 from accessportal.rules.terms import Terms, register_terms
 from accessportal.store.transactions import Guard
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +222,20 @@ def kind_named(name: str) -> Kind:
             f"There is no kind of access “{name[:40]}”; choose one of {', '.join(KINDS)}.", code="kind_unknown", field="kind"
         )
     return kind
+
+
+def named(target: Mapping[str, str], part: str, find: Callable[[str], T | None], *, missing: str, remedy: str) -> T:
+    """What a part of a target names.
+
+    :raises InvalidRequest: for nothing, and for what there is not.
+    """
+    wanted = target.get(part, "").strip()
+    if not wanted:
+        raise InvalidRequest(missing, code=f"{part}_missing", field=part)
+    found = find(wanted)
+    if found is None:
+        raise InvalidRequest(f"There is no {part.replace('_', ' ')} “{cut(wanted)}”. {remedy}", code=f"{part}_unknown", field=part)
+    return found
 
 
 def text_of(evidence: Mapping[str, Any], name: str, otherwise: str = "") -> str:

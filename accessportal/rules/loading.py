@@ -71,7 +71,7 @@ def content_of(rule: Rule) -> dict[str, Any]:
     for who in (content["subjects"], content["approval"]["approvers"]):
         if not who["groups_only"]:
             del who["groups_only"]
-    return content | {"kind": rule.kind} | rule.terms.stored()
+    return {"kind": rule.kind} | rule.terms.stored() | content
 
 
 def hash_of(rule: Rule) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
+from accessportal.rules.loading import content_of
 from accessportal.rules.states import EVERYBODY, Effect, FieldChange, Impact, People, Rule, RuleChange, RulePlan, RuleSet
 from accessportal.rules.terms import Facts, count, listed
+
+_DURATIONS = {
+    "min_duration_seconds": "duration.min",
+    "default_duration_seconds": "duration.default",
+    "max_duration_seconds": "duration.max",
+    "max_total_seconds": "duration.max_total",
+}
 
 
 def compare(base: RuleSet, rules: tuple[Rule, ...]) -> RulePlan:
@@ -62,45 +70,23 @@ def _field_changes(old: Rule, new: Rule) -> tuple[FieldChange, ...]:
 
 def _fields(rule: Rule) -> dict[str, str]:
     """Every key of the file with its value in words; lists sorted, because their order says nothing."""
-    fields = {"description": rule.description, "kind": rule.kind, "effect": rule.effect.value}
-    fields |= _people_fields("subjects", rule.subjects)
-    own = rule.terms.stored()
-    fields |= {f"targets.{key}": _told(value) for key, value in own.pop("targets").items()}
-    fields |= {key: _told(value) for key, value in own.items()}
-    approvers = rule.approval.approvers
-    return fields | {
-        "duration.min": _duration(rule.min_duration_seconds),
-        "duration.default": _duration(rule.default_duration_seconds),
-        "duration.max": _duration(rule.max_duration_seconds),
-        "duration.max_total": _duration(rule.max_total_seconds),
-        "ends_with": rule.ends_with or "",
-        "approval.required": _told(rule.approval.required),
-        "approval.quorum": str(rule.approval.quorum or ""),
-        **_people_fields("approval.approvers", approvers),
-        "ticket.required": _told(rule.ticket.required),
-        "ticket.pattern": rule.ticket.pattern,
-    }
+    return dict(_flat(content_of(rule), ""))
 
 
-def _people_fields(key: str, who: People) -> dict[str, str]:
-    groups = {f"{key}.groups": _joined(who.groups), f"{key}.groups_only": _joined(who.groups_only)}
-    return groups | {f"{key}.users": _joined(who.users)}
+def _flat(values: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    for key, value in values.items():
+        if key in _DURATIONS:
+            yield _DURATIONS[key], format_duration(value) if value else ""
+        elif isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", _told(value)
 
 
 def _told(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return _joined(f"{key}={one}" for key, values in value.items() for one in values)
-    return _joined(value) if isinstance(value, list) else str(value or "")
-
-
-def _joined(items: Iterable[str]) -> str:
-    return ", ".join(sorted(items))
-
-
-def _duration(seconds: int) -> str:
-    return format_duration(seconds) if seconds else ""
+    return ", ".join(sorted(value)) if isinstance(value, list | tuple) else str(value or "")
 
 
 def _impact(name: str, old: Rule | None, new: Rule | None, facts: Facts) -> Impact:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from accessportal.access_requests.kind import Resolved, Target, require_person, text_of
+from accessportal.access_requests.kind import Resolved, Target, named, require_person, text_of
 from accessportal.access_requests.states import AccessRequest, Subject
-from accessportal.kernel.errors import InvalidRequest
 from tests.access_requests.trial_kind.terms import DOORS, DoorAsked
 
 
@@ -20,15 +19,14 @@ class DoorTarget(Target):
         self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
     ) -> Resolved:
         require_person(subject, "A door is opened for a person: ask for yourself.")
-        door, hours = target.get("door", "").strip(), target.get("hours", "")
-        if door not in DOORS:
-            raise InvalidRequest(f"There is no door “{door[:40]}”.", code="door_unknown", field="door")
-        asked = DoorAsked(door, DOORS[door], hours)
+        floor = named(target, "door", DOORS.get, missing="A door is needed.", remedy="Look at the plan of the house.")
+        door, hours = target["door"].strip(), target.get("hours", "")
+        asked = DoorAsked(door, floor, hours)
         return Resolved(
             stored={"door": door, "hours": hours},
             scope=f"door/{door}",
-            evidence={"floor": DOORS[door]},
-            facts={"door": door, "floor": DOORS[door]},
+            evidence={"floor": floor},
+            facts={"door": door, "floor": floor},
             question=subject.question(asked, duration_seconds=duration_seconds, ticket_id=ticket_id),
         )
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from accessportal.access_requests.kind import Resolved, Target, text_of
+from accessportal.access_requests.kind import Resolved, Target, named, text_of
 from accessportal.access_requests.kinds.aws_account.terms import facts_of
 from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.catalog import queries as catalog
-from accessportal.catalog.states import Account, PermissionSet, Principal
+from accessportal.catalog.states import Account, Principal
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.texts import cut
 
 
 class AccountTarget(Target):
@@ -23,8 +22,21 @@ class AccountTarget(Target):
     def resolve(
         self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
     ) -> Resolved:
-        account = _account(target.get("account", ""))
-        permission_set = _permission_set(target.get("permission_set", ""))
+        account = named(
+            target,
+            "account",
+            lambda wanted: catalog.find_account(account=wanted),
+            missing="An account is needed: choose one by name or 12-digit id.",
+            remedy="Search by name, or give its 12-digit id.",
+        )
+        _require_open(account)
+        permission_set = named(
+            target,
+            "permission_set",
+            lambda wanted: catalog.find_permission_set(name=wanted),
+            missing="A permission set is needed: choose one from the list.",
+            remedy="Choose one from the list.",
+        )
         principal = _principal(subject.subject_id)
         return Resolved(
             stored={
@@ -72,32 +84,13 @@ class AccountTarget(Target):
         return all(one[name] == other[name] for name in self.parts if name != "permission_set")
 
 
-def _account(text: str) -> Account:
-    wanted = text.strip()
-    if not wanted:
-        raise InvalidRequest("An account is needed: choose one by name or 12-digit id.", code="account_missing", field="account")
-    account = catalog.find_account(account=wanted)
-    if account is None:
-        text = f"There is no account “{cut(wanted)}”. Search by name, or give its 12-digit id."
-        raise InvalidRequest(text, code="account_unknown", field="account")
+def _require_open(account: Account) -> None:
     if account.is_management:
         text = f"{account.name} is the management account; IAM Identity Center gives no delegated access to it. Choose another account."
         raise InvalidRequest(text, code="account_is_management", field="account")
     if account.status != "ACTIVE":
         text = f"The account {account.name} is {account.status.lower()} and takes no new access."
         raise InvalidRequest(text, code="account_not_active", field="account")
-    return account
-
-
-def _permission_set(text: str) -> PermissionSet:
-    wanted = text.strip()
-    if not wanted:
-        raise InvalidRequest("A permission set is needed: choose one from the list.", code="permission_set_missing", field="permission_set")
-    permission_set = catalog.find_permission_set(name=wanted)
-    if permission_set is None:
-        text = f"There is no permission set “{cut(wanted)}”. Choose one from the list."
-        raise InvalidRequest(text, code="permission_set_unknown", field="permission_set")
-    return permission_set
 
 
 def _principal(subject: str) -> Principal:

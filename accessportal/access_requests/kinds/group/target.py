@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from accessportal.access_requests.kind import Resolved, Target, require_person, text_of
+from accessportal.access_requests.kind import Resolved, Target, named, require_person, text_of
 from accessportal.access_requests.kinds.group.terms import MembershipAsked
 from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, Group, GroupRole
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.texts import cut
 
 
 class MembershipTarget(Target):
@@ -24,7 +23,15 @@ class MembershipTarget(Target):
         self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
     ) -> Resolved:
         require_person(subject, "Membership is for a person: ask for yourself. Whoever else needs it asks for themselves.")
-        group = _group(target.get("group", ""))
+        group = named(
+            target,
+            "group",
+            lambda wanted: directory.find_group(group_id=wanted),
+            missing="A group is needed: choose one by its path.",
+            remedy="Search by name, or give its path, like /engineering/payments.",
+        )
+        if not group.is_enabled:
+            raise InvalidRequest(f"The group {group.name} is disabled and takes no new members.", code="group_disabled", field="group")
         role = _role(target.get("role", ""))
         _require_gain(subject, group, role)
         stored = {"group_id": group.group_id, "group_name": group.name, "role": role.value}
@@ -52,19 +59,6 @@ class MembershipTarget(Target):
 
 def _name_in(request: AccessRequest) -> str:
     return text_of(request.target, "group_name", request.target["group_id"])
-
-
-def _group(text: str) -> Group:
-    wanted = text.strip()
-    if not wanted:
-        raise InvalidRequest("A group is needed: choose one by its path.", code="group_missing", field="group")
-    group = directory.find_group(group_id=wanted)
-    if group is None:
-        text = f"There is no group “{cut(wanted)}”. Search by name, or give its path, like /engineering/payments."
-        raise InvalidRequest(text, code="group_unknown", field="group")
-    if not group.is_enabled:
-        raise InvalidRequest(f"The group {group.name} is disabled and takes no new members.", code="group_disabled", field="group")
-    return group
 
 
 def _role(text: str) -> GroupRole:
