@@ -259,18 +259,18 @@ class Preview:
 
     outcome: str
     reason: str
-    rule_name: str
-    max_duration_seconds: int
-    default_duration_seconds: int
-    longest_by_any_rule_seconds: int
-    duration_seconds: int | None
-    approvers: Approvers | None
-    quorum: int
-    ticket_required: bool
-    ticket_pattern: str
-    remedies: tuple[str, ...]
-    misses: tuple[tuple[str, tuple[str, ...]], ...]
-    session_seconds: int
+    rule_name: str = ""
+    max_duration_seconds: int = 0
+    default_duration_seconds: int = 0
+    longest_by_any_rule_seconds: int = 0
+    duration_seconds: int | None = None
+    approvers: Approvers | None = None
+    quorum: int = 0
+    ticket_required: bool = False
+    ticket_pattern: str = ""
+    remedies: tuple[str, ...] = ()
+    misses: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    session_seconds: int = 0
     field: str = ""
     held_until: datetime | None = None
     held_by_request: str = ""

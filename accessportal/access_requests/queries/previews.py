@@ -129,20 +129,4 @@ def _with_held(found: Preview, kind: str, resolved: Resolved, subject: Subject, 
 
 
 def _impossible(reason: str, *, field: str = "") -> Preview:
-    return Preview(
-        outcome="impossible",
-        reason=reason,
-        rule_name="",
-        max_duration_seconds=0,
-        default_duration_seconds=0,
-        longest_by_any_rule_seconds=0,
-        duration_seconds=None,
-        approvers=None,
-        quorum=0,
-        ticket_required=False,
-        ticket_pattern="",
-        remedies=(),
-        misses=(),
-        session_seconds=0,
-        field=field,
-    )
+    return Preview(outcome="impossible", reason=reason, field=field)
