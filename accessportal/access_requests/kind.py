@@ -24,12 +24,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A target with its facts, read now. ``stored`` is what the request keeps; ``evidence`` are the facts it stood on.
-
-    ``scope`` names in the audit log what the access touches. ``session_seconds``: how long an open session may outlive it.
-    ``longest_seconds``: more than this is not to be had, whatever the rules say. ``facts`` are for the preview, by name.
-    ``account_id`` and ``permission_set`` are the seed's own attributes.
-    """
+    """A target with its facts, read now: ``stored`` is what the request keeps, ``evidence`` what it stood on, ``scope`` its name in the
+    audit log, ``facts`` are for the preview. No more than ``longest_seconds`` is to be had, whatever the rules say. ``account_id`` and
+    ``permission_set`` are the seed's attributes."""
 
     stored: Mapping[str, Any]
     scope: str
@@ -51,10 +48,8 @@ class Target(ABC):
     def resolve(
         self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
     ) -> Resolved:
-        """Validate ``target`` against what exists and gather the facts that a rule may ask for.
-
-        :raises InvalidRequest: naming the part of the target that is wrong, and the remedy.
-        """
+        """Validate ``target`` against what exists and gather the facts that a rule may ask for. InvalidRequest names the part that is
+        wrong, and the remedy."""
 
     @abstractmethod
     def asked(self, request: AccessRequest) -> dict[str, str]:
@@ -111,10 +106,8 @@ class Grant(ABC):
         """Undo it, idempotently; the proof that this request no longer gives access, or what is waited for."""
 
     def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
-        """What ``rule``, which admits the request, leaves to counts of now: how many somebody has, and whether others wait.
-
-        :raises NotAllowed: saying what would have to change.
-        """
+        """Judge what ``rule``, which admits the request, leaves to counts of now: how many somebody has, whether others wait. NotAllowed
+        says what would have to change."""
         return
 
     def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
@@ -134,11 +127,8 @@ Choices = Callable[[Actor, datetime], Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One part of the target, as a form and a command ask for it.
-
-    ``missing`` is said when it is empty; without, it may be. ``search`` names the address that lists what fits, ``wrong`` is said of
-    what is none of the ``choices``. ``about`` and ``metavar`` are a command's help.
-    """
+    """One part of the target, as a form and a command (``about``, ``metavar``) ask for it. ``missing`` is said when it is empty; without,
+    it may be. ``search`` names the address that lists what fits; ``wrong`` is said of what is none of the ``choices``."""
 
     name: str
     label: str
@@ -154,12 +144,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What the form of a kind asks, and what its pages say.
-
-    ``hint`` stands while a part is empty that may not be. ``continued`` are parts that only an extension has. ``lengths`` are offered
-    as buttons. ``around`` is what a form tells of the kind as a whole, ``place`` where it is proved, ``receipt`` what the outside
-    world's word on a receipt names, ``queued`` the word and the sentence for waiting until one is free.
-    """
+    """What the form of a kind asks (``continued``: parts that only an extension has; ``hint``: said while a needed part is empty;
+    ``around``: what it tells of the kind as a whole), and what its pages say: where it is proved, what a receipt names, and word and
+    sentence for waiting until one is free."""
 
     name: str
     about: str
@@ -225,10 +212,7 @@ def kind_named(name: str) -> Kind:
 
 
 def named(target: Mapping[str, str], part: str, find: Callable[[str], T | None], *, missing: str, remedy: str) -> T:
-    """What a part of a target names.
-
-    :raises InvalidRequest: for nothing, and for what there is not.
-    """
+    """Find what a part of a target names. InvalidRequest for nothing, and for what there is not."""
     wanted = target.get(part, "").strip()
     if not wanted:
         raise InvalidRequest(missing, code=f"{part}_missing", field=part)

@@ -44,10 +44,8 @@ _HISTORY = ("version", "position", "hash", "applied_at", "applied_by", "is_remov
 
 
 def read_rules(text: str | bytes) -> tuple[Rule, ...]:
-    """The rules of a file, in its order, each with version 0 and the hash of its content.
-
-    :raises InvalidRules: with every mistake found, each with its line.
-    """
+    """Read the rules of a file, in its order, each with version 0 and the hash of its content; InvalidRules has every mistake with its
+    line."""
     root = parse(text)
     if root is None:
         raise InvalidRules(

@@ -18,11 +18,8 @@ TICKET = frozenset({Part.TICKET_MISSING, Part.TICKET_WRONG})
 
 
 def judge(rule: Rule, question: Question) -> tuple[Finding, ...]:
-    """Every reason why ``rule`` does not fit ``question``; none: it fits.
-
-    Both are of one kind. A deny rule has no limits. Duration and ticket are not judged while they are ``None``. What every rule of
-    the kind needs must have been read (``policy.decide`` sees to that).
-    """
+    """Find every reason why ``rule`` does not fit ``question``, which is of its kind; none: it fits. A deny has no limits, and what a form
+    has not said yet (``None``) is not judged. What every rule of the kind needs must have been read (``policy.decide``)."""
     is_deny = rule.effect is Effect.DENY
     findings = [*_judge_subject(rule, question), *rule.terms.judge(question.asked, is_deny=is_deny)]
     if not is_deny:

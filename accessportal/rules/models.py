@@ -18,11 +18,9 @@ OWN_ATTRIBUTES = ("permission_sets", "roles", "most_per_person", "extend")
 
 @register
 class RuleItem(PortalModel):
-    """A version of a rule (sort key 1, 2, …, never changed), its current copy (sort key 0), or a rule set under ``SET_KEY``.
-
-    A current copy has the number and the audit head of the newest version. A rule set has in ``entries`` the name, version
-    and hash of each of its rules, in file order; the current copy of the sets says which set is in force.
-    """
+    """A version of a rule (sort key 1, 2, …, never changed), its current copy (0), with the newest version's number and audit head, or a
+    rule set under ``SET_KEY``: in ``entries`` name, version and hash of its rules, in file order; its current copy says which is in
+    force."""
 
     base_table_name = "AccessRules"
 

@@ -15,24 +15,13 @@ from accessportal.rules.terms import Facts, terms_of
 
 
 def plan_rules(*, text: str | bytes, now: datetime) -> RulePlan:
-    """What loading ``text`` (a YAML file, docs/rules.md) would change, and who gains or loses what. Nothing is written.
-
-    :raises InvalidRules: with every mistake in the file and its line.
-    :raises Unavailable: when the store did not answer.
-    """
+    """Tell what loading ``text`` (a YAML file, docs/rules.md) would change, and who gains or loses what. Nothing is written."""
     return _plan(store.current_set(), text, now)
 
 
 def apply_rules(*, text: str | bytes, base_version: int | None = None, actor: Actor, now: datetime) -> RulePlan:
-    """The rules of ``text`` are in force, as new versions with their history and events; the plan says what that changed.
-
-    With ``base_version`` (the plan's that somebody has looked at) only if the rules in force are still that set. Loading
-    what is in force already changes nothing. After a crash, loading the same file again finishes the work.
-
-    :raises NotAllowed: unless the actor is an operator or the portal itself.
-    :raises InvalidRules: with every mistake in the file and its line; nothing is changed then.
-    :raises Conflict: when other rules were put in force meanwhile.
-    """
+    """Put the rules of ``text`` in force, with their history and events, and tell what that changed; with ``base_version``, the plan's that
+    somebody has looked at, only while that set is in force. After a crash, loading the same file again finishes the work."""
     policy.may_apply(actor).require()
     base = store.current_set()
     if base_version is not None and base_version != base.version:

@@ -52,13 +52,9 @@ class _Judged:
 
 
 def decide(rules: Sequence[Rule], question: Question) -> RuleDecision:
-    """The answer of ``rules``, in file order, to ``question``.
-
-    ``code`` of a refusal: ``denied_by_rule``, ``groups_unreadable``, ``duration_too_long``, ``duration_too_short``, ``ticket_missing``,
-    ``ticket_mismatch``, ``subject_not_covered``, ``no_rule``, and the kind's own: ``<input>_not_offered``, ``<input>_not_covered``, and
-    what could not be read. ``misses`` are the rules of the question's kind that were looked at and did not
-    decide. While duration or ticket is ``None`` (a form being filled in) it is not judged.
-    """
+    """Decide by ``rules``, in file order. ``code`` of a refusal: ``denied_by_rule``, ``groups_unreadable``, ``duration_too_long``,
+    ``duration_too_short``, ``ticket_missing``, ``ticket_mismatch``, ``subject_not_covered``, ``no_rule``, or of the kind (docs/rules.md).
+    ``misses`` are its rules that did not decide."""
     if question.subject_groups is None:
         return _unreadable(f"The groups of {question.subject} could not be read, so nothing can be decided.", "groups_unreadable")
     unread = question.asked.unreadable()

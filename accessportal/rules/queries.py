@@ -23,10 +23,8 @@ __all__ = [
 
 
 def current_rules() -> tuple[Rule, ...]:
-    """The rules in force, in file order. One small strong read; the rules are kept until the set changes.
-
-    :raises Unavailable: when they can't be read whole; never an empty or shorter list for that.
-    """
+    """Read the rules in force, in file order: one small strong read while the set is the same. Unavailable when they can't be read whole;
+    never a shorter list for that."""
     return store.current_set().rules
 
 
@@ -36,17 +34,11 @@ def find_rule(*, name: str) -> Rule | None:
 
 
 def reach_of(*, group_id: str, groups_above: Sequence[str]) -> tuple[Reach, ...]:
-    """Which rules in force the people in a group approve by, and which serve or refuse them, by the group's name or one above
-    (root first); in file order. Users whom rules name are not told.
-
-    :raises Unavailable: when the rules can't be read.
-    """
+    """Tell which rules in force the people in a group approve by, and which serve or refuse them, by the group's name or one above (root
+    first); in file order. Users whom rules name are not told."""
     return tuple(one for rule in current_rules() for one in reaches(rule, group_id=group_id, groups_above=groups_above))
 
 
 def decide(*, question: Question) -> RuleDecision:
-    """What the rules in force say to ``question``, with the whole explanation.
-
-    :raises Unavailable: when the rules can't be read; that is not a refusal.
-    """
+    """Ask the rules in force, with the whole explanation. Unavailable when they can't be read; that is not a refusal."""
     return policy.decide(current_rules(), question)

@@ -30,11 +30,8 @@ class EndsWith(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Groups (each with everything below it), ``groups_only`` (each without the groups below: who is directly in it) and single
-    users by folded address. Empty means nobody.
-
-    In ``subjects`` the group ``/`` means everybody.
-    """
+    """Groups (each with everything below it; in ``subjects`` ``/`` is everybody), ``groups_only`` (each without the groups below: who is
+    directly in it) and single users by folded address. Empty means nobody."""
 
     groups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
@@ -65,13 +62,9 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One version of a rule. ``position`` is its place in the file, from 0. ``hash`` is over its canonical content.
-
-    Durations are whole seconds. A deny rule has no durations, approval or ticket worth reading. ``terms`` are what the kind of access
-    brings. ``ends_with`` is ``None`` for a rule that was stored before there
-    was such a key: then access ends at its time. ``max_total_seconds`` is the longest that the same thing is held without a gap,
-    0 where the rule does not say (see ``total_seconds``). ``is_removed`` is true only in a history: this version took the rule away.
-    """
+    """One version of a rule; ``position`` is its place in the file, from 0. A deny has no durations (whole seconds), approval or ticket
+    worth reading. ``ends_with`` is ``None`` for a rule from before there was such a key: then access ends at its time. ``is_removed``: in a
+    history, this version took it away."""
 
     name: str
     version: int
@@ -102,10 +95,8 @@ class Rule:
         return self.max_total_seconds or self.max_duration_seconds
 
     def longest_after(self, held_seconds: int) -> int:
-        """The longest that may still be asked for by somebody who has held the same thing for ``held_seconds`` until now.
-
-        Of what is left, whole minutes: the rest is gone before anybody has asked for it.
-        """
+        """Tell the longest that may still be asked for after the same thing was held for ``held_seconds``. Of what is left, whole minutes:
+        the rest is gone before anybody has asked for it."""
         left = max(0, self.total_seconds - held_seconds)
         return min(self.max_duration_seconds, left - left % 60 if held_seconds else left)
 
@@ -122,14 +113,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Everything a decision stands on; facts are ``None`` where they could not be read, which refuses.
-
-    ``subject`` is a folded address or a group's id; ``subject_groups`` are the groups that it is in, every group above
-    included, and a group itself too; ``subject_direct`` those that a person is in without a group in between.
-    ``subject_below``: of a group, those below it that a deny rule names.
-    ``held_seconds``: for how long the subject has held the same thing already, without a gap until now.
-    ``duration_seconds`` and ``ticket_id`` are ``None`` while a form is still empty: then they are not judged.
-    """
+    """What a decision stands on; a fact that could not be read is ``None``, which refuses, and so are duration and ticket of an empty form,
+    which are not judged. ``subject_groups`` include every group above, and a group itself; ``subject_direct`` are a person's own;
+    ``subject_below`` those below a group that a deny names. ``held_seconds``: without a gap until now."""
 
     asked: Asked
     subject: str
@@ -156,13 +142,9 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class RuleDecision:
-    """The answer and its whole explanation.
-
-    ``rule`` is the rule that decided (the allow, or the deny that refused), or ``None`` when none matched. For a refusal
-    whose remedy is one input, ``field`` names it: ``duration``, ``ticket_id``, or one of the kind's ``inputs``.
-    ``max_duration_seconds`` is the most that any matching rule would admit for this subject and target (0: none).
-    ``remedies`` are sentences that say what would change the answer.
-    """
+    """The answer and its explanation. ``rule`` decided, or ``None``. Of a refusal whose remedy is one input, ``field`` names it
+    (``duration``, ``ticket_id``, or of the kind's ``inputs``). ``max_duration_seconds`` is the most that any matching rule would admit here
+    (0: none)."""
 
     allowed: bool
     code: str
@@ -194,11 +176,8 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All rules in force, in file order, as put in force together. ``version`` 0 with no rules: nothing was ever loaded.
-
-    ``audit_head`` is the hash of the event that put them in force; it is new with every set. ``newer`` are rules about a kind of
-    access that this version does not know: nothing that it decides depends on them.
-    """
+    """All rules in force, in file order (``version`` 0: nothing was ever loaded). ``audit_head``, the hash of the event that put them in
+    force, is new with every set. ``newer`` are about kinds that this version does not know: nothing that it decides depends on them."""
 
     version: int
     rules: tuple[Rule, ...]
@@ -219,10 +198,8 @@ class RuleHead:
 
 @dataclass(frozen=True, slots=True)
 class RuleProblem:
-    """One mistake in a rules file. ``line`` counts from 1; ``path`` is like ``rules[2].duration.max``.
-
-    ``message`` says what the rule for this place is and how the file breaks it, ``remedy`` what to write instead.
-    """
+    """One mistake in a rules file: ``line`` counts from 1, ``path`` is like ``rules[2].duration.max``, ``message`` says the rule for this
+    place and how it is broken, ``remedy`` what to write instead."""
 
     line: int
     path: str
@@ -273,11 +250,8 @@ class Impact:
 
 @dataclass(frozen=True, slots=True)
 class RulePlan:
-    """What loading a file changes against the rules in force (``base_version``).
-
-    ``is_reordered``: rules that stay stand in another order, which can change which one decides. ``warnings`` are about
-    things that the file names and that do not exist now; they stop nothing.
-    """
+    """What loading a file changes against the rules in force (``base_version``). ``is_reordered``: rules that stay stand in another order,
+    so another may decide. ``warnings`` are about what the file names and is not there now; they stop nothing."""
 
     base_version: int
     rules: tuple[Rule, ...]

@@ -44,10 +44,8 @@ class _Staged:
 
 
 def current_set() -> RuleSet:
-    """The rules in force. One strong read of a small item; the rules themselves are read only when the set has changed.
-
-    :raises Unavailable: also when the set can't be read whole: never a part of it.
-    """
+    """Read the rules in force: one small strong read, and the rules themselves only when the set has changed. Unavailable when they can't
+    be read whole."""
     global _cached
     pointer = get_item(RuleItem, SET_KEY, CURRENT)
     if pointer is None:
@@ -59,10 +57,8 @@ def current_set() -> RuleSet:
 
 
 def rule_history(*, name: str) -> tuple[Rule, ...]:
-    """Every version of a rule that was ever written, newest first, the one that removed it included; empty when there never was one.
-
-    After a load of more than 32 changed rules was broken off, the newest version may not be in force yet.
-    """
+    """Read every version of a rule that was ever written, newest first, the one that removed it included. After a load of more than 32
+    changed rules was broken off, the newest may not be in force yet."""
     versions = Listing("rules.history", RuleItem, _record, newest_first=True, consistent=True)
     # A rule's partition holds its versions and the current copy alone; the copy is not a version.
     return tuple(versions.every(name, where=RuleItem.version > CURRENT))
@@ -91,14 +87,8 @@ def list_rule_heads() -> Iterator[RuleHead]:
 
 
 def put_in_force(base: RuleSet, rules: Sequence[Rule], *, actor: Actor, now: datetime) -> RuleSet:
-    """``rules``, in this order, are in force in place of ``base``; each new version has its history copy and its event.
-
-    Up to ``CHANGES_PER_WRITE`` changed rules go in one transaction with the new set. More are written before it, in
-    several; nobody reads them until the set names them, and the same call after a crash goes on where it stopped.
-
-    :raises Conflict: when another set than ``base`` is in force by now, or another load is writing; and when ``base`` has rules of a
-        newer version, which this one would lose.
-    """
+    """Put ``rules`` in force in place of ``base``, or refuse with Conflict when another set is by now. Up to ``CHANGES_PER_WRITE`` changed
+    rules go in one transaction with the set; more are written before it, and the same call after a crash goes on where it stopped."""
     if base.newer:
         names = ", ".join(f"{one.key} ({one.why})" for one in base.newer)
         message = f"A newer version of the portal has made rules in force: {names}. Load rules with that version."

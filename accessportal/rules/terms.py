@@ -33,10 +33,8 @@ class Part(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason why a rule does not fit, and what would change that (empty: nothing that the asker could do).
-
-    ``code`` is that of the refusal when a fact that the rule depends on could not be read.
-    """
+    """One reason why a rule does not fit, what would change that (empty: nothing that the asker could do), and the refusal's ``code`` where
+    a fact that the rule depends on could not be read."""
 
     part: Part
     reason: str
@@ -46,9 +44,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What exists now, for plans. ``people`` has the enabled people of every ``subjects`` that changes; ``missing_*`` name what the
-    file names and the directory does not know. ``groups`` are all groups by id, ``of_kinds`` what each kind has looked up.
-    """
+    """What exists now, for plans: the enabled ``people`` of every ``subjects`` that changes, all ``groups`` by id, what the directory does
+    not know (``missing_*``), and what each kind has looked up."""
 
     people: Mapping[People, tuple[Person, ...]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
@@ -78,12 +75,9 @@ class Asked(ABC):
 
 
 class Terms(ABC):
-    """What a rule of one kind says beside what every rule says: a frozen dataclass whose fields are the kind's own keys in a file of
-    rules, ``targets`` (a frozen dataclass, too) among them. Its class is the grammar of the kind.
-
-    ``offer_key`` lists what is offered (empty: there is no such list), ``limit_keys`` are further keys of an allow. ``inputs`` are
-    the fields of a form for the offer and the target. ``stand_ins`` approve where the rule names no approvers.
-    """
+    """What a rule of one kind says beside what all say: a frozen dataclass of the kind's own keys, ``targets`` (one, too) among them; its
+    class is the grammar. ``offer_key`` lists what is offered, ``limit_keys`` are an allow's, ``inputs`` a form's for offer and target;
+    ``stand_ins`` approve where nobody is named."""
 
     __slots__ = ()
     kind: ClassVar[str]

@@ -22,10 +22,8 @@ _TAG = "tag:yaml.org,2002:"
 
 
 def parse(text: str | bytes) -> yaml.Node | None:
-    """The root node, ``None`` for a file without any content.
-
-    :raises InvalidRules: for anything that is not one plain YAML document of UTF-8 text of at most 1 MB.
-    """
+    """Give the root node, ``None`` for a file without content; InvalidRules for what is not one plain YAML document of UTF-8 text of at
+    most 1 MB."""
     source = _readable(text)
     try:
         _refuse_tricks(source)

@@ -46,11 +46,8 @@ class AccountAsked(Asked):
 
 @dataclass(frozen=True, slots=True)
 class AccountTargets:
-    """``ous`` (each with all below), ``accounts`` (ids or names), ``tags`` (key to accepted values).
-
-    An account matches when it is in one of the OUs or accounts (either list; both empty means any account) and has an
-    accepted value for every tag key.
-    """
+    """``ous`` (each with all below) or ``accounts`` (ids or names; with neither: any account), and an accepted value for every key of
+    ``tags``."""
 
     ous: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()

@@ -21,10 +21,8 @@ from accessportal.store.transactions import Guard
 
 class MembershipGrant(Grant):
     def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
-        """Whoever a rule admits may be in as many groups as there are; without anybody's approval no longer than what admits them.
-
-        Else an hour in a group whose members let themselves in would never end.
-        """
+        """Refuse, without anybody's approval, what lasts longer than what admits them: else an hour in a group whose members let themselves
+        in would never end."""
         seconds, until = resolved.question.duration_seconds, None if rule.approval.required else _admitted_until(subject, rule, now)
         if until is not None and seconds is not None and now + timedelta(seconds=seconds) > until:
             text = (
