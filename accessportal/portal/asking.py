@@ -24,10 +24,6 @@ from accessportal.web.presenting import Tone, typed_duration
 _COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": LONGEST_REASON, "extends": MAX_NAME}
 
 
-def form_url(kind: Kind) -> str:
-    return reverse("new_request", args=[kind.name])
-
-
 def plain(kind: Kind, given: Mapping[str, Any]) -> dict[str, str]:
     """One value a name, cut to what the form takes: a preview never judges more than that."""
     limits = _COMMON | dict.fromkeys(kind.fields.names, MAX_NAME)
@@ -45,7 +41,7 @@ def again_url(held: AccessRequest) -> str:
     kind = kind_named(held.kind)
     fresh = {name: value for name, value in target_of(held).items() if name not in kind.fields.continued}
     given = {**fresh, "duration": typed_duration(held.duration_seconds), "reason": held.reason}
-    return f"{form_url(kind)}?{urlencode(given)}"
+    return f"{reverse('new_request', args=[kind.name])}?{urlencode(given)}"
 
 
 def foresee(kind: Kind, given: Mapping[str, Any], actor: Actor) -> dict[str, Any]:

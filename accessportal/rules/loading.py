@@ -27,7 +27,7 @@ from accessportal.rules.states import (
     Ticket,
 )
 from accessportal.rules.terms import Terms, kinds, terms_of
-from accessportal.rules.yaml_nodes import Notes, Place, Section, parse, shown
+from accessportal.rules.yaml_nodes import Notes, Place, parse, shown
 
 MOST_RULES = 1000
 LARGEST_RULE = 30_000
@@ -152,7 +152,7 @@ def _read_rule(place: Place, position: int) -> Rule | None:
     return dataclasses.replace(rule, hash=hash_of(rule)) if name else None
 
 
-def _section_of(place: Place, grammar: type[Terms], *, is_deny: bool) -> Section:
+def _section_of(place: Place, grammar: type[Terms], *, is_deny: bool) -> Place:
     offered = (grammar.offer_key,) if grammar.offer_key else ()
     if is_deny:
         section = place.section(required=_SHARED_KEYS, optional=(*offered, "description"))

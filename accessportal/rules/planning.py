@@ -170,7 +170,8 @@ def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[s
     )
     easier = [f"{who}: {text}" for by, text in moves if by > 0]
     stricter = [f"{who}: {text}" for by, text in moves if by < 0]
-    came, went = _names_moved(old, new)
+    before, after = _approvers(old), _approvers(new)
+    came, went = [name for name in after if name not in before], [name for name in before if name not in after]
     easier += [f"{listed(came, 'and')} may approve"] if came else []
     stricter += [f"{listed(went, 'and')} may approve no more"] if went else []
     if new.ticket != old.ticket:
@@ -179,12 +180,6 @@ def _limits_moved(old: Rule, new: Rule, facts: Facts) -> tuple[list[str], list[s
         text = f"{who}: {form} is needed" if new.ticket.required else f"{who}: no ticket is needed"
         (easier if easier_ticket else stricter).append(text)
     return easier, stricter
-
-
-def _names_moved(old: Rule, new: Rule) -> tuple[list[str], list[str]]:
-    """Who may approve by ``new`` alone, and who by ``old`` alone."""
-    before, after = _approvers(old), _approvers(new)
-    return [name for name in after if name not in before], [name for name in before if name not in after]
 
 
 def _approvers(rule: Rule) -> list[str]:

@@ -13,7 +13,7 @@ from accessportal.directory.states import Group, Person
 
 if TYPE_CHECKING:
     from accessportal.rules.states import People
-    from accessportal.rules.yaml_nodes import Section
+    from accessportal.rules.yaml_nodes import Place
 
 _SHOWN = 5
 
@@ -95,7 +95,7 @@ class Terms(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, section: Section, *, is_deny: bool) -> Self:
+    def read(cls, section: Place, *, is_deny: bool) -> Self:
         """From a rule of the file; every mistake is noted there."""
 
     @classmethod

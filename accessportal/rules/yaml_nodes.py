@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import yaml
 
@@ -121,6 +122,11 @@ class Place:
         self.node = node
         self.path = path
         self.is_given = is_given
+        self._found: dict[str, Place] = {}
+
+    def __getitem__(self, key: str) -> Place:
+        """The value of a key, after :meth:`section`."""
+        return self._found.get(key) or Place(self.notes, self.node, _join(self.path, key), is_given=False)
 
     def report(self, message: str, remedy: str) -> None:
         self.notes.add(self.node, self.path, message, remedy)
@@ -136,17 +142,16 @@ class Place:
     def is_empty_list(self) -> bool:
         return self.is_given and isinstance(self.node, yaml.SequenceNode) and not self.node.value
 
-    def section(self, *, required: Sequence[str] = (), optional: Sequence[str] = ()) -> Section:
-        """The values by key; unknown, repeated and missing keys are noted."""
-        found = self.entries()
+    def section(self, *, required: Sequence[str] = (), optional: Sequence[str] = ()) -> Self:
+        """Read the keys; unknown, repeated and missing ones are noted."""
+        found = self._found = self.entries()
         known = [*required, *optional]
         for key in [key for key in found if key not in known]:
             found.pop(key).report(f"“{shown(key)}” is not a key here.", f"The keys are {', '.join(known)}.")
-        section = Section(self.notes, self.node, self.path, found, is_given=self.is_given)
         for key in required if self.is_given and isinstance(self.node, yaml.MappingNode) else ():
             if key not in found:
-                section[key].report(f"The key {key} is missing.", "Write it; docs/rules.md says what it takes.")
-        return section
+                self[key].report(f"The key {key} is missing.", "Write it; docs/rules.md says what it takes.")
+        return self
 
     def entries(self) -> dict[str, Place]:
         """The values by key, whatever the keys are."""
@@ -235,17 +240,6 @@ class Place:
             # The other messages say how to write one.
             self.report(error.message, "Write it like 30m or 8h." if error.code == "duration_not_positive" else "")
             return None
-
-
-class Section(Place):
-    """A place with keys. One that is not there can be asked for all the same."""
-
-    def __init__(self, notes: Notes, node: yaml.Node, path: str, found: dict[str, Place], *, is_given: bool) -> None:
-        super().__init__(notes, node, path, is_given=is_given)
-        self._found = found
-
-    def __getitem__(self, key: str) -> Place:
-        return self._found.get(key) or Place(self.notes, self.node, _join(self.path, key), is_given=False)
 
 
 def _join(path: str, key: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, judge_offer, listed
-from accessportal.rules.yaml_nodes import Section
+from accessportal.rules.yaml_nodes import Place
 
 DOORS: Mapping[str, str] = {"lab-1": "ground", "lab-2": "ground", "vault": "cellar"}
 """The floor of each door."""
@@ -44,7 +44,7 @@ class DoorTerms(Terms):
     escort: bool = False
 
     @classmethod
-    def read(cls, section: Section, *, is_deny: bool) -> Self:
+    def read(cls, section: Place, *, is_deny: bool) -> Self:
         targets = section["targets"].section(required=("floors",))
         return cls(DoorTargets(targets["floors"].texts()), section["hours"].texts(_check_hours), section["escort"].flag() is True)
 

@@ -12,7 +12,7 @@ from accessportal.catalog.states import Account
 from accessportal.kernel.keys import fold_key
 from accessportal.kernel.pages import every
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, judge_offer, listed
-from accessportal.rules.yaml_nodes import Place, Section
+from accessportal.rules.yaml_nodes import Place
 
 _ACCOUNT_ID = re.compile(r"[0-9]{12}")
 _OU = re.compile(r"/|(?:/[^/\s](?:[^/]*[^/\s])?)+")
@@ -83,7 +83,7 @@ class AccountTerms(Terms):
     permission_sets: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, section: Section, *, is_deny: bool) -> Self:
+    def read(cls, section: Place, *, is_deny: bool) -> Self:
         return cls(_read_targets(section["targets"]), section["permission_sets"].texts(_check_permission_set))
 
     def judge(self, asked: AccountAsked, *, is_deny: bool) -> Iterator[Finding]:
@@ -138,10 +138,7 @@ class AccountTerms(Terms):
         )
 
     def places(self, facts: Facts) -> dict[str, str]:
-        return {account.account_id: account.account_name for account in _known(facts).accounts if self._covers(account)}
-
-    def _covers(self, account: AccountAsked) -> bool:
-        return next(self._judge_place(account), None) is None
+        return {account.account_id: account.account_name for account in _known(facts).accounts if not any(self._judge_place(account))}
 
     def place_counted(self, facts: Facts) -> str:
         known, where = _known(facts).accounts, self.targets

@@ -10,7 +10,7 @@ from accessportal.directory.states import GroupRole
 from accessportal.rules.loading import check_group_or_root
 from accessportal.rules.states import EVERYBODY
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, judge_offer, listed
-from accessportal.rules.yaml_nodes import Place, Section
+from accessportal.rules.yaml_nodes import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class MembershipTerms(Terms):
     roles: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, section: Section, *, is_deny: bool) -> Self:
+    def read(cls, section: Place, *, is_deny: bool) -> Self:
         roles = section["roles"].texts(_check_role)
         if is_deny:
             _require_higher_roles(section["roles"], roles)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, listed
-from accessportal.rules.yaml_nodes import Place, Section, shown
+from accessportal.rules.yaml_nodes import Place, shown
 
 WHOLE_POOL = "all"
 """As ``pool`` in ``targets``: any sandbox, whatever its name."""
@@ -50,7 +50,7 @@ class SandboxTerms(Terms):
     extend: bool = True
 
     @classmethod
-    def read(cls, section: Section, *, is_deny: bool) -> Self:
+    def read(cls, section: Place, *, is_deny: bool) -> Self:
         most = section["most_per_person"].whole_number(smallest=1, largest=_MOST_PER_PERSON) or 1
         return cls(_read_targets(section["targets"]), 0 if is_deny else most, section["extend"].flag() is not False)
 
