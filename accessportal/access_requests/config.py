@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class WorkflowSettings:
-    """``decide_within_seconds``: after that an undecided request lapses. ``purge_after_days``: how long an ended request
-    stays in the table. ``operator_group``: who stands in where a rule has too few approvers left. ``asks_per_minute``: how
-    often one person may ask (0: no limit). ``most_open``: how many requests of one person or group are open at a time (0: no limit).
-    """
+    """When an undecided request lapses, how long an ended one stays in the table, who stands in where a rule has too few approvers left,
+    how often one person may ask a minute, and how many requests of one person or group are open at a time (0: no limit)."""
 
     decide_within_seconds: int = 86_400
     purge_after_days: int = 90

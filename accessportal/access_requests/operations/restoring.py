@@ -18,13 +18,8 @@ from accessportal.store.restores import Restore
 
 
 def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, clock: Clock) -> RestoreReport:
-    """Access of before the restore is ended that is not there (``compared`` tells), that can't be looked at (its list was refused), or
-    that was not proved to be there yet: in the lost time it may have been ended. Whoever still needs it asks again.
-
-    May be repeated at any time. One that fails is told, and hinders no other.
-
-    :raises Unavailable: when what is to be looked at can't be listed.
-    """
+    """End access of before the restore that is not there (``compared`` tells), that can't be looked at, or that was not proved yet: in the
+    lost time it may have been ended. Whoever still needs it asks again. It may be repeated at any time; one that fails hinders no other."""
     look = Look(actor, clock)
     reason = f"The tables were restored to {restored.restored_to:%Y-%m-%d %H:%M} UTC, and it may have been ended since. Ask again."
     for request in {one.request_id: one for one in [*_of_missing(compared), *list_unproved(before=restored.lost_since)]}.values():

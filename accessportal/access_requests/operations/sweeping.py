@@ -44,23 +44,15 @@ _LONGEST_WATCH = timedelta(seconds=policy.WATCH_WITHIN_SECONDS + 60)
 
 
 def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers: int = _WORKERS) -> TickReport:
-    """Lapse undecided requests past their deadline, expire access past its end, carry out due work; then stay for what comes
-    due within ``lookahead_seconds``, so that access is taken back at its end and not at the next minute.
-
-    What hung on people and groups that are disabled, gone or moved is ended first (``departing``).
-
-    With nothing due or coming it makes seven queries and returns. Any number may run at once: every change is conditional,
-    so each piece of work is done once. One failing item is counted in ``failures`` and the others go on; what the store did not
-    answer for is tried again until the end of the look-ahead. ``workers`` items are carried out at a time (1: in this thread).
-    """
+    """Lapse, expire and carry out what is due, after ending what hung on people and groups that are gone; then stay for what comes due
+    within ``lookahead_seconds``. Any number may run at once; one failing item is counted and the others go on (docs/decisions/0003).
+    ``workers`` items are carried out at a time."""
     return _sweep(until=clock.now() + timedelta(seconds=lookahead_seconds), is_watcher=False, clock=clock, workers=workers)
 
 
 def watch_ends(*, until: datetime, clock: Clock) -> TickReport | None:
-    """Stay for access that ends before the next tick is sure to look: a tick up to ``until``, unless one is under way.
-
-    ``None`` when another watcher covers that time.
-    """
+    """Stay for access that ends before the next tick is sure to look: a tick up to ``until``, unless one is under way; ``None`` when
+    another watcher covers that time."""
     stay_until = until + timedelta(seconds=60)
     # Where the store does not say who watches, two are better than none.
     with suppress(NoAnswer):
