@@ -13,7 +13,7 @@ from accessportal.assignments.states import Comparison, Remedy
 from accessportal.commands import terminal
 from accessportal.commands.base import Outcome, command, failed
 from accessportal.commands.flags import BadUsage, Flag, share
-from accessportal.commands.terminal import Document, say
+from accessportal.commands.terminal import Document, say, show_report
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
@@ -26,7 +26,7 @@ Operator = Annotated[Actor, Flag("the operator who does this (default: the porta
 """The portal itself as its jobs are it: before there are any people, too."""
 
 
-@command("--most-share 0.5 --json")
+@command("--most-share 0.5 --json", show=show_report)
 def compare_subjects(
     *,
     most_share: Annotated[float, Flag("the most that may end at once (0 to 1, default 0.2)", "SHARE", type=share)] = MOST_SHARE,

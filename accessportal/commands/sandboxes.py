@@ -13,7 +13,7 @@ from rich.console import Console
 from accessportal.commands import terminal
 from accessportal.commands.base import Outcome, command, document_of, failed, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_whole_number, share
-from accessportal.commands.terminal import Document, Facts, Listing, moment, say
+from accessportal.commands.terminal import Document, Facts, Listing, moment, say, show_report
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
@@ -25,15 +25,6 @@ from accessportal.upstream import client as upstream
 SandboxId = Annotated[str, Flag(metavar="SANDBOX_ID")]
 
 _show = Facts(hidden={"audit_head", "lent_at", "due", "held_by", "held_until", "history"}, empty=(None, "", 0, [], {}))
-
-
-def _show_counts(document: Document, console: Console) -> None:
-    """Of lists how many, then each failure with its words."""
-    for name, value in document.items():
-        if name != "failures" and value != "":
-            say(console, f"{name}: {len(value) if isinstance(value, list) else value}")
-    for failure in document.get("failures", ()):
-        say(console, f"failed: {failure['item']}: {failure['error']}")
 
 
 @command("--as olga@example.com --track track-123 --duration 2h", show=_show)
@@ -70,7 +61,7 @@ def release_sandbox(
     return operations.release(sandbox_id=sandbox_id, track=track, fence=fence, actor=actor, now=now)
 
 
-@command("--limit 100 --json", show=_show_counts)
+@command("--limit 100 --json", show=show_report)
 def clean_sandboxes(
     *, limit: Annotated[int, Flag("at most so many in this run (default: 500)", "N", read_whole_number)] = 500, clock: Clock
 ) -> Outcome:
@@ -80,14 +71,14 @@ def clean_sandboxes(
     return Outcome(report, report.stopped or failed(report.failures, words))
 
 
-@command("--json", show=_show_counts)
+@command("--json", show=show_report)
 def expire_sandboxes(*, clock: Clock) -> Outcome:
     """Take back every sandbox whose time is over, grace included, as the worker does every minute."""
     report = operations.expire(clock=clock)
     return Outcome(report, failed(report.failures, "sandboxes failed; each is tried again by the next run."))
 
 
-@command("--dry-run", show=_show_counts)
+@command("--dry-run", show=show_report)
 def sync_sandboxes(
     *,
     dry_run: Annotated[bool, Flag("show what would change, and change nothing")] = False,

@@ -58,6 +58,15 @@ def say(console: Console, line: str) -> None:
     console.print(line, soft_wrap=True)
 
 
+def show_report(document: Document, console: Console) -> None:
+    """What a run did: of lists how many, then each item that failed, with its words."""
+    for name, value in document.items():
+        if name != "failures" and value != "":
+            say(console, f"{name}: {len(value) if isinstance(value, list) else value}")
+    for failure in document["failures"]:
+        say(console, f"failed: {failure['item']}: {failure['error']}")
+
+
 def show_rows(rows: Iterable[Document], columns: Columns, console: Console) -> None:
     """The first column is never cut: it is what the next command needs."""
     table = Table(box=None, pad_edge=False)

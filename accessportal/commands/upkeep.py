@@ -18,7 +18,7 @@ from accessportal.commands import terminal
 from accessportal.commands.base import Outcome, command, document_of, failed
 from accessportal.commands.flags import Flag, read_whole_number, share
 from accessportal.commands.tables import ensure_all_tables
-from accessportal.commands.terminal import Document, say
+from accessportal.commands.terminal import Document, say, show_report
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
@@ -42,7 +42,7 @@ def create_tables(*, clock: Clock) -> Document:
     return {"tables": ensure_all_tables(clock=clock)}
 
 
-@command("--look-ahead 0 --json")
+@command("--look-ahead 0 --json", show=show_report)
 def tick(
     *,
     look_ahead: Annotated[
