@@ -167,10 +167,11 @@ def reconcile_assignments() -> str:
     report = requests.last_report(clock=_CLOCK)
     progress = {"pairs": comparison.pairs, "pairs_read": comparison.pairs_read, "begun_at": comparison.begun_at.timestamp()}
     found = {} if report is None else _found(report)
+    finished_at = None if report is None else report.comparison.finished_at
+    at = {} if finished_at is None else {"finished_at": finished_at.timestamp()}
     drift = [] if report is None else _drift(report)[:_MOST_FINDINGS]
-    finished_at = report.comparison.finished_at if report is not None else None
-    detail = {**found, "finished_at": finished_at.timestamp() if finished_at else 0.0, **progress, DRIFT: drift}
-    _beat("reconcile_assignments", detail, is_ok=not any(count for name, count in found.items() if name != "not_ours"))
+    is_ok = not any(count for name, count in found.items() if name != "not_ours")
+    _beat("reconcile_assignments", {**found, **at, **progress, DRIFT: drift}, is_ok=is_ok)
     if report is None or comparison.finished_at is None:
         # The rest goes to the end of its line, so that others come between.
         after_commit("reconcile_assignments")
