@@ -30,9 +30,9 @@ _LONGEST_GAP_SECONDS = {Work.GRANT: 900.0, Work.REVOKE: 300.0}
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an actor is to one request, from live facts. Whether they are an approver costs look-ups, and who else is a walk through
-    everybody: asked only where needed. ``identity``: which account of the sign-in service the actor comes in with; empty where none is
-    known."""
+    """What an actor is to one request, as far as rights need it, made by ``queries`` from live facts. Whether they are an approver costs
+    look-ups, and who else is a walk through everybody: asked only where needed. ``identity``: which account of the sign-in service they
+    come in with, if known."""
 
     is_requester: bool
     is_holder: bool
@@ -42,7 +42,7 @@ class Standing:
 
 
 def check_input(*, duration_seconds: int | None, reason: str, ticket_id: str, submission_id: str) -> None:
-    """Judge the limits that hold whatever the rules say. InvalidRequest names field, rule and remedy."""
+    """Check the limits that hold whatever the rules say. InvalidRequest names field, rule and remedy."""
     if duration_seconds is not None:
         check_duration(duration_seconds)
     check_reason(reason, missing="A reason is needed: say in a sentence what you will do, for those who decide and audit.")
@@ -63,7 +63,7 @@ def check_duration(duration_seconds: int) -> None:
 
 
 def clean_ticket(ticket_id: str) -> str:
-    """Give the ticket as rules judge it and requests keep it. InvalidRequest when it is too long or can't be shown faithfully."""
+    """Return the ticket as rules judge it and requests keep it. InvalidRequest when it is too long or can't be shown faithfully."""
     check_text(ticket_id, field="ticket_id", name="The ticket", longest=LONGEST_TICKET, newlines=False)
     return ticket_id.strip()
 

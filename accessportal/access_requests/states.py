@@ -46,11 +46,8 @@ class Work(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof of something done outside, kept on the request.
-
-    ``lateness_seconds``: for a revocation, from ``expires_at`` to the call being sent (0 or more, three decimals).
-    ``kept_by``: other requests that still hold the same assignment; then nothing was deleted, the claim was given back.
-    """
+    """Proof of something done outside, kept on the request. ``lateness_seconds`` is, for a revocation, from ``expires_at`` to the call
+    being sent. ``kept_by``: other requests that still hold the same assignment; then only the claim was given back."""
 
     work: Work
     job_id: str
@@ -63,11 +60,8 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDemand:
-    """What the deciding rule asked for at submission: how many, and who may decide. Empty groups and users: nobody.
-    ``groups_only`` are groups without those below.
-
-    ``admins_of``: the group whose admins decide, where the rule leaves it to them; else empty.
-    """
+    """What the deciding rule asked for at submission: how many, and who may decide (empty groups and users: nobody). ``groups_only`` are
+    groups without those below. ``admins_of``: the group whose admins decide, where the rule leaves it to them; else empty."""
 
     required: bool
     quorum: int
@@ -79,12 +73,9 @@ class ApprovalDemand:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who the access is for: the person who asks, or a group that they are in.
-
-    ``groups`` are those that the subject is in, every group above included, and a group itself too; ``direct`` those that a
-    person is in without a group in between; ``below`` are the groups below a subject that is a group, as far as a deny rule
-    names them. ``requester_identity``: the account of the sign-in service that is the asker's.
-    """
+    """Who the access is for: the person who asks, or a group that they are in. ``groups`` has every group above, and a group itself;
+    ``direct`` has no group in between; ``below`` are the groups below a group, as far as a deny rule names them. ``requester_identity``:
+    the asker's account of the sign-in service."""
 
     subject_id: str
     name: str
@@ -120,14 +111,9 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """One request, whole. While PENDING ``expires_at`` is the deadline for deciding (design, data model).
-
-    ``subject_id`` is a folded address or a group's id; ``requested_by`` is always a person. ``evidence`` holds the facts
-    that the decision stood on. ``scope`` names what it touches, in the audit log. ``approvals`` are the folded addresses that
-    have approved so far. ``identities``: by address, which account of the sign-in service the requester and the approvers came in
-    with then; one human may have had two addresses. ``held_since``: when the first began of those that gave the same thing without
-    a gap, if another did.
-    """
+    """One request, whole; while PENDING ``expires_at`` is the deadline for deciding. ``evidence`` are the facts that the decision stood on,
+    ``scope`` what it touches. ``identities`` tells with which account of the sign-in service requester and approvers came in: one human may
+    have had two addresses. ``held_since``: when the first of an unbroken chain began, if not this one."""
 
     request_id: str
     kind: str
@@ -214,11 +200,8 @@ class Approver:
 
 @dataclass(frozen=True, slots=True)
 class Approvers:
-    """Who may decide, computed live.
-
-    ``is_fallback``: the rule's own approvers are fewer than the quorum needs (a deleted group, everybody disabled), so the
-    operators stand in. ``missing_groups`` are the rule's approver groups that do not exist.
-    """
+    """Who may decide, computed live. ``is_fallback``: the rule's own approvers are fewer than the quorum needs (a deleted group, everybody
+    disabled), so the operators stand in. ``missing_groups`` are the rule's approver groups that do not exist."""
 
     people: tuple[Approver, ...]
     quorum: int
@@ -232,10 +215,7 @@ class Approvers:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many approvals count now, of how many that are needed; by the rule that decides, as :class:`Approvers`.
-
-    ``is_fallback``: an operator who stands in is among them.
-    """
+    """How many approvals count now, of how many that are needed. ``is_fallback``: an operator who stands in is among them."""
 
     given: int
     quorum: int
@@ -248,14 +228,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would happen if the form were sent now.
-
-    ``outcome`` is ``at_once``, ``needs_approval`` or ``impossible``. For ``impossible``, ``reason`` says why and
-    ``remedies`` what would change it; ``field`` names the input to change, if one. ``held_until`` is the end of the
-    longest access to the same thing that the subject already holds. ``max_total_seconds``: the longest with extensions, where the
-    rule gives more than for one request. ``served_by``: the groups that the subject must not leave; empty where that ends nothing.
-    ``facts`` are the kind's own, by name.
-    """
+    """What would happen if the form were sent now: ``at_once``, ``needs_approval`` or ``impossible``, then with the ``reason``, the
+    ``remedies``, and the ``field`` to change, if one. ``held_until`` ends the longest access to the same that the subject holds;
+    ``served_by``: the groups that they must not leave; ``facts``: the kind's own."""
 
     outcome: str
     reason: str
@@ -281,10 +256,8 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A request in words for pages and commands. ``title`` is like ``payments-prod · ReadOnlyAccess``.
-
-    ``facts`` are the target's, each a label and a value, whatever the kind. ``session_seconds``: how long an open session may outlive it.
-    """
+    """A request in words for pages and commands. ``title`` is like ``payments-prod · ReadOnlyAccess``; ``facts`` are the target's, each a
+    label and a value; ``session_seconds``: how long an open session may outlive it."""
 
     title: str
     subject_name: str
@@ -335,12 +308,9 @@ class DeadClaim:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileReport(Report):
-    """Every difference between IAM Identity Center and the claims, and what was done about it.
-
-    ``mended`` counts the differences that were mended with proof; ``waiting`` says what the others wait for; ``unread`` are the
-    lists that could not be had, ``unreadable`` the items of ours; ``stopped`` is the brake's reason, or empty. ``not_ours`` is there
-    without being made by the portal, and is no difference.
-    """
+    """Every difference between Identity Center and the claims, and what was done about it: ``mended`` with proof, or ``waiting`` with the
+    reason. ``unread`` are lists that could not be had, ``unreadable`` items of ours. ``not_ours`` is there without being made by the
+    portal, and is no difference."""
 
     comparison: Comparison
     listed: int

@@ -43,10 +43,8 @@ _ASK_AGAIN_SECONDS = (0.3, 0.6)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all workers together may ask of IAM Identity Center (AWS quotas: 20 calls a second, 10 open creations).
-
-    ``comparing_share`` of the calls are the most that comparing everything takes.
-    """
+    """What all workers together may ask of IAM Identity Center (AWS quotas: 20 calls a second, 10 open creations). ``comparing_share`` of
+    the calls are the most that comparing everything takes."""
 
     calls_per_second: float = 18.0
     open_creations: int = 10
@@ -136,13 +134,9 @@ class _LateCall(Exception):
 
 
 def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
-    """Drive the assignment until it is what its claims want, proved by reading back, or until there is nothing to do but wait.
-
-    Only one worker drives an assignment at a time; the others get :class:`Waiting` ``busy``. Errors of the service become
-    :class:`Waiting` too, each kind with its own code: nothing is final while access may exist.
-
-    :raises Unavailable: when our own store does not answer.
-    """
+    """Drive the assignment until it is what its claims want, proved by reading back, or until there is nothing to do but wait. One worker
+    drives it at a time, the others get ``busy``. Errors of the service are waited for, too: nothing is final while access may exist.
+    Unavailable when our own store does not answer."""
     until = store.lease_until(clock.now(), HOLD_SECONDS)
     try:
         assignment = store.acquire(assignment_id, now=clock.now(), until=until)
@@ -246,11 +240,8 @@ class _Driver:
             raise _HandBack(sorted_wait(error, self._clock.now(), without_proof=WITHOUT_PROOF.get(step, ""))) from error
 
     def _goes_on_without_proof(self) -> bool:
-        """After an error for an answer: whether there is a way forward at once.
-
-        A proof that can't be had neither stops the taking back (nobody's creation is deleted blindly, and a deletion is sent again
-        and again), nor does it keep a place among the open creations.
-        """
+        """After an error for an answer, say whether there is a way forward at once. A proof that can't be had neither stops the taking back
+        (no creation is deleted blindly, a deletion is sent again and again) nor keeps a place among the open creations."""
         assignment = self._assignment
         if assignment.state is AssignmentState.CREATING:
             if assignment.job_id and not assignment.is_wanted:
@@ -295,10 +286,8 @@ class _Driver:
             raise _HandBack(never(reason, self._clock.now())) from error
 
     def _give_place_back(self) -> None:
-        """A refused creation keeps no place among the open ones while it waits for somebody to mend the cause.
-
-        Nothing was started, unless an earlier call of the same intent had no answer: then only a deletion settles it.
-        """
+        """Keep no place for a refused creation while it waits for somebody to mend the cause. Nothing was started, unless an earlier call
+        of the same intent had no answer: then only a deletion settles it."""
         if self._may_have_been_sent:
             self._start_deleting()
         else:

@@ -60,10 +60,8 @@ def poll_gap_seconds(polls: int) -> float:
 
 
 def judge(key: AssignmentKey, record: Assignment | None, *, is_given: bool, now: datetime) -> Finding | None:
-    """What is wrong with an assignment that is there; ``is_given``: whether a rule gives its permission set.
-
-    A group's is judged by its record alone: companies have many of their own, and the portal makes none without one.
-    """
+    """Say what is wrong with an assignment that is there; ``is_given``: whether a rule gives its permission set. A group's is judged by its
+    record alone: companies have many of their own, and the portal makes none without one."""
     if record is None:
         is_ours = is_given and key.principal_type is PrincipalType.USER
         return Finding(Drift.UNKNOWN if is_ours else Drift.NOT_OURS, key, claims=())

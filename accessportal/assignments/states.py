@@ -38,11 +38,9 @@ class AssignmentKey:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """``claims`` are the ids of the requests that hold it. ``fence`` grows with every change of ``state``.
-
-    ``busy_until``: one worker alone drives it until then. ``job_id`` is the job of the present CREATING or DELETING
-    (empty: intent is written, the call's answer is not), else of the last one; ``called_at`` is when its call was sent.
-    """
+    """``claims`` are the ids of the requests that hold it; ``fence`` grows with every change of ``state``; one worker alone drives it until
+    ``busy_until``. ``job_id`` is the job of the present CREATING or DELETING (empty: intent is written, the call's answer is not), else of
+    the last one; ``called_at`` is when its call was sent."""
 
     assignment_id: str
     key: AssignmentKey
@@ -127,11 +125,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How far a comparison of everything is: ``pairs_read`` of ``pairs`` lists (of a permission set in an account) have been read.
-
-    It is done in steps, and goes on after ``account_id`` of ``permission_set_arn``, first counting the pairs, then reading them.
-    ``parts``: under how many numbers it keeps what it found. ``step`` grows with every write of it.
-    """
+    """How far a comparison is: ``pairs_read`` of ``pairs`` lists (of a permission set in an account). It goes on after ``account_id`` of
+    ``permission_set_arn``, first counting the pairs, then reading them. ``parts``: under how many numbers it keeps what it found. ``step``
+    grows with every write."""
 
     comparison_id: str
     begun_at: datetime

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored.
-
-    ``is_former``: only events of earlier versions carry the name; they are shown, verified and published as they are.
-    """
+    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored. ``is_former``: only
+    events of earlier versions carry the name; they are shown, verified and published as they are."""
 
     title: str
     fields: frozenset[str]

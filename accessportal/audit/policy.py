@@ -17,10 +17,8 @@ GENESIS = ""
 
 
 def check_draft(draft: Draft) -> None:
-    """Refuse an unknown or former action or a data key outside the allow-list, so that a new field can't leak into the log.
-
-    :raises ValueError: it is a mistake of the calling code, never of a person.
-    """
+    """Raise ValueError for an unknown or former action or a data key outside the allow-list, so that a new field can't leak into the log: a
+    mistake of the calling code, never of a person."""
     spec = ACTIONS.get(draft.action)
     if spec is None:
         raise ValueError(f"audit action {draft.action!r} is not registered")

@@ -17,11 +17,8 @@ Send = Callable[[Sequence[Message]], Sequence[OutsideError | None]]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a domain function wants told: the registered ``action``, who it is about, and its allow-listed ``data``.
-
-    ``data`` holds strings, whole numbers, booleans, and lists and string-keyed maps of these (what both JSON and
-    DynamoDB hold without loss).
-    """
+    """What a domain function wants told: the registered ``action``, who it is about, and its allow-listed ``data``: strings, whole numbers,
+    booleans, and lists and string-keyed maps of these (what both JSON and DynamoDB hold without loss)."""
 
     action: str
     subject: str
@@ -31,11 +28,8 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap.
-
-    ``flaw``: what is wrong with the item itself, beyond its hash; empty for every event as it was written.
-    ``is_published``: it has left for the topic of events (no part of what the hash covers).
-    """
+    """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap. ``flaw``: what is wrong with
+    the item beyond its hash. ``is_published``: it has left for the topic of events (no part of the hash)."""
 
     entity: str
     sequence: int
@@ -72,12 +66,9 @@ class Unpublished:
 
 @dataclass(frozen=True, slots=True)
 class PublishReport(Report):
-    """What one run did. Without a topic (``has_topic`` false) every event is kept, unpublished.
-
-    ``published`` counts events that this run marked, ``repeated`` those that another one had marked while it sent them.
-    ``left_to_others``: shards that somebody else is working on. ``stopped``: why no event at all could be published any more.
-    ``is_finished``: every shard was read to its end. An item that failed is the event at which its entity's events wait.
-    """
+    """What one run did. Without a topic every event is kept. ``repeated`` were marked by another run while this one sent them,
+    ``left_to_others`` are shards that somebody else is at, ``is_finished``: every shard was read to its end. A failed item is the event at
+    which its entity's events wait."""
 
     has_topic: bool
     published: int = 0

@@ -26,11 +26,8 @@ log = structlog.get_logger(__name__)
 
 
 class LineBroker(ORM):  # type: ignore[misc]  # django-q2 has no types
-    """django-q2's own, but that each process takes one task, the oldest, and that a hold is short and renewed.
-
-    A task whose function, or an argument of it, this version does not have was queued by a newer one: it is told and stays where it
-    is, for a worker that knows it.
-    """
+    """django-q2's own, but that each process takes one task, the oldest, and that a hold is short and renewed. A task whose function or
+    argument this version does not have was queued by a newer one: it is told and stays for a worker that knows it."""
 
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key)

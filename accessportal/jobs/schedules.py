@@ -81,12 +81,9 @@ log = structlog.get_logger(__name__)
 
 
 def apply_schedules(*, now: datetime, removes_unknown: bool = False) -> dict[str, str]:
-    """Of our tasks the queue's table schedules exactly these; says of each what changed.
-
-    ``added``, ``changed``, ``kept``, or ``removed`` for one that is no longer listed. A kept schedule keeps its next run,
-    unless that lies further away than one period (a clock that was wrong once must not stop the tick for long). One whose function
-    this version does not have is a newer version's and ``left alone``, unless ``removes_unknown``: then nobody runs a newer one.
-    """
+    """Make the queue's table schedule exactly our jobs, and say of each what changed. A kept one keeps its next run, unless that lies
+    further away than one period. One whose function this version does not have is a newer version's and ``left alone``, unless
+    ``removes_unknown``: then nobody runs a newer one."""
     outcome: dict[str, str] = {}
     with transaction.atomic():
         for gone in Schedule.objects.filter(func__startswith=_OURS).exclude(name__in=[job.name for job in SCHEDULES]):

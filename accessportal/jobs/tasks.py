@@ -52,12 +52,8 @@ class ItemsFailed(Exception):
 
 
 def job(run: Callable[P, Report | str]) -> Callable[P, str]:
-    """Make a task of ``run``: what it reports is beaten, logged and told; words are told as they are.
-
-    One that is ended by an error or its time limit, even before its heartbeat, is told to have failed.
-
-    :raises ItemsFailed: at the end of what it reports, when some items failed or the rest was left: an operator may have to decide.
-    """
+    """Make a task of ``run``: what it reports is beaten, logged and told, and raises ItemsFailed when some items failed or the rest was
+    left; words are told as they are. One that is ended by an error or its time limit, even before its heartbeat, is told to have failed."""
     part = run.__name__
 
     @functools.wraps(run)
@@ -155,11 +151,8 @@ def watch_ends(*, until: str) -> Report | str:
 
 @job
 def reconcile_assignments() -> str:
-    """A part of the comparison of what IAM Identity Center holds with the claims is done; the next part waits in the queue. Reports only:
-    applying is an operator's command.
-
-    :raises ItemsFailed: at the end of a whole comparison, when some could not be had; the others have been compared.
-    """
+    """Do a part of the comparison of what Identity Center holds with the claims; the next part waits in the queue. Reports only: applying
+    is an operator's command. ItemsFailed at the end of a whole comparison, when some could not be had."""
     try:
         comparison = requests.compare_assignments(until=_CLOCK.now() + _PART_OF_COMPARISON, clock=_CLOCK)
     except Conflict as error:

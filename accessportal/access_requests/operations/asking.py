@@ -47,18 +47,9 @@ def submit(
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
-    """Ask for access for ``subject_id`` (``None``: the actor; else a group path that the actor is in), without
-    ``duration_seconds`` for the usual length of the rule that decides.
-
-    Written with its decision's rule, the facts it stood on, and its first audit event. Without need of approval it is
-    ACTIVE at once, with its end and the work to grant it; else PENDING until the deadline for deciding. The same
-    ``submission_id`` from the same person returns the first request.
-
-    :raises InvalidRequest: naming the field, the rule and the remedy.
-    :raises NotAllowed: when no rule allows it, with every remedy known.
-    :raises Conflict: when the submission id was used for something else, with the first request as ``present``.
-    :raises Unavailable: when a fact can't be read or the store does not answer.
-    """
+    """Ask for access for ``subject_id`` (``None``: the actor; else a group that they are in), written with its rule, its facts and its
+    first event: ACTIVE, or PENDING until the deadline for deciding. The same ``submission_id`` of a person returns the first request, or
+    raises Conflict with it where it asked for something else."""
     require_patience(actor=actor, now=now)
     return _submit(
         kind=kind,
@@ -145,14 +136,9 @@ def extend(
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
-    """Ask for the same thing again while it is held: a further request with its own decision, linked by ``extends``.
-
-    It lasts ``duration_seconds`` from its own approval; as a second claim it keeps the access without a gap. Reason and
-    ticket are those of the first request unless given.
-
-    :raises InvalidRequest: also when it would end no later than what is held.
-    :raises Conflict: when the access is not active any more.
-    """
+    """Ask for the same thing again while it is held: a further request with its own decision, linked by ``extends``, that lasts
+    ``duration_seconds`` from its own approval. Reason and ticket are those of the first one unless given. InvalidRequest when it would end
+    no later than what is held."""
     policy.check_duration(duration_seconds)
     require_patience(actor=actor, now=now)
     first, standing = load_for(request_id, actor, now)
@@ -174,10 +160,7 @@ def extend(
 
 
 def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Withdraw an undecided request.
-
-    :raises Conflict: when it was decided meanwhile.
-    """
+    """Withdraw an undecided request. Conflict when it was decided meanwhile."""
 
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)

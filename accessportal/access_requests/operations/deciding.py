@@ -21,15 +21,9 @@ from accessportal.rules import queries as rules
 
 
 def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
-    """Give ``actor``'s approval. The one that completes the quorum makes the request ACTIVE, with its end and its work.
-
-    Approvers are those of the rule as it is now, alive and enabled; earlier approvals of people who are not any more do not
-    count, and one human counts once, whatever addresses they had. The rules must still allow the request.
-
-    :raises Conflict: when it was decided meanwhile (naming who did), has lapsed, or the rules no longer allow it.
-    :raises NotAllowed: when the actor is no approver, or it is their own request or their own group's.
-    :raises NotFound: when it is invisible to the actor.
-    """
+    """Give ``actor``'s approval; the one that completes the quorum makes the request ACTIVE, with its end and its work. Approvers are those
+    of the rule now, and one human counts once, whatever addresses they had. Conflict when it was decided, has lapsed, or the rules no
+    longer allow it."""
     reason = check_reason(reason)
 
     def attempt() -> AccessRequest:
@@ -53,11 +47,7 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
 
 
 def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Refuse the request, with a reason that the requester will read.
-
-    :raises InvalidRequest: without a reason.
-    :raises Conflict: when it was decided meanwhile or has lapsed.
-    """
+    """Refuse the request, with a reason that the requester will read. Conflict when it was decided meanwhile or has lapsed."""
     reason = check_reason(reason, missing="A reason is needed: the person who asked will read it.")
 
     def attempt() -> AccessRequest:
@@ -76,10 +66,7 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
 
 
 def lapse(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Close a request that nobody decided before its deadline.
-
-    :raises Conflict: when it is decided, or not yet past the deadline.
-    """
+    """Close a request that nobody decided before its deadline. Conflict when it is decided, or not yet past the deadline."""
 
     def attempt() -> AccessRequest:
         request = load(request_id)

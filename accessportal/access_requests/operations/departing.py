@@ -38,12 +38,8 @@ Doomed = tuple[AccessRequest, Decision]
 
 
 def end_departed(*, clock: Clock) -> SubjectsReport:
-    """What hung on people and groups that may have lost something is ended where they have, as far as the directory tells now.
-
-    Every departure is looked at until a minute has gone, so that no request slips through beside it. One that fails stops no other.
-
-    :raises Unavailable: when the departures can't be listed.
-    """
+    """End what hung on people and groups that lost something, as far as the directory tells now. Every departure is looked at until a
+    minute has gone, so that no request slips through beside it. Unavailable when the departures can't be listed."""
     run = Look(_TICK, clock)
     for departure in directory.list_departures():
         run.look_after(departure)
@@ -51,14 +47,8 @@ def end_departed(*, clock: Clock) -> SubjectsReport:
 
 
 def compare_subjects(*, most_share: float = MOST_SHARE, actor: Actor, clock: Clock) -> SubjectsReport:
-    """Every open request has been held against the directory. What has lost its subject is ended or cancelled; but when it would be
-    more than ``most_share`` of all (and more than a handful), nothing is, and ``stopped`` says so: a table that was emptied or
-    put back takes nobody's access by itself.
-
-    :raises NotAllowed: for anybody but operators and the portal itself.
-    :raises InvalidRequest: when ``most_share`` is not a share.
-    :raises Unavailable: when the open requests can't be listed to their end.
-    """
+    """Hold every open request against the directory, and end or cancel what has lost its subject; more than ``most_share`` of all (and more
+    than a handful) is left, and ``stopped`` says so: a table that was emptied takes nobody's access by itself."""
     if not (actor.is_operator or actor.is_system):
         raise NotAllowed("Only operators compare requests with the directory. Ask an operator.", code="operators_only")
     check_share(most_share)
@@ -149,11 +139,8 @@ class Look(Run):
 
 
 def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed]:
-    """Of all that is open of one subject, what has lost its ground.
-
-    A membership by request is ground only while it has ground itself, and never its own: each counts when those that already do
-    carry it.
-    """
+    """Return what has lost its ground, of all that is open of one subject. A membership by request is ground only while it has ground
+    itself, and never its own: each counts when those that already do carry it."""
     subject_id = unit[0].subject_id
     open_question = {one.request_id for one in unit if _is_membership(one) and one.served_by is not None}
     while True:

@@ -17,14 +17,8 @@ from accessportal.kernel.texts import check_reason
 
 
 def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
-    """End active access now: its end becomes ``now`` and taking it back becomes due. It stays ACTIVE until proved gone.
-
-    What by its kind can't be kept alone ends with it, as far as the actor may end it. The one that was asked for ends last:
-    dying on the way leaves it active, for everybody to see and to end again.
-
-    :raises Conflict: when it is not active, or is being taken back already.
-    :raises NotAllowed: for anybody but the holder, an approver of the rule and operators.
-    """
+    """End active access now: taking it back becomes due, and it stays ACTIVE until proved gone. What by its kind can't be kept alone ends
+    with it, as far as the actor may; the one that was asked for ends last, so that dying on the way leaves it to be ended again."""
     reason = check_reason(reason)
     asked, standing = load_for(request_id, actor, now)
     require(policy.may_end(asked, actor, standing), asked)
@@ -46,10 +40,8 @@ def _end_one(request_id: str, reason: str, actor: Actor, now: datetime) -> Acces
 
 
 def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """End active access whose subject is not there any more, or cancel the request for it; ``reason`` says what became of them.
-
-    :raises Conflict: when it is over, or being taken back already.
-    """
+    """End active access whose subject is not there any more, or cancel the request for it; ``reason`` says what became of them. Conflict
+    when it is over, or being taken back already."""
 
     def attempt() -> AccessRequest:
         request = load(request_id)
@@ -63,10 +55,7 @@ def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: date
 
 
 def end_loaded(request: AccessRequest, *, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """End active access as it was read.
-
-    :raises Overtaken: when it was changed since.
-    """
+    """End active access as it was read. Overtaken when it was changed since."""
     ends_at = min(now, request.expires_at)
     actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]
     data = {"reason": reason, "expires_at": to_epoch(ends_at)}
@@ -86,10 +75,7 @@ def _cancelled(request: AccessRequest, reason: str, actor: Actor, now: datetime)
 
 
 def expire(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Make taking back due for access whose time is up.
-
-    :raises Conflict: when its time is not up, or it is being taken back already.
-    """
+    """Make taking back due for access whose time is up. Conflict when it is not, or when it is being taken back already."""
 
     def attempt() -> AccessRequest:
         request = load(request_id)

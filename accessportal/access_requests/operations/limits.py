@@ -17,11 +17,8 @@ _MINUTE_SECONDS = 60.0
 
 
 def require_patience(*, actor: Actor, now: datetime) -> None:
-    """Count that ``actor`` asks: a minute's worth at once, then one by one as the minute goes on. One conditional write.
-
-    :raises NotAllowed: when it is too often.
-    :raises Unavailable: when our store does not answer.
-    """
+    """Count that ``actor`` asks: a minute's worth at once, then one by one as the minute goes on. One conditional write. NotAllowed when it
+    is too often."""
     most = current().asks_per_minute
     if not most or actor.is_system:
         return
@@ -34,10 +31,8 @@ def require_patience(*, actor: Actor, now: datetime) -> None:
 
 
 def require_room(*, subject_id: str, request_id: str) -> None:
-    """The list of what is open may lag a moment: some that are sent at the same time may pass together.
-
-    :raises NotAllowed: when as many requests as there may be are held or wait, and this is none of them.
-    """
+    """Raise NotAllowed when as many requests as there may be are held or wait, and this is none of them. The list of what is open may lag a
+    moment: some that are sent at the same time may pass together."""
     most = current().most_open
     if not most:
         return

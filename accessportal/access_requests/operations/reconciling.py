@@ -45,13 +45,8 @@ _LOOK_AGAIN_SECONDS = 5.0
 
 
 def compare_assignments(*, until: datetime | None, tell: Callable[[Comparison], object] = lambda _: None, clock: Clock) -> Comparison:
-    """Go on with the comparison of everything in IAM Identity Center with our records, to its end or until ``until``. It changes nothing.
-
-    The portal's permission sets are those that an allow rule names.
-
-    :raises Conflict: while another worker goes on with it (``comparison_busy``).
-    :raises Unavailable: when IAM Identity Center or our store does not answer; the next one goes on from there.
-    """
+    """Go on with the comparison of everything in Identity Center under the portal's permission sets (those that an allow rule names) with
+    our records, to its end or until ``until``. Conflict ``comparison_busy`` while another worker does. It changes nothing."""
     return assignments.compare(granted=_permission_set_arns(), until=until, tell=tell, clock=clock)
 
 
@@ -64,15 +59,9 @@ def reconcile_assignments(
     actor: Actor,
     clock: Clock,
 ) -> ReconcileReport:
-    """Compare to the end, and mend what ``remedies`` say (none: report only).
-
-    With ids of findings in ``chosen`` nothing is compared: those of the last comparison alone are mended, each looked at once more.
-    The brake: when more than ``most_share`` of the listed assignments would be removed (and more than a handful), nothing is
-    removed and ``stopped`` says so.
-
-    :raises InvalidRequest: when the last comparison has no finding of a ``chosen`` id.
-    :raises Unavailable: when IAM Identity Center does not answer, or our store can't be read to the end.
-    """
+    """Compare to the end, and mend what ``remedies`` say (none: report only). With ids of findings in ``chosen`` nothing is compared: those
+    of the last comparison alone are mended, each looked at once more. When more than ``most_share`` would be removed, nothing is, and
+    ``stopped`` says so."""
     if not chosen:
         _compare_to_the_end(tell, clock)
     report = last_report(clock=clock)

@@ -18,8 +18,8 @@ from accessportal.store.restores import Restore
 
 
 def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, clock: Clock) -> RestoreReport:
-    """End access of before the restore that is not there (``compared`` tells), that can't be looked at, or that was not proved yet: in the
-    lost time it may have been ended. Whoever still needs it asks again. It may be repeated at any time; one that fails hinders no other."""
+    """End access of before the restore that is not there (``compared`` tells), can't be looked at, or was not proved to be there yet: in
+    the lost time it may have been ended. May be repeated. Unavailable when what is to be looked at can't be listed."""
     look = Look(actor, clock)
     reason = f"The tables were restored to {restored.restored_to:%Y-%m-%d %H:%M} UTC, and it may have been ended since. Ask again."
     for request in {one.request_id: one for one in [*_of_missing(compared), *list_unproved(before=restored.lost_since)]}.values():

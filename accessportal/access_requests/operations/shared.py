@@ -29,10 +29,7 @@ def load(request_id: str) -> AccessRequest:
 
 
 def load_for(request_id: str, actor: Actor, now: datetime, *, book: ApproverBook | None = None) -> tuple[AccessRequest, Standing]:
-    """The request and what the actor is to it.
-
-    :raises NotFound: when it does not exist or is invisible to the actor.
-    """
+    """Return the request and what the actor is to it. NotFound when it does not exist or is invisible to the actor."""
     request = with_identities(load(request_id))
     standing = standing_of(request, actor, now=now, book=book)
     decision = policy.may_see(request, actor, standing)

@@ -44,15 +44,15 @@ _LONGEST_WATCH = timedelta(seconds=policy.WATCH_WITHIN_SECONDS + 60)
 
 
 def tick(*, clock: Clock, lookahead_seconds: float = LOOKAHEAD_SECONDS, workers: int = _WORKERS) -> TickReport:
-    """Lapse, expire and carry out what is due, after ending what hung on people and groups that are gone; then stay for what comes due
-    within ``lookahead_seconds``. Any number may run at once; one failing item is counted and the others go on (docs/decisions/0003).
-    ``workers`` items are carried out at a time."""
+    """Do what is due (departed, lapsed, over, work), then stay for what comes due within ``lookahead_seconds``. Any number may run at once,
+    ``workers`` items at a time (1: in this thread); what the store did not answer for is tried again until the end of the look-ahead. With
+    nothing due or coming it makes seven queries."""
     return _sweep(until=clock.now() + timedelta(seconds=lookahead_seconds), is_watcher=False, clock=clock, workers=workers)
 
 
 def watch_ends(*, until: datetime, clock: Clock) -> TickReport | None:
-    """Stay for access that ends before the next tick is sure to look: a tick up to ``until``, unless one is under way; ``None`` when
-    another watcher covers that time."""
+    """Stay for access that ends before the next tick is sure to look: a tick up to ``until``. ``None`` when another watcher covers that
+    time."""
     stay_until = until + timedelta(seconds=60)
     # Where the store does not say who watches, two are better than none.
     with suppress(NoAnswer):

@@ -28,15 +28,9 @@ _AFTER_NO_ANSWER_SECONDS = 3.0
 
 
 def carry_out(*, request_id: str, clock: Clock) -> AccessRequest:
-    """Do what is due for one request, if nobody else does: grant or revoke, wait for the proof, write the receipt.
-
-    Returns the request as it stands: without ``work`` when proved; with a later ``work_due_at`` and the reason in
-    ``work_error`` when it must wait; unchanged when nothing was due or another worker has it. Safe to call at any time, by
-    any number of workers.
-
-    :raises NotFound: when there is no such request.
-    :raises Unavailable: when our store does not answer.
-    """
+    """Do what is due for one request: grant or revoke, wait for the proof, write the receipt. Returns it without ``work`` when proved, with
+    a later due time and the reason when it must wait, unchanged when nothing was due or another worker has it. Any number of workers may
+    call it at any time."""
     request = load(request_id)
     now = clock.now()
     if request.work is Work.GRANT and request.is_over(now):
@@ -63,11 +57,7 @@ def _give_back(request: AccessRequest, held_until: datetime, clock: Clock) -> No
 
 
 def retry(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Make waiting work due at once.
-
-    :raises NotAllowed: for anybody but operators.
-    :raises Conflict: when nothing is to be carried out.
-    """
+    """Make waiting work due at once. Conflict when nothing is to be carried out."""
 
     def attempt() -> AccessRequest:
         request, _ = load_for(request_id, actor, now)

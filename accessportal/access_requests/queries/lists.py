@@ -233,9 +233,6 @@ def _filtered(fetch: _Fetch, keep: Callable[[AccessRequest], bool], cursor: str 
 
 
 def _may_list(actor: Actor, now: datetime, book: ApproverBook | None = None) -> None:
-    """Others' requests are for operators, auditors and approvers.
-
-    :raises NotAllowed: for everybody else.
-    """
+    """Raise NotAllowed for whoever is no operator, auditor or approver: these may list others' requests."""
     if not (actor.reads_everything or is_approver_anywhere(actor=actor, now=now, book=book)):
         raise NotAllowed("Only operators, auditors and approvers may list other people's requests.", code="not_a_reader")

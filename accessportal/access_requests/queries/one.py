@@ -28,10 +28,7 @@ _CHECKS: Mapping[str, _Check] = {
 
 
 def get(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
-    """The request, strongly read, if the actor may see it.
-
-    :raises NotFound: when it does not exist or is invisible to the actor: the two look alike.
-    """
+    """Return the request, strongly read. NotFound when it does not exist or is invisible to the actor: the two look alike."""
     request = store.get(request_id)
     if request is None:
         raise NotFound("There is no such request.", code="request_not_found")

@@ -30,12 +30,8 @@ def preview(
     actor: Actor,
     now: datetime,
 ) -> Preview:
-    """The outcome for ``actor`` asking now. Inputs still empty (``None``) are not judged. ``extends`` is the request to extend.
-
-    Nothing is raised for a request that is not possible: the preview says so.
-
-    :raises Unavailable: when a fact can't be read.
-    """
+    """Tell what would come of ``actor`` asking now, also that it is not possible. Inputs still empty (``None``) are not judged. ``extends``
+    is the request to extend."""
     try:
         subject = subject_facts(subject_id, actor, now=now)
         resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, now)
@@ -57,11 +53,8 @@ def preview(
 def explain(
     *, kind: str, subject_id: str, target: Mapping[str, str], duration_seconds: int | None, ticket_id: str | None, now: datetime
 ) -> tuple[RuleDecision, Preview]:
-    """The rules' whole answer for any person or group as the subject, for the explainer: why, and who can decide.
-
-    :raises InvalidRequest: when the subject group or a part of the target does not exist.
-    :raises NotAllowed: when the person is unknown or disabled.
-    """
+    """Give the rules' whole answer for any person or group as the subject: why, and who can decide. InvalidRequest when the group or a part
+    of the target does not exist, NotAllowed when the person is unknown or disabled."""
     subject = facts_of(subject_id, now=now)
     resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, now)
     decision = rules.decide(question=resolved.question)

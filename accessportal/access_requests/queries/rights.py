@@ -21,10 +21,8 @@ _NOBODY = Approvers(people=(), quorum=0, is_fallback=False, missing_groups=())
 
 
 class ApproverBook:
-    """Approvers and holders of many requests, each fact looked up once. Made for one page or one decision, never kept.
-
-    ``now`` is the moment at which memberships are judged: they can end.
-    """
+    """Approvers and holders of many requests, each fact looked up once. Made for one page or one decision, never kept. ``now`` is the
+    moment at which memberships are judged: they can end."""
 
     def __init__(self, *, now: datetime) -> None:
         self._now = now
@@ -87,11 +85,9 @@ class ApproverBook:
         return Tally(given=len(humans), quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
 
     def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str, identity: str = "") -> Approvers:
-        """The live, enabled approvers without the requester and without whoever the access would serve. The requester by another
-        address (with the same ``identity``) is among them, and counts for nothing.
-
-        Fewer than the quorum (a deleted group, disabled people): the operators stand in, so that no request is undecidable.
-        """
+        """List the live, enabled approvers without the requester and whoever the access would serve. The requester by another address is
+        among them, and counts for nothing. Where they are fewer than the quorum the operators stand in, so that no request is
+        undecidable."""
         if not demand.required:
             return _NOBODY
         quorum = max(1, demand.quorum)
@@ -105,11 +101,8 @@ class ApproverBook:
         return Approvers(people=people + operators, quorum=quorum, is_fallback=True, missing_groups=crowd.missing_groups)
 
     def about(self, *, group_id: str, role: str) -> ApproverBook:
-        """The book to ask about a request for this membership (``group_id`` empty: for something else).
-
-        Who may let others decide must be there to stay, or two who are so for a time keep each other so for ever. So where the
-        membership gives such a right, only rights without an end count.
-        """
+        """Return the book to ask about a request for this membership (``group_id`` empty: for something else). Where it gives the right to
+        let others decide, only rights without an end count: two who have it for a time would keep each other for ever."""
         if not group_id or not self._is_power(group_id, role):
             return self
         if self._lasting is None:

@@ -16,11 +16,8 @@ from accessportal.rules.states import Effect
 
 
 def subject_facts(subject_id: str | None, actor: Actor, *, now: datetime) -> Subject:
-    """The subject of a request that ``actor`` makes; ``None`` is the actor.
-
-    :raises NotAllowed: when the actor is unknown or disabled, or asks for another person or a group that they are not in.
-    :raises InvalidRequest: when the group does not exist.
-    """
+    """Return the subject of a request that ``actor`` makes (``None``: themselves). NotAllowed when the actor is unknown or disabled, or
+    asks for another person or a group that they are not in."""
     wanted = actor.name if subject_id is None else subject_id.strip()
     if not wanted.startswith("/"):
         if fold_email(wanted) != actor.name:
@@ -34,11 +31,8 @@ def subject_facts(subject_id: str | None, actor: Actor, *, now: datetime) -> Sub
 
 
 def facts_of(subject_id: str, *, now: datetime) -> Subject:
-    """The facts of any person (by address) or group (by id), whoever asks.
-
-    :raises NotAllowed: when the person is unknown or disabled.
-    :raises InvalidRequest: when the group does not exist.
-    """
+    """Return the facts of any person (by address) or group (by id), whoever asks. NotAllowed when the person is unknown or disabled,
+    InvalidRequest when the group does not exist."""
     if subject_id.startswith("/"):
         return _group_facts(subject_id)
     person, groups, direct = directory.find_person_with_groups(email=subject_id, now=now)
@@ -57,10 +51,8 @@ def facts_of(subject_id: str, *, now: datetime) -> Subject:
 
 
 def presence_of(subject_id: str, *, without: Collection[str] = (), now: datetime) -> Presence:
-    """What the directory says of a subject now; ``without``: claims on memberships that don't count.
-
-    :raises Unavailable: when it could not be read; never an absence for that.
-    """
+    """Tell what the directory says of a subject now; ``without``: claims on memberships that don't count. Unavailable when it could not be
+    read; never an absence for that."""
     if subject_id.startswith("/"):
         group = directory.find_group(group_id=subject_id)
         if group is None:

@@ -34,15 +34,9 @@ _LIVE = (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELE
 
 
 def compare(*, granted: Collection[str], until: datetime | None, tell: Tell, clock: Clock) -> Comparison:
-    """Go on with the open comparison, or begin one, until it is finished or no step can be begun any more before ``until``.
-
-    ``granted`` are the ARNs of the permission sets that a rule gives: they are read in every account, and those of our records, too.
-    Each difference is looked at twice: what was made or ended meanwhile is none. A list that can't be had is named and hinders no
-    other; ``tell`` hears of every step.
-
-    :raises Conflict: while another worker goes on with it (``comparison_busy``).
-    :raises Unavailable: when IAM Identity Center does not answer at all, or our store does not; the next one goes on from there.
-    """
+    """Go on with the open comparison, or begin one, until it is finished or no step can be begun before ``until``. Sets of rules
+    (``granted``) and of records are read in every account. Each difference is looked at twice; a list that can't be had is named; ``tell``
+    hears of every step. Conflict ``comparison_busy`` while another worker is at it."""
     try:
         comparison = _take(clock)
         try:
@@ -109,11 +103,7 @@ class _Reading:
         self._unanswered = 0
 
     def go_on(self, comparison: Comparison) -> Comparison:
-        """One step.
-
-        :raises Overtaken: when another worker was faster.
-        :raises Unavailable: when nothing answers.
-        """
+        """Do one step. Overtaken when another worker was faster, Unavailable when nothing answers."""
         after, found = self._read(comparison) if comparison.is_counted else (self._count(comparison), Found())
         now = self._clock.now()
         if after is None:
@@ -220,10 +210,8 @@ class _Reading:
         return self._has_principal[who]
 
     def _patiently(self, read: Callable[[], T]) -> T:
-        """Among thousands of calls some are always throttled or go without an answer; so many in a row are an outage.
-
-        :raises Unavailable: in an outage.
-        """
+        """Read once more after a throttled call or a lost answer: among thousands some always are; so many in a row are an outage, which is
+        raised as Unavailable."""
         for gap in _GAPS_SECONDS:
             try:
                 return self._answered(read())

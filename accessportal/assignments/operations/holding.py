@@ -18,14 +18,8 @@ _MAX_TRIES = 20
 
 
 def hold(*, key: AssignmentKey, claim: str, guards: Sequence[Guard], subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
-    """Make ``claim`` one of the assignment's claims, and the assignment proved present.
-
-    ``guards`` are the caller's conditions for still wanting it: the claim is written only in a transaction in which they
-    hold. Repeating it is harmless.
-
-    :raises Conflict: when a guard does not hold; then nothing was claimed.
-    :raises Unavailable: when our store does not answer.
-    """
+    """Make ``claim`` one of the assignment's claims, and the assignment proved present. The claim is written only in a transaction in which
+    the ``guards`` hold: Conflict when one does not. Repeating it is harmless."""
     assignment_id = store.id_for(key)
     for attempt in range(_MAX_TRIES):
         try:
@@ -38,12 +32,8 @@ def hold(*, key: AssignmentKey, claim: str, guards: Sequence[Guard], subject: st
 
 
 def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
-    """Take ``claim`` off the assignment; when it was the last one, the assignment is proved absent.
-
-    While other claims hold it, the proof names them in ``kept_by`` and nothing is deleted. Repeating it is harmless.
-
-    :raises Unavailable: when our store does not answer.
-    """
+    """Take ``claim`` off the assignment; when it was the last one, the assignment is proved absent. While other claims hold it, the proof
+    names them in ``kept_by`` and nothing is deleted. Repeating it is harmless."""
     for attempt in range(_MAX_TRIES):
         assignment = store.find(key)
         if assignment is None:

@@ -16,10 +16,7 @@ _UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
 
 
 def is_still_so(*, finding: Finding, clock: Clock) -> bool:
-    """Whether it differs as it did when it was found: both sides are read anew.
-
-    :raises Unavailable: when one of them did not answer.
-    """
+    """Say whether it differs as when it was found: both sides are read anew. Unavailable when one did not answer."""
     try:
         present = IdentityCenter(pace=effects.SharedPace(clock)).is_present(effects.target_of(finding.key))
     except OutsideError as error:
@@ -35,10 +32,7 @@ def is_still_so(*, finding: Finding, clock: Clock) -> bool:
 
 
 def repair(*, finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof | Waiting | None:
-    """Mend one difference with ``remedy``; ``None`` when the remedy is not for it. Ask :func:`is_still_so` before.
-
-    :raises Unavailable: when our store does not answer.
-    """
+    """Mend one difference with ``remedy``; ``None`` when the remedy is not for it. Ask :func:`is_still_so` before."""
     drift = finding.drift
     if remedy is Remedy.ADOPT and drift in _UNRECORDED:
         return _record(finding, frozenset({OUTSIDE_CLAIM}), actor, clock)
@@ -52,11 +46,8 @@ def repair(*, finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> P
 
 
 def go_on(*, actor: Actor, clock: Clock) -> list[Waiting]:
-    """Go on with what was begun and left: a repair that had to wait has no request whose work would come back to it. Returns what
-    still waits.
-
-    :raises Unavailable: when our store does not answer.
-    """
+    """Go on with what was begun and left, and return what still waits: a repair that had to wait has no request whose work would come back
+    to it."""
     outcomes = []
     for state in (AssignmentState.CREATING, AssignmentState.DELETING):
         for assignment in store.every_in(state):

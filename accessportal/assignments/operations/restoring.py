@@ -10,12 +10,8 @@ from accessportal.kernel.clock import Clock
 
 
 def raise_fences(*, to: int, actor: Actor, clock: Clock) -> int:
-    """No assignment that may be there has a fence below ``to`` any more; how many had. Absent ones get theirs when they are made.
-
-    May be repeated at any time: what is raised already is left alone.
-
-    :raises Unavailable: when our store does not answer, or an item can't be read.
-    """
+    """Leave no assignment that may be there with a fence below ``to``, and say how many had. Absent ones get theirs when they are made. May
+    be repeated at any time."""
     raised = 0
     for state in (AssignmentState.CREATING, AssignmentState.PRESENT, AssignmentState.DELETING):
         for assignment in list(store.every_in(state)):

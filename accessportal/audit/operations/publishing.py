@@ -68,14 +68,9 @@ def publish_outbox(
     actor: Actor,
     clock: Clock,
 ) -> PublishReport:
-    """What waits has been published, oldest first, up to ``limit`` events and ``limit_seconds``.
-
-    May run at any time, twice, and beside itself. An event that SNS refuses keeps the later ones of its entity back, and no
-    others. What was sent and could not be marked, because the store did not answer, is sent once more by the next run.
-    ``told`` hears after each batch how many events this run has published.
-
-    :raises NotAllowed: unless the actor is an operator or the portal itself.
-    """
+    """Publish what waits, oldest first, up to ``limit`` events and ``limit_seconds``; ``told`` hears how many after each batch. May run
+    beside itself. An event that SNS refuses keeps the later ones of its entity back, and no others; one that was sent and could not be
+    marked is sent once more by the next run."""
     policy.may_publish(actor).require()
     if send is None:
         return PublishReport(has_topic=False)
