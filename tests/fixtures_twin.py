@@ -8,6 +8,7 @@ import functools
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
 from botocore.signers import RequestSigner
+from joserfc.jwk import RSAKey
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.models import botocore_stubber
 from moto.dynamodb.models import dynamodb_backends
@@ -26,6 +28,7 @@ from moto.dynamodb.models.table import Table
 from moto.moto_api._internal import mock_random
 
 from accessportal.aws import clients, cognito
+from accessportal.kernel.clock import Clock, SystemClock
 from accessportal.mirror import operations as mirror
 from accessportal.store.base import StoreSettings, configure, registered_models
 from accessportal.store.cursors import configure_cursors
@@ -33,6 +36,7 @@ from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin
 from accessportal.twin.inprocess import twin_in_process
 from accessportal.twin.settings import TwinSettings
 from tests.moto_snapshots import Snapshot
+from tests.quick_moto import remember_expressions
 
 if TYPE_CHECKING:
     from mypy_boto3_identitystore import IdentityStoreClient
@@ -108,14 +112,22 @@ class Twin:
 @pytest.fixture
 def twin(clock: FakeClock) -> Iterator[Twin]:
     """An organization, accounts, permission sets, people and a group; no assignment."""
-    # Nobody looks at a signature here, and making one costs a tenth of a call.
-    unsigned = mock.patch.object(RequestSigner, "sign", _leave_unsigned)
-    with unsigned, twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)) as front:
+    with plain_twin(clock) as front:
         _forget_patient_clients()
         world = _small_world(front, clock)
         # A test may add to the names.
         names = {field.name: dict(getattr(world, field.name)) for field in dataclasses.fields(Twin) if field.type == "dict[str, str]"}
         yield dataclasses.replace(world, front=front, clock=clock, **names)  # type: ignore[arg-type]
+
+
+@contextmanager
+def plain_twin(clock: Clock | None = None) -> Iterator[IdentityCenterTwin]:
+    """An empty AWS."""
+    remember_expressions()
+    # Nobody looks at a signature here, and making one costs a tenth of a call.
+    unsigned = mock.patch.object(RequestSigner, "sign", _leave_unsigned)
+    with unsigned, twin_in_process(clock=clock or SystemClock(), settings=TwinSettings(calls_per_second=0)) as front:
+        yield front
 
 
 def _leave_unsigned(*_args: Any, **_options: Any) -> None:
@@ -165,10 +177,24 @@ def tables(twin: Twin) -> None:
 @pytest.fixture
 def user_pool(tables: None) -> Iterator[str]:
     """A user pool that follows the directory, empty: its id."""
-    pool_id = cognito.create_user_pool("people")
+    # The same id in every test, for what is built once and kept.
+    mock_random.seed(2029)
+    # Reading the key that moto has for all of them takes longer than all the rest.
+    with mock.patch.object(RSAKey, "import_key", _key_of_pools):
+        pool_id = cognito.create_user_pool("people")
     mirror.configure(mirror.MirrorSettings(user_pool_id=pool_id))
     yield pool_id
     mirror.configure(mirror.MirrorSettings())
+
+
+_import_key = RSAKey.import_key
+_keys: list[RSAKey] = []
+
+
+def _key_of_pools(written: Any) -> RSAKey:
+    if not _keys:
+        _keys.append(_import_key(written))
+    return _keys[0]
 
 
 Answer = Callable[[dict[str, Any]], Any]

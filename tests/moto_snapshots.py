@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from moto.cognitoidp.models import cognitoidp_backends
+from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.base_backend import BackendDict, BaseBackend
+from moto.dynamodb.models import dynamodb_backends
 from moto.organizations.models import organizations_backends
+
+_REGION = "eu-central-1"
 
 
 @dataclass(frozen=True)
@@ -35,3 +41,32 @@ class Snapshot:
             vars(backend).update(copy.deepcopy(state, memo))
         organizations_backends.master_accounts.clear()
         organizations_backends.master_accounts.update(self.members)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All tables with their items, and all user pools."""
+
+    kept: Any
+
+    @classmethod
+    def take(cls) -> Tables:
+        tables = dynamodb_backends[DEFAULT_ACCOUNT_ID][_REGION].tables
+        return cls(copy.deepcopy((tables, cognitoidp_backends[DEFAULT_ACCOUNT_ID][_REGION].user_pools)))
+
+    def put_back(self) -> None:
+        tables, pools = copy.deepcopy(self.kept)
+        dynamodb_backends[DEFAULT_ACCOUNT_ID][_REGION].tables = tables
+        cognitoidp_backends[DEFAULT_ACCOUNT_ID][_REGION].user_pools = pools
+
+
+_built: dict[str, Tables] = {}
+
+
+def build_once(name: str, build: Callable[[], object]) -> None:
+    """Tables and user pools as ``build`` makes them: made once in this process, and put back after that."""
+    if name in _built:
+        _built[name].put_back()
+    else:
+        build()
+        _built[name] = Tables.take()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from moto import mock_aws
-from moto.core import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 from pytest_django.fixtures import Settings
 
 from accessportal.audit.models import AuditItem
@@ -23,7 +20,8 @@ from accessportal.rules.models import RuleItem
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
 from tests.conftest import FakeClock
-from tests.fixtures_twin import REGION
+from tests.fixtures_twin import REGION, plain_twin
+from tests.moto_snapshots import build_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +55,16 @@ def town(clock: FakeClock, settings: Settings) -> Iterator[FakeClock]:
     """A small directory: Olga founded it, Alice is admin of /engineering, Bob reader of /engineering/payments; Mallory is in no
     group, Ana audits, Otto operates the portal and is admin of nothing."""
     mirror.configure(mirror.MirrorSettings())
-    with mock_aws():
+    with plain_twin(clock):
         configure(StoreSettings(table_prefix="town-", region=REGION))
         configure_cursors("a-secret-for-tests-alone")
-        backend = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
-        if not _kept:
-            for model in (DirectoryItem, AuditItem, RuleItem):
-                model.create_table(wait=True)
-            _build(settings)
-            _kept.append(copy.deepcopy(backend.tables))
-        backend.tables = copy.deepcopy(_kept[0])
+        build_once("town", partial(_build, settings))
         yield clock
 
 
-# Moto's tables as they were built once in this process.
-_kept: list[Any] = []
-
-
 def _build(settings: Settings) -> None:
+    for model in (DirectoryItem, AuditItem, RuleItem):
+        model.create_table(wait=True)
     assert run("found_directory", "--admin", "olga@example.com", "--name", "Olga Berg").code == 0
     for group_id in ("/engineering", "/engineering/payments", "/engineering/payments/ledger", "/security"):
         by_olga("create_group", group_id, "--name", group_id.rpartition("/")[2].title())

@@ -13,7 +13,6 @@ from typing import Any
 import boto3
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
-from moto import mock_aws
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.states import TickReport
@@ -29,7 +28,7 @@ from accessportal.rules import queries as rules
 from accessportal.store.base import StoreSettings, configure, registered_models
 from tests.commands.conftest import run
 from tests.fixtures_story import RULES, Story
-from tests.fixtures_twin import REGION, refuse, when
+from tests.fixtures_twin import REGION, plain_twin, refuse, when
 
 COMMANDS = sorted(name for name, app in get_commands().items() if app == "accessportal.commands")
 
@@ -45,7 +44,7 @@ def test_help_ends_with_an_example_of_the_command(name: str) -> None:
 
 @pytest.fixture
 def empty_cloud() -> Iterator[None]:
-    with mock_aws():
+    with plain_twin():
         configure(StoreSettings(table_prefix="fresh-", region="eu-central-1"))
         yield
 

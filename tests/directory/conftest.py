@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
+from moto.moto_api._internal import mock_random
 
 from accessportal.audit.models import AuditItem
 from accessportal.directory import operations
@@ -18,8 +19,9 @@ from accessportal.kernel.actors import Actor, person, system
 from accessportal.mirror.operations import comparing as mirror_comparing
 from accessportal.store.base import StoreSettings, configure
 from tests.conftest import FakeClock
-from tests.fixtures_twin import Twin
+from tests.fixtures_twin import Twin, plain_twin
 from tests.mirror.world import World
+from tests.moto_snapshots import build_once
 
 NOW = datetime(2026, 3, 2, 9, 0, 0, 322_000, tzinfo=UTC)
 SETUP: Actor = system("setup")
@@ -30,16 +32,24 @@ SEED_TIME = "2022-08-10T23:55:20.322Z"
 
 @pytest.fixture
 def empty_directory() -> Iterator[None]:
-    with mock_aws():
+    with plain_twin():
         configure(StoreSettings(table_prefix=PREFIX, region="eu-central-1"))
-        for model in (DirectoryItem, AuditItem):
-            model.create_table(wait=True)
+        build_once("empty directory", _create_tables)
         yield
+
+
+def _create_tables() -> None:
+    for model in (DirectoryItem, AuditItem):
+        model.create_table(wait=True)
 
 
 @pytest.fixture
 def founded(empty_directory: None) -> None:
     """The root alone, with Olga as its admin."""
+    build_once("founded directory", _found)
+
+
+def _found() -> None:
     operations.found_directory(admin_email="olga@example.com", admin_name="Olga", operator_group="", auditor_group="", actor=SETUP, now=NOW)
 
 
@@ -56,6 +66,7 @@ def join(email: str, group_id: str, role: GroupRole = GroupRole.READER) -> None:
     operations.grant_membership(email=email, group_id=group_id, role=role, actor=OLGA, now=NOW)
 
 
+@functools.cache
 def table(name: str = "AccessManagement") -> Any:
     """As other programs see it."""
     return boto3.resource("dynamodb", region_name="eu-central-1").Table(f"{PREFIX}{name}")
@@ -64,6 +75,10 @@ def table(name: str = "AccessManagement") -> Any:
 @pytest.fixture
 def directory(founded: None) -> None:
     """Alice is admin of ``/engineering/payments``, Bob reads ``/security``, Mallory is in no group; ``/eng`` is another tree."""
+    build_once("directory", _fill)
+
+
+def _fill() -> None:
     for group_id in ("/engineering", "/engineering/payments", "/security", "/eng"):
         add_group(group_id)
     add_person("Alice@Example.com", "/engineering/payments", GroupRole.ADMIN)
@@ -77,5 +92,7 @@ def world(twin: Twin, user_pool: str, clock: FakeClock, monkeypatch: pytest.Monk
     # In the test's own thread, or one after the other: the clock stands still, and moto is not made for several at once.
     monkeypatch.setattr(mirror_comparing, "WORKERS", 1)
     made = World(twin=twin, clock=clock, pool=user_pool)
-    made.build()
+    build_once("mirrored company", made.build)
+    # What tests make gets other ids than what was made then.
+    mock_random.seed(2028)
     return made

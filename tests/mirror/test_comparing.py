@@ -23,12 +23,12 @@ from tests.mirror.world import ALICE, BOB, MALLORY, PAYMENTS, World
 OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def idp() -> Any:
     return boto3.client("cognito-idp", region_name=REGION)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def table() -> Any:
     return boto3.resource("dynamodb", region_name=REGION).Table("AccessManagement")
 

@@ -29,7 +29,7 @@ from tests.mirror.world import ALICE, BOB, MALLORY, PAYMENTS, World
 NAMES = tuple(f"{PAYMENTS}:{role}" for role in mirrored.ROLES)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def idp() -> Any:
     return boto3.client("cognito-idp", region_name=REGION)
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
-
-from moto.cognitoidp.models import cognitoidp_backends
-from moto.core import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.audit import queries as audit
 from accessportal.directory import operations
@@ -20,8 +15,9 @@ from accessportal.mirror import operations as mirror
 from accessportal.mirror import queries as mirror_queries
 from accessportal.mirror.states import MirrorReport
 from tests.conftest import FakeClock
-from tests.fixtures_twin import REGION, Twin
+from tests.fixtures_twin import Twin
 from tests.mirror import mirrored
+from tests.moto_snapshots import Tables
 
 ALICE, BOB, MALLORY = "alice@example.com", "bob@example.com", "mallory@example.com"
 PAYMENTS = "/engineering/payments"
@@ -35,7 +31,7 @@ class World:
     clock: FakeClock
     pool: str
     olga: Actor = field(default_factory=lambda: person("olga@example.com"))
-    _kept: Any = None
+    _kept: Tables | None = None
 
     def found(self) -> None:
         operations.found_directory(
@@ -57,17 +53,11 @@ class World:
 
     def keep(self) -> None:
         """Remember the state of table and pool, for :meth:`start_over`."""
-        self._kept = self._state()
+        self._kept = Tables.take()
 
     def start_over(self) -> None:
-        tables, pools = copy.deepcopy(self._kept)
-        dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables = tables
-        cognitoidp_backends[DEFAULT_ACCOUNT_ID][REGION].user_pools = pools
-
-    def _state(self) -> Any:
-        return copy.deepcopy(
-            (dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables, cognitoidp_backends[DEFAULT_ACCOUNT_ID][REGION].user_pools)
-        )
+        assert self._kept is not None
+        self._kept.put_back()
 
     # What people do
 

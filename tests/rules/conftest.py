@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from moto import mock_aws
 
 from accessportal.audit.models import AuditItem
 from accessportal.directory import operations as directory
@@ -14,6 +13,8 @@ from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import system
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import StoreSettings, configure
+from tests.fixtures_twin import plain_twin
+from tests.moto_snapshots import build_once
 from tests.rules.stories import NOW, OLGA
 
 MEMBERS = {
@@ -27,16 +28,24 @@ MEMBERS = {
 
 @pytest.fixture
 def tables() -> Iterator[None]:
-    with mock_aws():
+    with plain_twin():
         configure(StoreSettings(table_prefix="rules-", region="eu-central-1"))
-        for model in (RuleItem, DirectoryItem, AuditItem):
-            model.create_table(wait=True)
+        build_once("tables of rules", _create_tables)
         yield
+
+
+def _create_tables() -> None:
+    for model in (RuleItem, DirectoryItem, AuditItem):
+        model.create_table(wait=True)
 
 
 @pytest.fixture
 def people(tables: None) -> None:
     """Olga admin of the root; Alice and Paul in ``/engineering/payments``, Erin in ``/engineering``, Bob and Sam in ``/security``."""
+    build_once("people of rules", _add_people)
+
+
+def _add_people() -> None:
     directory.found_directory(admin_email=OLGA.name, admin_name="Olga", operator_group="", auditor_group="", actor=system("setup"), now=NOW)
     for group_id in ("/engineering", "/engineering/payments", "/security"):
         directory.create_group(group_id=group_id, name=group_id, description="", actor=OLGA, now=NOW)
