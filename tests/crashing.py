@@ -9,6 +9,12 @@ from typing import Any
 import botocore.endpoint
 import pytest
 
+from tests.depth import IS_DEEP
+
+MOMENTS = [False, True] if IS_DEEP else [True]
+"""Whether a process dies after its fatal step or before it. Right after each is right before the next for all who are left, so
+``before`` is tried at night alone."""
+
 
 class Killed(BaseException):
     """The process is dead. Nothing that it still tries to do (a ``finally`` for instance) reaches the outside."""

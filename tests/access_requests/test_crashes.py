@@ -25,7 +25,7 @@ from accessportal.sandboxes import ledger
 from accessportal.sandboxes import queries as pool
 from accessportal.sandboxes.states import Sandbox
 from accessportal.sandboxes.states import Status as Lent
-from tests.crashing import Killed, Process, living
+from tests.crashing import MOMENTS, Killed, Process, living
 from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_story import RULES, Story
 
@@ -135,8 +135,9 @@ LIVES = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", LIVES)
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("after", MOMENTS, ids=lambda after: "after" if after else "before")
 @pytest.mark.parametrize("share", range(_SHARES))
 def test_a_crash_at_any_step_is_healed(story: Story, monkeypatch: pytest.MonkeyPatch, share: int, kind: str, *, after: bool) -> None:
     die_everywhere(story, monkeypatch, LIVES[kind], share=share, after=after)

@@ -19,7 +19,7 @@ from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import person, system
 from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.rules import operations as rules
-from tests.crashing import Killed, Process, living
+from tests.crashing import MOMENTS, Killed, Process, living
 from tests.fixtures_pool import Labs
 from tests.fixtures_story import RULES, Story
 from tests.fixtures_twin import REGION
@@ -406,7 +406,8 @@ def test_one_broken_request_hinders_no_other(story: Story) -> None:
     assert story.now_of(held).status is Status.REVOKED
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.deep
+@pytest.mark.parametrize("after", MOMENTS, ids=lambda after: "after" if after else "before")
 def test_a_crash_at_any_step_leaves_work_for_the_next_tick(story: Story, monkeypatch: pytest.MonkeyPatch, *, after: bool) -> None:
     fatal = 0
     while True:

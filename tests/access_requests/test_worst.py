@@ -68,7 +68,7 @@ def settle(story: Story, requests: list[AccessRequest]) -> list[AccessRequest]:
 def test_many_grants_and_revocations_all_end_proved(story: Story, shared_pace: None) -> None:
     dev = story.twin.organizational_units["/Workloads/Dev"]
     root = story.twin.organizational_units["/"]
-    names = [f"dev-{number:04}" for number in range(examples(20))]
+    names = [f"dev-{number:04}" for number in range(examples(6))]
     for name in names:
         made = story.twin.organizations.create_account(AccountName=name, Email=f"{name}@example.com")
         account_id = made["CreateAccountStatus"]["AccountId"]

@@ -14,7 +14,7 @@ from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.proofs import Proof
 from tests.conftest import FakeClock
-from tests.crashing import Killed, Process, living
+from tests.crashing import MOMENTS, Killed, Process, living
 from tests.fixtures_twin import Twin
 from tests.mirror import mirrored
 from tests.mirror.world import ALICE, BOB, MALLORY, PAYMENTS, World
@@ -138,6 +138,7 @@ def events_of(entity: str) -> list[str]:
     return [event.action for event in audit.history(entity, limit=200).items]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_crash_at_any_step_is_healed(world: World, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     monkeypatch.setattr(deleting, "MOST_AT_ONCE", 2)
@@ -152,7 +153,7 @@ def test_a_crash_at_any_step_is_healed(world: World, monkeypatch: pytest.MonkeyP
     undisturbed = mirrored.present(world.pool)
     fatal, steps = 0, 0
     while True:
-        for after in (False, True):
+        for after in MOMENTS:
             world.start_over()
             process = Process(fatal=fatal, after=after)
             with living(process, monkeypatch, reads=_READS):
@@ -171,7 +172,8 @@ def test_a_crash_at_any_step_is_healed(world: World, monkeypatch: pytest.MonkeyP
         fatal += 1
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.deep
+@pytest.mark.parametrize("after", MOMENTS, ids=lambda after: "after" if after else "before")
 @pytest.mark.parametrize("share", range(_SHARES))
 def test_a_crash_while_founding_is_healed(
     twin: Twin, user_pool: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, share: int, *, after: bool

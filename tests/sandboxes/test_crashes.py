@@ -14,7 +14,7 @@ from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.sandboxes import ledger, queries
 from accessportal.sandboxes.states import Sandbox, Status
-from tests.crashing import Killed, Process, living
+from tests.crashing import MOMENTS, Killed, Process, living
 from tests.fixtures_provider import TwinAdapter
 from tests.fixtures_twin import REGION
 from tests.sandboxes.conftest import Upstream
@@ -60,7 +60,8 @@ def clean_until_free(upstream: Upstream, process: Process, sandbox: Sandbox) -> 
     raise AssertionError(f"still {upstream.pool.now_of(sandbox)}")
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.deep
+@pytest.mark.parametrize("after", MOMENTS, ids=lambda after: "after" if after else "before")
 @pytest.mark.parametrize("share", range(_SHARES))
 def test_a_crash_at_any_step_is_healed(upstream: Upstream, monkeypatch: pytest.MonkeyPatch, share: int, *, after: bool) -> None:
     backend = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
