@@ -41,12 +41,9 @@ class BearerToken(HttpAuthBase):
         self._scope = scope
 
     def __call__(self, request: HttpRequest) -> Client | None:
-        """``None``: no bearer token was sent.
-
-        :raises TokenRefused: when it is unknown, revoked, expired, or made by somebody who is no operator any more.
-        :raises RateLimited: when its requests of this minute are used up, or too many unknown ones came from the same address.
-        :raises NotAllowed: when its scope is too small.
-        """
+        """Return the client; ``None``: no bearer token was sent. TokenRefused when it is unknown, revoked, expired, or of somebody who is
+        no operator any more; RateLimited when its minute is used up, or too many unknown ones came from the same address; NotAllowed when
+        its scope is too small."""
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != self.openapi_scheme or not text:
             return None

@@ -96,10 +96,8 @@ def breaks_of(head: Head, *, began: datetime) -> list[ChainBreak]:
 
 
 def breaks_of_gone(entity: str, events: Sequence[AuditEvent], *, began: datetime) -> list[ChainBreak]:
-    """The breaks of a chain whose item is gone; that of a person or group must tell that it went.
-
-    One that was written to after ``began`` may have got its item only then.
-    """
+    """Find the breaks of a chain whose item is gone; that of a person or group must tell that it went. One that was written to after
+    ``began`` may have got its item only then."""
     breaks = list(audit.breaks_in(events))
     newest = events[-1]
     ending = _ENDINGS.get(entity.partition("#")[0], newest.action)

@@ -68,13 +68,9 @@ def command(
     one_of: Sequence[str] = (),
     at_most_one_of: Sequence[str] = (),
 ) -> Callable[[Callable[..., object]], Declaration]:
-    """Make a command of a function: it is called with its flags (see :mod:`flags`) and gives a record, a document or an
-    :class:`Outcome`; kernel errors become one line and the exit code.
-
-    A parameter of type ``Actor`` is the person of ``--as``, who may be left out where it has a default. One without a default of type
-    ``Clock`` or ``datetime`` is the machine's clock or the present moment, one of type ``PortalCommand`` the command itself. The help
-    is the docstring, or ``about``. Of the parameters ``one_of`` exactly one must be given.
-    """
+    """Make a command of a function, called with its flags (:mod:`flags`); what it gives is shown, kernel errors become one line and the
+    exit code. An ``Actor`` is the person of ``--as``; a ``Clock``, ``datetime`` or ``PortalCommand`` without a default is given. The help
+    is the docstring or ``about``. Of ``one_of`` exactly one must be given."""
 
     def declare(function: Callable[..., object]) -> Declaration:
         words = about or " ".join((function.__doc__ or "").split())
@@ -174,10 +170,8 @@ class PortalCommand(BaseCommand):
 
 
 def _actor(email: str, now: datetime) -> Actor:
-    """The person named by ``--as``, with the roles that they hold right now.
-
-    :raises NotAllowed: when the directory does not know them, or has them disabled.
-    """
+    """Return the person named by ``--as``, with the roles that they hold right now. NotAllowed when the directory does not know them, or
+    has them disabled."""
     try:
         return actor_named(email=email, now=now)
     except NotAllowed as error:

@@ -28,10 +28,8 @@ class BadUsage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What ``Annotated`` says of a parameter: its help and, where the type does not tell, how it is called and read.
-
-    ``read`` may raise :class:`BadUsage`; ``type`` is argparse's.
-    """
+    """What ``Annotated`` says of a parameter: its help and, where the type does not tell, how it is called and read. ``read`` may raise
+    :class:`BadUsage`; ``type`` is argparse's."""
 
     help: str = ""
     metavar: str | None = None
@@ -122,10 +120,7 @@ def _spelt(choices: Sequence[str], text: str) -> str:
 
 
 def values_of(parameters: Sequence[Parameter], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, read.
-
-    :raises BadUsage: for the first that can't be.
-    """
+    """Read what was given. BadUsage for the first that can't be."""
     return {one.name: one.value(options[one.name]) for one in parameters if one.name in options}
 
 

@@ -82,10 +82,8 @@ def import_people(
 
 
 def _follow(clock: Clock, progress: Progress) -> int:
-    """Make Cognito follow everything that waits, this import's and others'; how many people and groups still wait in the end.
-
-    It stops when a sweep got no further: then Cognito is throttling or down, and the worker's sweeps go on with it.
-    """
+    """Make Cognito follow everything that waits, and say how many people and groups still wait. It stops when a sweep got no further: then
+    Cognito is throttling or down, and the worker's sweeps go on with it."""
     done = 0
     while True:
         report = mirror.sweep_mirror(clock=clock, limit_seconds=_SWEEP_SECONDS, workers=THREADS)

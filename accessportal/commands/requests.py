@@ -39,10 +39,7 @@ _show = Facts(hidden={"history"}, words={"duration_seconds": format_duration})
 
 
 def _target(kind: str, given: Mapping[str, str]) -> dict[str, str]:
-    """What the flags ask for.
-
-    :raises BadUsage: when a flag of the kind is missing, or one of another kind is given.
-    """
+    """Return what the flags ask for. BadUsage when a flag of the kind is missing, or one of another kind is given."""
     names = [field.name for field in KINDS[kind].fields.target]
     for other in KINDS.values():
         for field in other.fields.target:

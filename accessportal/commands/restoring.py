@@ -96,11 +96,8 @@ STEPS: Mapping[str, Callable[[Context], Mapping[str, int]]] = {
 
 
 def run_steps(context: Context) -> tuple[Restore, dict[str, str]]:
-    """What is not done yet is done; the restore as it stands, and of each step what came of it. One that fails hinders no other, and is
-    told.
-
-    :raises Conflict: when somebody else does the same now.
-    """
+    """Do what is not done yet, and tell the restore as it stands and what came of each step; one that fails hinders no other. Conflict when
+    somebody else does the same now."""
     restore, told = context.restore, {}
     for name, step in STEPS.items():
         if name in restore.done:
@@ -117,12 +114,9 @@ def run_steps(context: Context) -> tuple[Restore, dict[str, str]]:
 
 
 def confirm(*, actor: Actor, clock: Clock) -> tuple[Restore, Mapping[str, int]]:
-    """Grants go on; before that ends what may have ended in the lost time, and what was put aside in the pool is to be cleaned.
-
-    :raises NotAllowed: unless the actor is an operator.
-    :raises Conflict: when nothing is held, a step is not done yet, or something could not be ended.
-    :raises Unavailable: when what is really there can't be read; grants stay held.
-    """
+    """Let grants go on; before that ends what may have ended in the lost time, and what was put aside in the pool is to be cleaned.
+    Conflict when nothing is held, a step is not done, or something could not be ended; Unavailable when what is really there can't be
+    read."""
     restore = held_restore()
     if restore is None:
         raise Conflict("No restore waits to be confirmed.", code="nothing_held")
@@ -146,10 +140,8 @@ def confirm(*, actor: Actor, clock: Clock) -> tuple[Restore, Mapping[str, int]]:
 
 
 def compared(restore: Restore, clock: Clock) -> ReconcileReport:
-    """Identity Center against the claims, read anew: a comparison that the tables were restored with has seen another world.
-
-    :raises Conflict: when the catalog was never read: it would look as if nothing were there to be compared.
-    """
+    """Compare Identity Center with the claims anew: a comparison that the tables were restored with has seen another world. Conflict when
+    the catalog was never read: it would look as if nothing were there."""
     if catalog.freshness().synced_at is None:
         raise Conflict("The catalog is empty, so nothing can be compared. Run sync_catalog first.", code="catalog_empty")
     report = requests.reconcile_assignments(actor=PART, clock=clock)

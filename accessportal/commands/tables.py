@@ -16,9 +16,6 @@ from accessportal.store.schema import TableReport, ensure_table
 
 
 def ensure_all_tables(*, clock: Clock) -> tuple[TableReport, ...]:
-    """Every registered table is there and ready, with its indexes and protections.
-
-    :raises Conflict: when a table of that name belongs to something else.
-    :raises Unavailable: when the engine did not answer.
-    """
+    """Make every registered table, with its indexes and protections, and wait until it is ready. Conflict when a table of that name belongs
+    to something else."""
     return tuple(ensure_table(model, clock=clock) for model in registered_models())
