@@ -15,9 +15,9 @@ import pytest
 
 from accessportal.kernel import ids
 from accessportal.kernel.pages import every
-from accessportal.sandboxes import store
 from accessportal.sandboxes.operations import taking
 from accessportal.sandboxes.states import KeyRecord, Sandbox
+from accessportal.sandboxes.store import free_list
 
 _CHANCE = os.environ.get("PORTAL_TESTS_CHANCE", "")
 
@@ -36,7 +36,7 @@ def _chance() -> Iterator[None]:
 
 def _by_name(asked: taking.Asked, record: KeyRecord | None, *, is_high: bool) -> Sandbox | None:
     """The free sandbox whose name comes first, or last, instead of one near a random place."""
-    lists = (every(partial(taking._free_page, shard)) for shard in store.free_shards())
+    lists = (every(partial(taking._free_page, shard)) for shard in free_list.shards())
     entries = sorted(itertools.chain.from_iterable(lists), key=lambda entry: (entry.name, entry.sandbox_id), reverse=is_high)
     return taking._first_lent(entries, asked, record)
 

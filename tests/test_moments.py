@@ -46,9 +46,10 @@ from accessportal.observe.health import work
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import policy as sandbox_policy
 from accessportal.sandboxes import queries as pool
-from accessportal.sandboxes import store as sandbox_store
 from accessportal.sandboxes.states import RunKind, RunState, Stats
 from accessportal.sandboxes.states import Status as PoolStatus
+from accessportal.sandboxes.store import pool as pool_facts
+from accessportal.sandboxes.store import rows, runs
 from accessportal.store.coordination import claim_watch
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.upstream.breaker import Breaker
@@ -238,7 +239,7 @@ def a_sandbox_to_be_cleaned_and_its_lease(at: Wrong) -> Works:
         lent = at.labs.take_elsewhere(f"track-{name}", name_prefix=name)
         sandboxes.release(sandbox_id=row.sandbox_id, track=lent.track, actor=at.story.olga, now=at.now())
     hold = timedelta(seconds=sandbox_policy.HOLD_SECONDS)
-    held = sandbox_store.lease(pool.get(sandbox_id=row.sandbox_id), holder="dead", until=at.now() + hold, now=at.now())
+    held = rows.lease(pool.get(sandbox_id=row.sandbox_id), holder="dead", until=at.now() + hold, now=at.now())
     assert held is not None
 
     def works() -> bool:
@@ -259,7 +260,7 @@ def a_deletion_that_was_sent(at: Wrong) -> Works:
 def a_run_and_its_hold(at: Wrong) -> Works:
     waits = sandboxes.order_run(kind=RunKind.SYNC, actor=at.story.olga, now=at.now())
     begun = sandboxes.order_run(kind=RunKind.CLEANUP, actor=at.story.olga, now=at.now())
-    sandbox_store.begin_run(begun, holder="dead", until=at.now() + timedelta(minutes=15), now=at.now())
+    runs.begin_run(begun, holder="dead", until=at.now() + timedelta(minutes=15), now=at.now())
 
     def works() -> bool:
         sandboxes.perform_due_runs(provider=at.provider, clock=at.story.clock)
@@ -270,10 +271,10 @@ def a_run_and_its_hold(at: Wrong) -> Works:
 
 @story_of
 def note_that_none_is_free(at: Wrong) -> Works:
-    sandbox_store.note_none(at.now())
+    pool_facts.note_none(at.now())
 
     def works() -> bool:
-        sandbox_store.note_none(at.now())
+        pool_facts.note_none(at.now())
         return pool.none_told_at() == at.now()
 
     return works
@@ -281,11 +282,11 @@ def note_that_none_is_free(at: Wrong) -> Works:
 
 @story_of
 def counts_of_the_pool(at: Wrong) -> Works:
-    sandbox_store.keep_counts(Stats(at.now(), dict.fromkeys(PoolStatus, 0)))
+    pool_facts.keep_counts(Stats(at.now(), dict.fromkeys(PoolStatus, 0)))
 
     def works() -> bool:
         at.labs.count()
-        kept = sandbox_store.last_counts()
+        kept = pool_facts.last_counts()
         return kept is not None and kept.counted_at == at.now()
 
     return works

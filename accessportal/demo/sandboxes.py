@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from accessportal.kernel.actors import system
-from accessportal.sandboxes import operations, store
+from accessportal.sandboxes import operations
 from accessportal.sandboxes.states import Stats, Status
+from accessportal.sandboxes.store import pool
 
 SANDBOXES = 24
 _CLIENT = system("demo")
@@ -27,7 +28,7 @@ def lend_some(*, now: datetime) -> None:
 def make_counts(*, now: datetime) -> None:
     """The pages have something to draw from the start."""
     for stats in past_counts(now):
-        store.add_count(stats)
+        pool.add_count(stats)
 
 
 def past_counts(now: datetime) -> Iterator[Stats]:

@@ -15,9 +15,7 @@ from accessportal.web.presenting import mark_of
 
 def sandbox_of(request: AccessRequest) -> Sandbox | None:
     """The sandbox that an active request holds; ``None`` for every other kind, before it has one, and when it was taken away."""
-    if request.kind != "sandbox" or request.status is not Status.ACTIVE or request.granted_at is None:
-        return None
-    return sandboxes.find_by_key(key=key_in_pool(request))
+    return held_by([request])[request.request_id]
 
 
 def offered(verbs: frozenset[str], request: AccessRequest, sandbox: Sandbox | None) -> frozenset[str]:
@@ -32,8 +30,14 @@ def mark_with(sandbox: Sandbox | None, request: AccessRequest, now: datetime) ->
 
 
 def held_by(requests: Iterable[AccessRequest]) -> dict[str, Sandbox | None]:
-    """What each of the requests holds, by its id: read once, for the mark of a page and for its rows."""
-    return {one.request_id: sandbox_of(one) for one in requests}
+    """What each of the requests holds, by its id: read together and once, for the mark of a page and for its rows."""
+    told = {one.request_id: key_in_pool(one) if _may_hold(one) else "" for one in requests}
+    found = sandboxes.find_by_keys(keys=filter(None, told.values()))
+    return {request_id: found.get(key) for request_id, key in told.items()}
+
+
+def _may_hold(request: AccessRequest) -> bool:
+    return request.kind == "sandbox" and request.status is Status.ACTIVE and request.granted_at is not None
 
 
 def mark_of_all(requests: Iterable[AccessRequest], held: Mapping[str, Sandbox | None], now: datetime) -> str:

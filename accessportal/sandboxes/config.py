@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """``grace_seconds``: a release still counts so long after the deadline, and only then a sandbox is taken back.
-    ``longest_hours``: no lab lasts longer; allocations of other programs that are older are looked for by age.
-    ``sync_gap_seconds``: two looks at the provider's list are two sightings only this far apart.
-    ``clean_gap_seconds``: between two deletions of one run.
-    """
+    """Hold what an installation sets: a release counts ``grace_seconds`` after the deadline; no lab lasts longer than ``longest_hours``;
+    two looks at the provider's list count as two ``sync_gap_seconds`` apart; deletions are ``clean_gap_seconds`` apart."""
 
     grace_seconds: int = 300
     longest_hours: int = 24

@@ -38,11 +38,8 @@ class Look:
 
 
 def read_list(provider: Provider) -> dict[str, UpstreamSandbox]:
-    """The provider's whole list by external id. An entry that comes twice counts once, if both say the same of it.
-
-    :raises Unavailable: ``provider_unavailable`` when it can't be read to its end, ``provider_malformed`` when the provider
-        answers, but not with what can be understood: half a list is never used.
-    """
+    """Read the provider's whole list, by external id; half a list is never used (``provider_unavailable``, ``provider_malformed``). An
+    entry that comes twice counts once, if both say the same of it."""
     found: dict[str, UpstreamSandbox] = {}
     try:
         for page in provider.list_sandboxes():
@@ -58,10 +55,7 @@ def read_list(provider: Provider) -> dict[str, UpstreamSandbox]:
 
 
 def listed(provider: Provider) -> frozenset[str]:
-    """The external ids of the provider's list, as far as its entries make sense.
-
-    :raises UpstreamError: when the list can't be read.
-    """
+    """Read the external ids of the provider's list, as far as its entries make sense."""
     found: set[str] = set()
     try:
         for page in provider.list_sandboxes():
@@ -73,10 +67,7 @@ def listed(provider: Provider) -> frozenset[str]:
 
 
 def look(provider: Provider, sandbox: Sandbox) -> Look:
-    """What became of it: ready counts only for another life than the one whose deletion was sent, where lives are told apart.
-
-    :raises UpstreamError: when the provider does not say.
-    """
+    """Ask what became of it: ready counts only for another life than the one whose deletion was sent, where lives are told apart."""
     found = provider.get_sandbox(sandbox.external_id)
     if found is None:
         return Look(Fate.GONE)
@@ -85,11 +76,8 @@ def look(provider: Provider, sandbox: Sandbox) -> Look:
 
 
 def send_deletion(provider: Provider, sandbox: Sandbox, *, generation: str, clock: Clock) -> Sending:
-    """The deletion was sent, but not when the hold has less left than a call may take: a call that arrives after the hold could
-    delete what is lent to somebody else by then.
-
-    :raises UpstreamError: when the provider refused or did not answer; it may have happened.
-    """
+    """Send the deletion, unless the hold has less left than a call may take: a late call could delete what is lent to somebody else by
+    then. After an ``UpstreamError`` it may have happened."""
     if not policy.may_send(sandbox, clock.now()):
         return Sending.NOT_SENT
     try:
@@ -105,10 +93,8 @@ def send_deletion(provider: Provider, sandbox: Sandbox, *, generation: str, cloc
 
 
 def trouble(provider: Provider) -> str:
-    """Why the provider as a whole can't be worked with now; empty when it can, and a sandbox's failure is its own.
-
-    A list with an entry that makes no sense is still an answer: other sandboxes must not wait for it.
-    """
+    """Say why the provider as a whole can't be worked with now; empty when it can. An entry of its list that makes no sense is no trouble:
+    other sandboxes must not wait for it."""
     try:
         next(iter(provider.list_sandboxes()), None)
     except Refused as error:
@@ -119,9 +105,6 @@ def trouble(provider: Provider) -> str:
 
 
 def is_surely_unready(provider: Provider, sandbox: Sandbox) -> bool:
-    """Whether the provider, asked for this one, shows it as not ready: the second sight after its list.
-
-    :raises UpstreamError: when the provider does not say.
-    """
+    """Ask whether the provider shows this one as not ready: the second sight after its list."""
     found = provider.get_sandbox(sandbox.external_id)
     return found is not None and not found.is_ready

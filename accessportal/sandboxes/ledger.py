@@ -137,10 +137,8 @@ def _problems_of_row(sandbox_id: str, fence: int, holder: str, row: Sandbox | Un
 def problems_of_receipts(
     receipts: Sequence[Receipt], histories: Mapping[str, Sequence[AuditEvent]], *, slack_seconds: float
 ) -> Iterator[Problem]:
-    """What the clients' receipts show to be wrong, by themselves and against the events.
-
-    ``slack_seconds``: how far the clients' clocks may differ from the portal's and each other's.
-    """
+    """Find what the clients' receipts show to be wrong, by themselves and against the events. ``slack_seconds``: how far clocks may
+    differ."""
     yield from _two_holders_of_one_fence(receipts)
     yield from _overlaps(receipts, histories, slack_seconds)
     yield from _unknown_to_events(receipts, histories)

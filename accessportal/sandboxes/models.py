@@ -66,11 +66,9 @@ class DueIndex(GlobalSecondaryIndex["SandboxItem"]):
 
 @register
 class SandboxItem(PortalModel):
-    """A sandbox, an idempotency key, a free-list entry, a run or a fact of the pool: the keys tell which. Times are epoch seconds;
-    ``due_at``, ``held_until`` and ``delete_sent_at`` have milliseconds.
-
-    Items that are no sandbox carry no attribute that an index of the seed is about, so its programs never meet them.
-    """
+    """A sandbox, a key, a line of the free list, a run or a fact of the pool: the item's keys tell which. Items that are no sandbox carry
+    no attribute that an index of the seed is about. Times are epoch seconds; ``due_at``, ``held_until`` and ``delete_sent_at`` have
+    milliseconds."""
 
     base_table_name = "SandboxPool"
 

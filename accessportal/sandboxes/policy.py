@@ -36,10 +36,7 @@ _LONGEST_TEXT = 256
 
 
 def check_text(value: str, *, field: str) -> str:
-    """A key, track or name prefix as it may be stored.
-
-    :raises InvalidRequest: naming ``field``, the rule and the remedy.
-    """
+    """Require a key, track or name prefix that may be stored."""
     if not value:
         raise InvalidRequest(f"{field} is missing: give 1 to {_LONGEST_TEXT} characters.", code="text_missing", field=field)
     if len(value) > _LONGEST_TEXT or not value.isprintable():
@@ -52,18 +49,12 @@ def check_text(value: str, *, field: str) -> str:
 
 
 def check_programs_track(track: str) -> str:
-    """A track that a program gives: those of people are none of its business.
-
-    :raises InvalidRequest: naming the rule and the remedy.
-    """
+    """Require a track that a program may give: those of people are none of its business."""
     return _check_programs_name(track, own=PEOPLES_TRACKS, field="track")
 
 
 def check_programs_key(key: str, *, track: str) -> str:
-    """A key that a program gives, or its ``track`` in the place of one: those of people's requests are none of its business.
-
-    :raises InvalidRequest: naming which of the two, the rule and the remedy.
-    """
+    """Require a key that a program may give, or its ``track`` in the place of one: those of people's requests are none of its business."""
     return _check_programs_name(key, own=PEOPLES_KEYS, field="track" if key == track else "key")
 
 

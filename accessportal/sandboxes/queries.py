@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
-from accessportal.sandboxes import effects, ledger, policy, store
+from accessportal.sandboxes import effects, ledger, policy
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.ledger import Problem, Receipt
 from accessportal.sandboxes.states import (
@@ -31,6 +31,8 @@ from accessportal.sandboxes.states import (
     Unreadable,
     entity_of,
 )
+from accessportal.sandboxes.store import free_list, pages, pool, rows, runs
+from accessportal.sandboxes.store import keys as key_items
 from accessportal.upstream.errors import UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
@@ -43,11 +45,8 @@ _SOME = 20
 
 
 def get(*, sandbox_id: str) -> Sandbox:
-    """One sandbox, strongly read. An allocation that another program wrote is shown with the deadlines that it gets.
-
-    :raises NotFound: when there is no such sandbox in the pool.
-    """
-    sandbox = store.get(sandbox_id)
+    """Read one sandbox strongly. An allocation that another program wrote is shown with the deadlines that it gets."""
+    sandbox = rows.get(sandbox_id)
     if sandbox is None:
         raise NoSuchSandbox
     return _shown_as_lent(sandbox)
@@ -55,12 +54,12 @@ def get(*, sandbox_id: str) -> Sandbox:
 
 def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
     """Those in a status, longest lent first (the seed's StatusIndex), each with the deadlines that :func:`get` shows."""
-    return _page_as_lent(store.page_by_status(status, cursor=cursor, limit=limit))
+    return _page_as_lent(pages.by_status(status, cursor=cursor, limit=limit))
 
 
 def list_of_track(*, track: str, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:
     """What a track holds, and what it held last and is not cleaned yet, newest first (the seed's TrackIndex); as :func:`get`."""
-    return _page_as_lent(store.page_of_track(track, cursor=cursor, limit=limit))
+    return _page_as_lent(pages.of_track(track, cursor=cursor, limit=limit))
 
 
 def _page_as_lent(page: Page[Sandbox | Unreadable]) -> Page[Sandbox | Unreadable]:
@@ -74,26 +73,33 @@ def _shown_as_lent(sandbox: Sandbox) -> Sandbox:
 def find_by_key(*, key: str) -> Sandbox | None:
     """The sandbox that ``key`` stands for, strongly read; ``None`` when there is none, or that allocation has been
     ended (``is_over`` tells of one whose time is up and that no job has come by yet)."""
-    return standing(store.get_key(key))
+    return standing(key_items.get_key(key))
+
+
+def find_by_keys(*, keys: Iterable[str]) -> dict[str, Sandbox]:
+    """As :func:`find_by_key` for those of the keys that stand for one, in two requests."""
+    records = {key: record for key, record in key_items.get_keys(keys).items() if record is not None and record.is_open}
+    found = rows.get_all(record.sandbox_id for record in records.values())
+    return {key: sandbox for key, record in records.items() if policy.stands_for(record, sandbox := found[record.sandbox_id]) and sandbox}
 
 
 def standing(record: KeyRecord | None) -> Sandbox | None:
     """The sandbox that a key stands for as its item says, strongly read; as :func:`find_by_key`."""
     if record is None or not record.is_open:
         return None
-    sandbox = store.get(record.sandbox_id)
+    sandbox = rows.get(record.sandbox_id)
     return sandbox if policy.stands_for(record, sandbox) else None
 
 
 def shortest_lab_seconds() -> int:
     """For how long every sandbox of the pool can be lent, by the last look at the provider; before the first, the setting."""
-    found = store.last_sync()
+    found = pool.last_sync()
     return (found.shortest_lab_seconds if found else 0) or current().longest_hours * 3600
 
 
 def none_told_at() -> datetime | None:
     """When a client was last told that none is free, half a minute more or less; ``None``: never."""
-    return store.none_told_at()
+    return pool.none_told_at()
 
 
 def next_return_at(*, now: datetime) -> datetime | None:
@@ -104,38 +110,35 @@ def next_return_at(*, now: datetime) -> datetime | None:
 
 def _due_moments(due: Due) -> Iterator[datetime]:
     """When something is due, earliest first. The first is nearly always all that is asked for, so one page has one."""
-    for one in every(lambda cursor: store.page_due(due, until=None, cursor=cursor, limit=_SOME if cursor else 1)):
+    for one in every(lambda cursor: pages.due(due, until=None, cursor=cursor, limit=_SOME if cursor else 1)):
         if isinstance(one, Sandbox) and one.due_at is not None:
             yield one.due_at
 
 
 def stats() -> Stats | None:
     """How many sandboxes were in each status when a job last counted; ``None`` before the first count."""
-    return store.last_counts()
+    return pool.last_counts()
 
 
 def unreadable() -> tuple[Unreadable, ...]:
     """The rows that nobody can work with because another program has written what makes no sense, of those known at the last
     count (at most 200); each is looked at again now.
     """
-    stats = store.last_counts()
-    return tuple(one for one in stats.unreadable if isinstance(store.look(one.sandbox_id), Unreadable)) if stats is not None else ()
+    stats = pool.last_counts()
+    return tuple(one for one in stats.unreadable if isinstance(rows.look(one.sandbox_id), Unreadable)) if stats is not None else ()
 
 
 def counts_between(*, since: datetime, until: datetime) -> tuple[Stats, ...]:
     """The counts that were made from ``since`` to ``until``, oldest first: about one in five minutes, kept for eight days."""
     if until < since:
         return ()
-    counts = every(lambda cursor: store.page_counts(since=since, until=until, cursor=cursor, limit=_MANY_COUNTS))
+    counts = every(lambda cursor: pool.page_counts(since=since, until=until, cursor=cursor, limit=_MANY_COUNTS))
     return tuple(stats for stats in counts if since <= stats.counted_at <= until)
 
 
 def get_run(*, run_id: str) -> Run:
-    """A run that was ordered, strongly read.
-
-    :raises NotFound: when none with this id is remembered.
-    """
-    run = store.get_run(run_id)
+    """Read a run that was ordered strongly."""
+    run = runs.get_run(run_id)
     if run is None:
         raise NoSuchRun
     return run
@@ -143,17 +146,17 @@ def get_run(*, run_id: str) -> Run:
 
 def open_runs(*, cursor: str | None = None, limit: int = 50) -> Page[Run]:
     """Runs that wait or are under way, earliest due first."""
-    return store.page_runs(RunDue.PERFORM, until=None, cursor=cursor, limit=limit)
+    return runs.page_runs(RunDue.PERFORM, until=None, cursor=cursor, limit=limit)
 
 
 def ended_runs(*, cursor: str | None = None, limit: int = 50) -> Page[Run]:
     """Runs that have ended, the last one first."""
-    return store.page_runs(RunDue.FORGET, until=None, cursor=cursor, limit=limit, newest_first=True)
+    return runs.page_runs(RunDue.FORGET, until=None, cursor=cursor, limit=limit, newest_first=True)
 
 
 def last_sync() -> LastSync | None:
     """The last look at the provider's list; ``None`` before the first."""
-    return store.last_sync()
+    return pool.last_sync()
 
 
 def history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
@@ -169,7 +172,7 @@ def recent_history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
 
 def pool_head() -> tuple[str, int, str]:
     """Entity, version and hash of the chain of the pool itself (version 0: nothing has been told on it)."""
-    return POOL_ENTITY, *store.pool_head()
+    return POOL_ENTITY, *pool.pool_head()
 
 
 def may_operate(*, actor: Actor) -> Decision:
@@ -188,11 +191,8 @@ class Verdict:
 def verify(
     *, receipts: Sequence[Receipt], slack_seconds: float, provider: Provider | None = None, progress: Callable[[], object] = lambda: None
 ) -> Verdict:
-    """Check every hand-over of every sandbox that ever was, by its events, its row, the clients' receipts, and what the provider shows:
-    whether it has reset a sandbox since the last hand-over that we know.
-
-    Reads the whole audit log once: for checks, not for pages.
-    """
+    """Check every hand-over of every sandbox that ever was, by its events, its row, the clients' receipts, and whether the provider has
+    reset it since. Reads the whole audit log once: for checks, not for pages."""
     sandbox_ids = dict.fromkeys(_every_id())
     problems: list[Problem] = []
     histories = {}
@@ -211,7 +211,7 @@ def list_behind(*, provider: Provider) -> tuple[Problem, ...]:
     looked at twice, on both sides. A provider that can't be read is a problem too."""
     try:
         listed = effects.read_list(provider)
-        rows = (row for row in store.every_row() if isinstance(row, Sandbox) and row.external_id in listed)
+        rows = (row for row in pages.every_row() if isinstance(row, Sandbox) and row.external_id in listed)
         suspects = [row for row in rows if policy.is_reset_since(row, listed[row.external_id].generation)]
         behind = [row for row in suspects if _is_still_behind(row, provider.get_sandbox(row.external_id))]
     except (Unavailable, UpstreamError) as error:
@@ -220,7 +220,7 @@ def list_behind(*, provider: Provider) -> tuple[Problem, ...]:
 
 
 def _is_still_behind(row: Sandbox, found: UpstreamSandbox | None) -> bool:
-    fresh = store.look(row.sandbox_id)
+    fresh = rows.look(row.sandbox_id)
     return found is not None and isinstance(fresh, Sandbox) and policy.is_reset_since(fresh, found.generation)
 
 
@@ -231,16 +231,16 @@ def _behind_problem(row: Sandbox) -> Problem:
 
 def _every_id() -> Iterator[str]:
     prefix = entity_of("")
-    yield from (one.sandbox_id for one in store.every_row())
+    yield from (one.sandbox_id for one in pages.every_row())
     yield from (entity.removeprefix(prefix) for entity in audit.every_entity() if entity.startswith(prefix))
 
 
 def _checked(sandbox_id: str) -> tuple[tuple[AuditEvent, ...], list[Problem]]:
     """One that changed between the reads is read anew: only what stands still can be judged."""
     for _ in range(_MOST_READS):
-        row, events = store.look(sandbox_id), history(sandbox_id=sandbox_id)
-        is_listed = store.free_entry(sandbox_id) is not None
-        if store.look(sandbox_id) == row:
+        row, events = rows.look(sandbox_id), history(sandbox_id=sandbox_id)
+        is_listed = free_list.find(sandbox_id) is not None
+        if rows.look(sandbox_id) == row:
             break
     problems = list(ledger.problems_of_events(events, row))
     if isinstance(row, Sandbox) and row.status is Status.AVAILABLE and not is_listed and not policy.is_unlisted(row):

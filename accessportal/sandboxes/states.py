@@ -54,12 +54,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """One sandbox as it stands. Empty strings and ``None`` stand for attributes that the row does not have.
-
-    ``fence`` grows with every hand-over: whoever shows an older one holds it no longer. ``version`` 0: no program of ours
-    has written the row yet. ``generation`` is the provider's word for the life in which it became free last (empty: not known);
-    each hand-over is followed by another life. ``claims`` are those for whom it is lent, by name; an allocation to a track has none.
-    """
+    """One sandbox; empty strings and ``None``: the row has no such attribute. ``fence`` grows with every hand-over. ``version`` 0: no
+    program of ours has written it yet. ``generation``: the provider's word for the life in which it became free last. ``claims``: for whom
+    it is lent, where it is not for a track."""
 
     sandbox_id: str
     name: str
@@ -147,10 +144,8 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """What an idempotency key stands for. While ``is_open`` the same request gets the same sandbox.
-
-    ``request_hash`` is empty for an allocation by another program: nobody knows what it asked for.
-    """
+    """What a key stands for; while ``is_open`` the same request gets the same sandbox. ``request_hash`` is empty for an allocation by
+    another program."""
 
     key: str
     request_hash: str
@@ -274,10 +269,8 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class LastSync:
-    """The last look at the provider's list; ``stopped`` says why it changed nothing, where it did not.
-
-    ``shortest_lab_seconds``: for how long every sandbox of the pool could be lent (0: not known).
-    """
+    """The last look at the provider's list; ``stopped`` says why it changed nothing. ``shortest_lab_seconds``: for how long every sandbox
+    could be lent (0: not known)."""
 
     at: datetime
     listed: int
@@ -303,10 +296,8 @@ class RunState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Work on the pool that somebody ordered. ``report`` says in numbers and words what it did, ``error`` why it failed.
-
-    While it is running it is one performer's alone until ``held_until``; one that has died by then is followed by another.
-    """
+    """Work on the pool that somebody ordered; ``report`` and ``error`` say what came of it. While it is running it is one performer's alone
+    until ``held_until``."""
 
     run_id: str
     kind: RunKind

@@ -8,19 +8,23 @@ restore was told to the portal: what was counted before it, also in the time tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.expressions.condition import Condition
 
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.moments import SKEW
 from accessportal.kernel.proofs import Waiting
 from accessportal.store.base import PortalModel, register
 from accessportal.store.listing import Listing
-from accessportal.store.transactions import Change, Insert, Step
+from accessportal.store.reading import ItemKey
+from accessportal.store.transactions import Change, ConditionFailed, Insert, Step, Upsert, update_one
 
 _NAME = "restore"
+_HEAD_KEY = ("head", 0)
 _LOOK_AGAIN = timedelta(minutes=1)
 HELD = "The tables were restored, and nothing is granted until an operator has confirmed that"
 
@@ -44,6 +48,12 @@ class RestoreItem(PortalModel):
     confirmed_at = NumberAttribute(null=True)
     version = NumberAttribute()
     audit_head = UnicodeAttribute()
+    # of the head alone: the epoch of the restore that holds grants, or 0
+    held_epoch = NumberAttribute(null=True)
+
+
+HEAD: ItemKey = (RestoreItem, *_HEAD_KEY)
+"""The item that says whether grants are held, for those who read it together with others (:func:`is_held_by`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,24 @@ def held_restore() -> Restore | None:
     return last if last is not None and last.is_held else None
 
 
+def is_held_by(head: RestoreItem | None) -> bool:
+    """Whether grants are held, by the head as it was read. Tables of version 0.5.0 have none: it is made, once.
+
+    :raises Unavailable: as :func:`last_restore`.
+    """
+    if head is not None:
+        return bool(head.held_epoch)
+    held = held_restore()
+    with suppress(ConditionFailed):
+        update_one(_head_step(0 if held is None else held.epoch, RestoreItem.name.does_not_exist()))
+    return held is not None
+
+
+def _head_step(held_epoch: int, condition: Condition) -> Upsert:
+    name, epoch = _HEAD_KEY
+    return Upsert(RestoreItem, name, [RestoreItem.held_epoch.set(held_epoch)], condition, range_key=epoch)
+
+
 def held_back(now: datetime) -> Waiting:
     """What a grant waits for meanwhile. It is no error, and nobody stands by for it."""
     return Waiting("grants_held", HELD, now + _LOOK_AGAIN, is_error=False, is_queued=True)
@@ -118,28 +146,30 @@ def epoch_of(at: datetime, restores: Sequence[Restore]) -> int:
     return next((one.epoch for one in restores if at >= one.lost_since), 0)
 
 
-def insert_step(restore: Restore) -> Insert:
-    """The transaction step that writes a new one; its event belongs into the same transaction."""
-    return Insert(
-        RestoreItem(
-            _NAME,
-            restore.epoch,
-            restored_to=to_epoch(restore.restored_to),
-            begun_by=restore.begun_by,
-            version=restore.version,
-            audit_head=restore.audit_head,
-        )
+def insert_steps(restore: Restore) -> list[Step]:
+    """The transaction steps that write a new one, and hold all grants; its event belongs into the same transaction."""
+    item = RestoreItem(
+        _NAME,
+        restore.epoch,
+        restored_to=to_epoch(restore.restored_to),
+        begun_by=restore.begun_by,
+        version=restore.version,
+        audit_head=restore.audit_head,
     )
+    holds_less = RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch < restore.epoch)
+    return [Insert(item), _head_step(restore.epoch, holds_less)]
 
 
-def change_step(before: Restore, after: Restore) -> Step:
-    """The transaction step that makes ``after`` of ``before``, if it is as it was read."""
+def change_steps(before: Restore, after: Restore) -> list[Step]:
+    """The transaction steps that make ``after`` of ``before``, if it is as it was read; confirmed, it holds no grants any more."""
     actions = [RestoreItem.version.set(after.version), RestoreItem.audit_head.set(after.audit_head)]
     if after.done != before.done:
         actions.append(RestoreItem.done.set(set(after.done)))
+    steps: list[Step] = []
     if after.confirmed_at is not None and before.confirmed_at is None:
         actions += [RestoreItem.confirmed_by.set(after.confirmed_by), RestoreItem.confirmed_at.set(to_epoch(after.confirmed_at))]
-    return Change(RestoreItem, _NAME, actions, RestoreItem.version == before.version, range_key=before.epoch)
+        steps.append(_head_step(0, RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch == before.epoch)))
+    return [Change(RestoreItem, _NAME, actions, RestoreItem.version == before.version, range_key=before.epoch), *steps]
 
 
 def _record(item: RestoreItem) -> Restore:

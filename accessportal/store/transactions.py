@@ -80,16 +80,12 @@ Step = Insert | Change | Upsert | Remove | Guard
 
 
 class ConditionFailed(Exception):
-    """Step ``position`` of the list did not meet its condition; nothing was written.
+    """Step ``position`` of the list did not meet its condition; nothing was written."""
 
-    ``item`` is the item as it stands, raw attributes, where the engine tells it (``None``: absent or not told).
-    """
-
-    def __init__(self, position: int, step: Step, item: PortalModel | None) -> None:
+    def __init__(self, position: int, step: Step) -> None:
         super().__init__(f"condition of step {position} ({type(step).__name__} {step_model(step).__name__}) failed")
         self.position = position
         self.step = step
-        self.item = item
 
 
 def step_model(step: Step) -> type[PortalModel]:
@@ -129,7 +125,7 @@ def update_one(step: Change | Upsert) -> PortalModel:
     When the answer to the first sending was lost, the second one meets a condition that the first has undone: what stands there as
     it would be written now is ours. So two callers must not write the same values.
 
-    :raises ConditionFailed: when the condition did not hold (its ``item`` is not told here).
+    :raises ConditionFailed: when the condition did not hold.
     :raises Unavailable: when the store did not answer; whether it was written is not known.
     """
     item = _key_only(step)
@@ -140,7 +136,7 @@ def update_one(step: Change | Upsert) -> PortalModel:
             written = _as_written(step) if _was_sent_again(error) else None
             if written is not None:
                 return written
-            raise ConditionFailed(0, step, None) from error
+            raise ConditionFailed(0, step) from error
         raise unavailable(error) from error
     except PynamoDBException as error:
         raise unavailable(error) from error
@@ -187,13 +183,13 @@ def _write(steps: Sequence[Step], token: str) -> None:
         for step in steps:
             if isinstance(step, Insert):
                 step.item.schema_version = step.item.known_schema
-                transaction.save(step.item, condition=~exists(type(step.item)), return_values="ALL_OLD")
+                transaction.save(step.item, condition=~exists(type(step.item)))
             elif isinstance(step, Guard):
                 transaction.condition_check(step.model, step.hash_key, step.range_key, condition=exists(step.model) & step.condition)
             elif isinstance(step, Remove):
                 transaction.delete(_key_only(step), condition=_guarded(step))
             else:
-                transaction.update(_key_only(step), actions=_stamped(step), condition=_guarded(step), return_values="ALL_OLD")
+                transaction.update(_key_only(step), actions=_stamped(step), condition=_guarded(step))
 
 
 def _stamped(step: Change | Upsert) -> list[Action]:
@@ -228,15 +224,13 @@ def _written_order(steps: Sequence[Step]) -> list[int]:
 
 
 def _raise_condition_failed(steps: Sequence[Step], error: TransactWriteError) -> None:
-    failed: list[tuple[int, Any]] = []
-    for position, reason in zip(_written_order(steps), error.cancellation_reasons, strict=False):
-        if reason is not None and reason.code == "ConditionalCheckFailed":
-            failed.append((position, reason.raw_item))
-    if not failed:
-        return
-    position, raw = min(failed, key=lambda pair: pair[0])
-    model = step_model(steps[position])
-    raise ConditionFailed(position, steps[position], model.from_raw_data(raw) if raw else None) from error
+    failed = [
+        position
+        for position, reason in zip(_written_order(steps), error.cancellation_reasons, strict=False)
+        if reason is not None and reason.code == "ConditionalCheckFailed"
+    ]
+    if failed:
+        raise ConditionFailed(min(failed), steps[min(failed)]) from error
 
 
 def _is_collision(error: TransactWriteError) -> bool:

@@ -12,8 +12,9 @@ from accessportal.demo import loading as demo
 from accessportal.demo.env import PROVIDER_PATH, take_environment
 from accessportal.jobs import tasks
 from accessportal.observe import heartbeats
-from accessportal.sandboxes import models, operations, store
+from accessportal.sandboxes import models, operations
 from accessportal.sandboxes.states import Status
+from accessportal.sandboxes.store import free_list
 from accessportal.store.transactions import Remove, transact
 from accessportal.upstream import client as upstream_client
 from accessportal.upstream.client import HttpProvider
@@ -149,7 +150,7 @@ def test_an_entry_lost_from_the_free_list_is_found(sandboxes: Upstream) -> None:
     transact([Remove(models.SandboxItem, pk, models.SandboxItem.pk.exists(), range_key=sk)])
 
     assert "not in the free list" in run("verify_sandboxes").out
-    assert store.free_entry(free.sandbox_id) is None
+    assert free_list.find(free.sandbox_id) is None
 
 
 def test_jobs_do_the_same_and_leave_a_heartbeat(sandboxes: Upstream) -> None:

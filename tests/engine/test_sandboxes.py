@@ -22,9 +22,10 @@ from accessportal.kernel.clock import SystemClock, to_epoch
 from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.sandboxes import ledger, operations, queries, store
+from accessportal.sandboxes import ledger, operations, queries
 from accessportal.sandboxes.ledger import Receipt
 from accessportal.sandboxes.states import CleanReport, Due, NoneFree, Sandbox, Status, Taken
+from accessportal.sandboxes.store import free_list, keys
 from accessportal.store.base import current_settings
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.twin.settings import TwinSettings
@@ -287,7 +288,7 @@ def everything() -> list[Sandbox]:
 def check_whole() -> None:
     """The free list is what is available, every chain ends where its row says, and the events alone show nothing wrong."""
     rows = everything()
-    free = {entry.sandbox_id for shard in store.free_shards() for entry in store.page_free(shard, cursor=None, limit=1000).items}
+    free = {entry.sandbox_id for shard in free_list.shards() for entry in free_list.page(shard, cursor=None, limit=1000).items}
     assert free == {one.sandbox_id for one in rows if one.status is Status.AVAILABLE}
     for one in rows:
         assert audit.check_head(one.entity, version=one.version, audit_head=one.audit_head) == [], one
@@ -333,7 +334,7 @@ def test_many_requests_of_one_person_get_as_many_as_the_limit_says() -> None:
 def test_many_workers_with_one_request_get_one_sandbox() -> None:
     fill(10)
     answers = at_once([partial(hold, "r-1") for _ in range(16)])
-    assert {one.job_id for one in won(answers) if isinstance(one, Proof)} == {store.get_key("request:r-1").sandbox_id}  # type: ignore[union-attr]
+    assert {one.job_id for one in won(answers) if isinstance(one, Proof)} == {keys.get_key("request:r-1").sandbox_id}  # type: ignore[union-attr]
     assert lost(answers) == []
     check_whole()
 

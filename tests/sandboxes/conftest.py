@@ -12,8 +12,9 @@ from accessportal.audit import queries as audit
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.pages import Page, every
 from accessportal.kernel.ports import set_after_commit
-from accessportal.sandboxes import operations, queries, store
+from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import CleanReport, ExpireReport, Released, RunKind, Sandbox, Status, SyncPlan, Taken, Unreadable
+from accessportal.sandboxes.store import free_list
 from accessportal.sandboxes.store import pool as pool_store
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.upstream.client import HttpProvider
@@ -74,7 +75,7 @@ class Pool:
         return found
 
     def free_list(self) -> set[str]:
-        return {entry.sandbox_id for shard in store.free_shards() for entry in store.page_free(shard, cursor=None, limit=1000).items}
+        return {entry.sandbox_id for shard in free_list.shards() for entry in free_list.page(shard, cursor=None, limit=1000).items}
 
     def check_whole(self) -> None:
         """What is available is in the free list, and nothing else; every chain ends where its row says."""

@@ -10,8 +10,9 @@ from accessportal.audit.states import AuditEvent
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.sandboxes import ledger, models, operations, queries, store
+from accessportal.sandboxes import ledger, models, operations, queries
 from accessportal.sandboxes.states import Sandbox, Status
+from accessportal.sandboxes.store import keys
 from accessportal.store.transactions import Guard
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.conftest import CLIENT, OLGA, Pool
@@ -246,8 +247,8 @@ def test_a_guard_that_fails_leaves_nothing_behind(pool: Pool) -> None:
         hold(pool, guards=(guard_on(lent, 99),))
     assert caught.value.code == "guard_failed"
     assert queries.find_by_key(key="request:one") is None
-    assert store.get_key("request:one") is None
-    assert store.get_holder(ALICE).version == 0
+    seen = keys.look_up("request:one", holder=ALICE)
+    assert (seen.record, seen.holder.version) == (None, 0)
     assert len(pool.free_list()) == 1
 
     assert isinstance(hold(pool, guards=(guard_on(lent, 2),)), Proof)

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from accessportal.sandboxes import operations, policy, queries, store
+from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Due, NoneFree, Sandbox, Status
+from accessportal.sandboxes.store import pages
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import CLIENT, MALLORY, OLGA, Pool
 
@@ -57,29 +58,10 @@ def test_each_track_has_keys_of_its_own(pool: Pool) -> None:
     assert not mine.is_repeat
     assert pool.take("track-1") == dataclasses.replace(mine, is_repeat=True)
     assert pool.take("track-2", key="track-1") == dataclasses.replace(others, is_repeat=True)
-    assert [one.sandbox_id for one in store.page_of_key("track-1", cursor=None, limit=9).items] == [mine.sandbox.sandbox_id]
+    assert [one.sandbox_id for one in pages.of_key("track-1", cursor=None, limit=9).items] == [mine.sandbox.sandbox_id]
     assert others.sandbox.sent_key == "track-1"
     pool.release(others.sandbox, "track-2")
     assert not pool.take("track-2", key="track-1").is_repeat
-    pool.check_whole()
-
-
-def test_keys_of_the_version_before_count_for_their_own_track(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They had one space. An open one is repeated, closed by its release, and blocks no other track."""
-    pool.fill(4)
-    with monkeypatch.context() as before:
-        before.setattr(policy, "scoped_key", lambda key, *, track: key)
-        old = pool.take("track-1", key="k")
-        taken = pool.take("track-2", key="track-3")
-
-    assert pool.take("track-1", key="k") == dataclasses.replace(old, is_repeat=True)
-    assert not pool.take("track-2", key="k").is_repeat
-    victim = pool.take("track-3")
-    assert (victim.is_repeat, victim.sandbox.sandbox_id != taken.sandbox.sandbox_id) == (False, True)
-    assert pool.take("track-3").is_repeat
-    pool.release(old.sandbox)
-    pool.release(taken.sandbox, "track-2")
-    assert pool.take("track-3").is_repeat
     pool.check_whole()
 
 

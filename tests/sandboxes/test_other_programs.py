@@ -9,8 +9,9 @@ import pytest
 
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.errors import Unavailable
-from accessportal.sandboxes import operations, queries, store
+from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import NoneFree, Sandbox, Status, Unreadable
+from accessportal.sandboxes.store import pages, rows
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import OLGA, Pool, Upstream
@@ -231,14 +232,14 @@ def test_a_none_reads_a_few_at_most_of_those_that_an_index_shows_late(pool: Pool
     for number in range(30):
         pool.take(f"track-{number}")
     read: list[str] = []
-    look = store.look
+    look = rows.look
 
     def counted(sandbox_id: str) -> Sandbox | Unreadable | None:
         read.append(sandbox_id)
         return look(sandbox_id)
 
-    monkeypatch.setattr(store, "page_by_status", lambda *_, **__: late)
-    monkeypatch.setattr(store, "look", counted)
+    monkeypatch.setattr(pages, "by_status", lambda *_, **__: late)
+    monkeypatch.setattr(rows, "look", counted)
 
     with pytest.raises(NoneFree):
         pool.take("track-30")

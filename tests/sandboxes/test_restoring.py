@@ -8,8 +8,9 @@ import pytest
 
 from accessportal.audit import operations as audit
 from accessportal.kernel.errors import Unavailable
-from accessportal.sandboxes import ledger, operations, queries, store
+from accessportal.sandboxes import ledger, operations, queries
 from accessportal.sandboxes.states import Sandbox, SettleReport, Status
+from accessportal.sandboxes.store import keys
 from accessportal.store.restores import Restore
 from accessportal.upstream.provider import Provider
 from tests.sandboxes.conftest import OLGA, Upstream
@@ -130,7 +131,7 @@ def test_the_provider_tells_of_a_hand_over_that_the_table_does_not_know(upstream
     restored = begin(upstream)
     assert settle(upstream, restored).quarantined == (lent.sandbox_id,)
     assert "the provider has reset it since then" in upstream.pool.now_of(lent).quarantine_reason
-    assert store.get_key("track-1") is not None
+    assert keys.get_key("track-1") is not None
     assert queries.find_by_key(key="track-1") is None
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, PortalError, Unavailable
-from accessportal.sandboxes import models, operations, queries, store
+from accessportal.sandboxes import models, operations, queries
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.operations import runs
 from accessportal.sandboxes.states import POOL_ENTITY, Run, RunKind, RunState, Status
+from accessportal.sandboxes.store import runs as store
 from accessportal.upstream.provider import Provider
 from tests.sandboxes.conftest import MALLORY, OLGA, Pool, Upstream, order_in_between
 

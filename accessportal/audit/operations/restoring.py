@@ -12,7 +12,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest
-from accessportal.store.restores import Restore, change_step, insert_step, last_restore
+from accessportal.store.restores import Restore, change_steps, insert_steps, last_restore
 from accessportal.store.transactions import ConditionFailed, Step, transact
 
 
@@ -41,7 +41,7 @@ def begin_restore(*, restored_to: datetime, actor: Actor, now: datetime) -> Rest
     data = {"restored_to": to_epoch(restored_to), "epoch": epoch}
     event = prepare_event(Draft("restore.begun", "tables", data), entity=restore.entity, sequence=1, prev_hash="", actor=actor, now=now)
     begun = dataclasses.replace(restore, audit_head=event.head)
-    _write([insert_step(begun), event.step])
+    _write([*insert_steps(begun), event.step])
     return begun
 
 
@@ -74,7 +74,7 @@ def _changed(before: Restore, after: Restore, draft: Draft, *, actor: Actor, now
     sequence = before.version + 1
     event = prepare_event(draft, entity=before.entity, sequence=sequence, prev_hash=before.audit_head, actor=actor, now=now)
     written = dataclasses.replace(after, version=sequence, audit_head=event.head)
-    _write([change_step(before, written), event.step])
+    _write([*change_steps(before, written), event.step])
     return written
 
 

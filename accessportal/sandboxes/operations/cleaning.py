@@ -17,12 +17,13 @@ from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import furthest, is_due, is_recent
 from accessportal.kernel.pages import as_far, every
 from accessportal.kernel.runs import Failure, Run, each
-from accessportal.sandboxes import effects, policy, store
+from accessportal.sandboxes import effects, policy
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.effects import Fate, Sending
 from accessportal.sandboxes.operations.shared import told, unheld, unreadable_failure
 from accessportal.sandboxes.operations.tending import quarantine_loaded
 from accessportal.sandboxes.states import CleanReport, Due, Sandbox, Status, Unreadable
+from accessportal.sandboxes.store import pages, rows
 from accessportal.upstream.errors import BreakerOpen, Throttled, UpstreamError
 from accessportal.upstream.provider import Provider
 
@@ -45,21 +46,13 @@ def clean(
     workers: int = 4,
     actor: Actor = CLEAN,
 ) -> CleanReport:
-    """What is due for cleaning is deleted at the provider and looked at again: ready, it is free; gone, it leaves the pool.
-
-    At most ``limit`` sandboxes, deletions ``pace_seconds`` apart (of all workers together; the setting, if not given), earliest
-    due first. A failure puts a sandbox off with a growing gap and delays nobody else; after eight in a row it goes to
-    quarantine. It is the sandbox's own when another one was cleaned after it, or when no other fails. Where the provider as a
-    whole is in trouble, or has too many calls, no sandbox has failed: the run stops, and says why. Any number of runs may go on
-    at once: each sandbox is one cleaner's at a time.
-
-    What the store does not answer for is a failure, and the rest goes on.
-    """
+    """Delete at the provider what is due, and look again: ready, it is free; gone, it leaves the pool. At most ``limit``, earliest due
+    first, deletions ``pace_seconds`` apart for all workers. Whose a failure is: docs/decisions/0020-what-cleaning-proves.md."""
     run = _Run(provider, clock, current().clean_gap_seconds if pace_seconds is None else pace_seconds, actor)
     now = clock.now()
     beyond = furthest(now, longest=policy.LONGEST_GAP)
-    due = every(lambda cursor: store.page_due(Due.CLEAN, until=now, cursor=cursor, limit=_PAGE))
-    left_ahead = every(lambda cursor: store.page_due(Due.CLEAN, beyond=beyond, cursor=cursor, limit=_PAGE))
+    due = every(lambda cursor: pages.due(Due.CLEAN, until=now, cursor=cursor, limit=_PAGE))
+    left_ahead = every(lambda cursor: pages.due(Due.CLEAN, beyond=beyond, cursor=cursor, limit=_PAGE))
     missed = partial(run.fail, "the list of what is to be cleaned")
     some = islice(chain(as_far(due, told=missed), as_far(left_ahead, told=missed)), limit)
     each(some, run.look_at, workers=workers, name="clean")
@@ -72,14 +65,11 @@ def clean(
 
 @dataclass
 class _Run(Run):
-    """One run under way.
-
-    ``own``: failures after which another sandbox was cleaned. ``suspects``: those since then, which may be the provider's.
-    ``gone``: those that the provider does not know, if its list says so too.
-    """
+    """One run under way. ``own``: failures after which another sandbox was cleaned. ``suspects``: those since then, which may be the
+    provider's. ``gone``: those that the provider does not know, if its list says so too."""
 
     # Another cleaner, an operator or another program has it now.
-    passes = (store.Overtaken,)
+    passes = (rows.Overtaken,)
     provider: Provider
     clock: Clock
     gap_seconds: float
@@ -170,12 +160,12 @@ class _Run(Run):
             self._look_again(sent)
 
     def _acquire(self, sandbox_id: str) -> Sandbox | None:
-        sandbox, now = store.get(sandbox_id), self.clock.now()
+        sandbox, now = rows.get(sandbox_id), self.clock.now()
         if sandbox is None or sandbox.status is not Status.PENDING_DELETION or sandbox.due is not Due.CLEAN:
             return None
         if sandbox.due_at is None or not is_due(sandbox.due_at, now=now, longest=policy.LONGEST_GAP):
             return None
-        return store.lease(sandbox, holder=self.holder, until=now + timedelta(seconds=policy.HOLD_SECONDS), now=now)
+        return rows.lease(sandbox, holder=self.holder, until=now + timedelta(seconds=policy.HOLD_SECONDS), now=now)
 
     def _delete(self, held: Sandbox) -> Sandbox | None:
         """The sandbox with its deletion sent and noted; ``None`` when the provider does not know it, or the hold is nearly over."""
@@ -185,7 +175,7 @@ class _Run(Run):
         generation = "" if found is None else found.generation
         # Before it is sent: whoever comes after a crash must not take the former life for the new one.
         intent = dataclasses.replace(held, delete_generation=generation)
-        store.note(held, intent)
+        rows.note(held, intent)
         self._wait_for_turn()
         sending = effects.send_deletion(self.provider, intent, generation=generation, clock=self.clock)
         if sending is Sending.UNKNOWN_THERE:
@@ -193,7 +183,7 @@ class _Run(Run):
         if sending is not Sending.DONE:
             return None
         sent = dataclasses.replace(intent, delete_sent_at=self.clock.now())
-        store.note(intent, sent)
+        rows.note(intent, sent)
         return sent
 
     def _wait_for_turn(self) -> None:
@@ -204,17 +194,17 @@ class _Run(Run):
     def _make_free(self, sandbox: Sandbox, generation: str) -> None:
         after = dataclasses.replace(unheld(sandbox, Status.AVAILABLE), generation=generation)
         now = self.clock.now()
-        store.change(sandbox, after, draft=told("sandbox.cleaned", after, status=after.status.value), actor=self.actor, now=now)
+        rows.change(sandbox, after, draft=told("sandbox.cleaned", after, status=after.status.value), actor=self.actor, now=now)
         self.cleaned.append(sandbox.sandbox_id)
 
     def _look_again(self, sandbox: Sandbox) -> None:
         again = self.clock.now() + timedelta(seconds=policy.LOOK_AGAIN_SECONDS)
-        store.note(sandbox, dataclasses.replace(sandbox, due_at=again, held_by="", held_until=None, clean_error=""))
+        rows.note(sandbox, dataclasses.replace(sandbox, due_at=again, held_by="", held_until=None, clean_error=""))
         self.waiting.append(sandbox.sandbox_id)
 
     def _remove(self, sandbox: Sandbox) -> None:
         draft = told("sandbox.removed", sandbox, external_id=sandbox.external_id)
-        store.remove(sandbox, draft=draft, actor=self.actor, now=self.clock.now())
+        rows.remove(sandbox, draft=draft, actor=self.actor, now=self.clock.now())
         self.removed.append(sandbox.sandbox_id)
 
     def _cleaning_works(self) -> None:
@@ -236,7 +226,7 @@ class _Run(Run):
         sandbox = self._still_held(sandbox_id)
         if sandbox is not None:
             after = dataclasses.replace(sandbox, due_at=self.clock.now(), held_by="", held_until=None, clean_error=str(error))
-            store.note(sandbox, after)
+            rows.note(sandbox, after)
 
     def _count(self, sandbox_id: str, error: UpstreamError) -> None:
         sandbox = self._still_held(sandbox_id)
@@ -259,17 +249,17 @@ class _Run(Run):
             held_until=None,
         )
         draft = told("sandbox.clean_failed", after, attempts=failures, error_code=error.code, error=error.message)
-        store.change(sandbox, after, draft=draft, actor=self.actor, now=now)
+        rows.change(sandbox, after, draft=draft, actor=self.actor, now=now)
 
     def _still_held(self, sandbox_id: str) -> Sandbox | None:
-        sandbox = store.get(sandbox_id)
+        sandbox = rows.get(sandbox_id)
         return None if sandbox is None or sandbox.held_by != self.holder else sandbox
 
 
 def _is_another_failing(sandbox_id: str, *, now: datetime) -> bool:
     """Whether another one waits because its cleaning failed, or went to quarantine for that of late; of each a page is read."""
-    waiting = store.page_due(Due.CLEAN, until=None, cursor=None, limit=_PAGE).items
-    quarantined = store.page_by_status(Status.QUARANTINED, cursor=None, limit=_PAGE).items
+    waiting = pages.due(Due.CLEAN, until=None, cursor=None, limit=_PAGE).items
+    quarantined = pages.by_status(Status.QUARANTINED, cursor=None, limit=_PAGE).items
     return any(
         isinstance(one, Sandbox)
         and one.sandbox_id != sandbox_id

@@ -13,12 +13,13 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.sandboxes import policy, queries, store
+from accessportal.sandboxes import policy, queries
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import end, expire_loaded
 from accessportal.sandboxes.operations.shared import told, until_written
 from accessportal.sandboxes.operations.taking import Asked, lend_any
 from accessportal.sandboxes.states import Claim, Holder, KeyRecord, NoneFree, Sandbox
+from accessportal.sandboxes.store import keys, rows
 from accessportal.store.transactions import Guard, Step
 
 # A waiting claim is tried at least so often: the pool tells nobody when one came back.
@@ -39,20 +40,9 @@ def hold(
     actor: Actor,
     clock: Clock,
 ) -> Proof | Waiting:
-    """``claim`` holds the sandbox of ``key`` for ``track`` until ``ends_at``, or until the lab's duration is over.
-
-    The first claim takes a free sandbox; with one that others hold already (``is_first`` false: an extension), theirs is
-    prolonged. ``guards`` are the caller's conditions for still wanting it: nothing is written unless they hold. Repeating it
-    is harmless. ``most_held`` keys of one track stand at a time. One key is lent one sandbox, once: when that was given back
-    or taken away, nothing else is lent for it.
-
-    What is waited for has its code: ``no_sandbox_free`` (no error: the next look is when one is expected), ``too_many_held``,
-    ``allocation_over``, ``time_over``, ``pool_contended``.
-
-    :raises Conflict: ``guard_failed``, when a guard does not hold; then nothing was claimed.
-    :raises InvalidRequest: for a key, track or prefix that can't be stored.
-    :raises Unavailable: when our store does not answer.
-    """
+    """Hold the sandbox of ``key`` for ``claim`` until ``ends_at``, or until the lab is over: a free one for the first claim, a longer end
+    for others. Nothing is written unless ``guards`` hold (``guard_failed``). One key is lent one sandbox, once:
+    docs/decisions/0025-a-sandbox-for-a-request.md."""
     wanted = _Wanted(
         claim=Claim(claim, ends_at),
         key=policy.check_text(key, field="key"),
@@ -73,12 +63,8 @@ def hold(
 
 
 def let_go(*, claim: str, key: str, track: str, actor: Actor, clock: Clock) -> Proof | Waiting:
-    """``claim`` holds the sandbox of ``key`` no longer: with other claims it stays until the latest of them, else it is released.
-
-    Repeating it is harmless, and so is an allocation that has ended otherwise: by its time, by an operator, by a client.
-
-    :raises Unavailable: when our store does not answer.
-    """
+    """End the claim: with other claims the sandbox stays until the latest of them, else it is released. Repeating it is harmless, and so is
+    an allocation that has ended otherwise."""
     return until_written(lambda: _let_go(claim, key, track, actor, clock))
 
 
@@ -98,28 +84,26 @@ def _hold(wanted: _Wanted, clock: Clock) -> Proof | Waiting:
     now = clock.now()
     if now >= wanted.claim.ends_at:
         return Waiting("time_over", "Its time was over before it had a sandbox.", now + _LOOK_AGAIN, is_error=False, is_queued=True)
-    record = store.get_key(wanted.key)
-    sandbox = _standing(record, wanted.track)
+    seen = keys.look_up(wanted.key, holder=wanted.track)
+    sandbox = _standing(seen.record, wanted.track)
     if sandbox is not None and not sandbox.is_over(now):
         return _join(sandbox, wanted, now)
-    if record is not None or not wanted.is_first:
+    if seen.record is not None or not wanted.is_first:
         words = "The sandbox was given back, or taken away, before this was done. End this request; another sandbox can be asked for."
         return Waiting("allocation_over", words, now + _LATER, is_error=True)
-    holder = store.get_holder(wanted.track)
-    holds = _standing_holds(holder, now)
+    holds = _standing_holds(seen.holder, now)
     if len(holds) >= wanted.most_held:
         words = f"{_sandboxes(len(holds))} held already, as many as one person may hold at once. Give one back."
         return Waiting("too_many_held", words, now + _LATER, is_error=True)
-    return _take(wanted, holder, holds, now)
+    return _take(wanted, seen, holds, now)
 
 
-def _take(wanted: _Wanted, holder: Holder, holds: Mapping[str, str], now: datetime) -> Proof | Waiting:
+def _take(wanted: _Wanted, seen: keys.Seen, holds: Mapping[str, str], now: datetime) -> Proof | Waiting:
     def further(lent: Sandbox) -> list[Step]:
-        return [*wanted.guards, store.hold_for(holder, {**holds, wanted.key: lent.sandbox_id})]
+        return [*wanted.guards, keys.hold_for(seen.holder, {**holds, wanted.key: lent.sandbox_id})]
 
     asked = Asked(
         key=wanted.key,
-        sent_key=wanted.key,
         track=wanted.track,
         name_prefix=wanted.name_prefix,
         duration_seconds=None,
@@ -129,8 +113,8 @@ def _take(wanted: _Wanted, holder: Holder, holds: Mapping[str, str], now: dateti
         further=further,
     )
     try:
-        return _held(lend_any(asked, None), now, called_at=now)
-    except store.FurtherFailed as failed:
+        return _held(lend_any(asked, seen), now, called_at=now)
+    except rows.FurtherFailed as failed:
         raise _after(failed, wanted) from failed
     except Unavailable as error:
         if error.code != "pool_contended":
@@ -146,20 +130,20 @@ def _join(sandbox: Sandbox, wanted: _Wanted, now: datetime) -> Proof:
     after = _with_claims(sandbox, (*others, wanted.claim))
     try:
         return _held(_move_end(sandbox, after, "sandbox.prolonged", wanted.guards, wanted.actor, now), now, called_at=now)
-    except store.FurtherFailed as failed:
+    except rows.FurtherFailed as failed:
         raise _after(failed, wanted) from failed
 
 
-def _after(failed: store.FurtherFailed, wanted: _Wanted) -> Exception:
+def _after(failed: rows.FurtherFailed, wanted: _Wanted) -> Exception:
     """What a failed step means: the caller no longer wants it, or another hand-over to the same person came between."""
     if any(failed.step is guard for guard in wanted.guards):
         return Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed")
-    return store.KeyOvertaken()
+    return rows.KeyOvertaken()
 
 
 def _let_go(claim: str, key: str, track: str, actor: Actor, clock: Clock) -> Proof:
     now = clock.now()
-    record = store.get_key(key)
+    record = keys.get_key(key)
     sandbox = _standing(record, track)
     if sandbox is None:
         return _gone(record.sandbox_id if record else "", record.fence if record else 0, now)
@@ -179,13 +163,17 @@ def _let_go(claim: str, key: str, track: str, actor: Actor, clock: Clock) -> Pro
 def _standing(record: KeyRecord | None, track: str) -> Sandbox | None:
     """The sandbox that the key stands for, while ``track`` has it for its claims."""
     sandbox = queries.standing(record)
-    return sandbox if sandbox is not None and sandbox.track == track and sandbox.claims else None
+    return sandbox if sandbox is not None and _is_of(sandbox, track) else None
+
+
+def _is_of(sandbox: Sandbox, track: str) -> bool:
+    return sandbox.track == track and bool(sandbox.claims)
 
 
 def _standing_holds(holder: Holder, now: datetime) -> dict[str, str]:
     """What the holder still has: whatever ended an allocation, its key tells; past its grace it is over, noted or not."""
-    standing = ((key, _standing(store.get_key(key), holder.track)) for key in holder.holds)
-    return {key: sandbox.sandbox_id for key, sandbox in standing if sandbox is not None and not sandbox.is_over(now)}
+    found = queries.find_by_keys(keys=holder.holds)
+    return {key: one.sandbox_id for key, one in found.items() if _is_of(one, holder.track) and not one.is_over(now)}
 
 
 def _with_claims(sandbox: Sandbox, claims: tuple[Claim, ...]) -> Sandbox:
@@ -199,7 +187,7 @@ def _with_claims(sandbox: Sandbox, claims: tuple[Claim, ...]) -> Sandbox:
 def _move_end(before: Sandbox, after: Sandbox, action: str, guards: Sequence[Guard], actor: Actor, now: datetime) -> Sandbox:
     assert after.expires_at is not None
     draft = told(action, after, track=after.track, expires_at=to_epoch(after.expires_at), status=after.status.value)
-    return store.change(before, after, draft=draft, actor=actor, now=now, further=guards)
+    return rows.change(before, after, draft=draft, actor=actor, now=now, further=guards)
 
 
 def _held(sandbox: Sandbox, now: datetime, *, called_at: datetime | None = None) -> Proof:

@@ -11,14 +11,12 @@ from accessportal.kernel.clock import Clock, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, NotAllowed
 from accessportal.kernel.pages import as_far, every
 from accessportal.kernel.runs import Run
-from accessportal.sandboxes import policy, queries, store
+from accessportal.sandboxes import policy, queries
 from accessportal.sandboxes.config import current
+from accessportal.sandboxes.operations.others import load_mended, mended
 from accessportal.sandboxes.operations.shared import (
     check_fence,
-    closing_key,
     ended,
-    load,
-    mended,
     released_by,
     told,
     unreadable_failure,
@@ -26,27 +24,21 @@ from accessportal.sandboxes.operations.shared import (
 )
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Due, ExpireReport, NoSuchSandbox, Released, Sandbox, Status, Unreadable
+from accessportal.sandboxes.store import pages, rows
 
 EXPIRE = system("expire_sandboxes")
 _PAGE = 100
 
 
 def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Actor, now: datetime) -> Released:
-    """``track`` gives its sandbox back (the seed: marks it for deletion); the key of the allocation is closed.
-
-    Repeated, it answers as the first time, also when the sandbox has moved on, as long as its newest fifty events (some fifteen
-    hand-overs) tell of it. ``fence`` says which allocation is meant: with it a late repetition can't end a newer allocation of the
-    same sandbox to the same track. Without it the latest one is.
-
-    :raises NotFound: when there never was such a sandbox.
-    :raises NotAllowed: ``NOT_SANDBOX_OWNER``, or ``ALLOCATION_EXPIRED`` after deadline and grace.
-    """
+    """Give back the sandbox of ``track``: the key of the allocation is closed. Repeated, it answers as the first time, as long as the
+    newest fifty events tell of it. With ``fence`` no newer allocation to the same track is ended; without it the latest is meant."""
     policy.check_programs_track(track)
     return until_written(partial(_release, sandbox_id, track, fence, actor, now))
 
 
 def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: datetime) -> Released:
-    found = store.get(sandbox_id)
+    found = rows.get(sandbox_id)
     if found is None:
         earlier = _ended_earlier(sandbox_id, track, fence)
         if earlier is None:
@@ -71,24 +63,17 @@ def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: 
 
 
 def end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: datetime) -> Released:
-    """The allocation, as it was read, is given back by its owner.
-
-    :raises Overtaken: when it changed meanwhile.
-    """
+    """Give back the allocation, as it was read, for its owner."""
     after = released_by(ended(sandbox, now=now), sandbox.track, now=now)
     draft = told("sandbox.released", after, track=sandbox.track, status=after.status.value, **draft_data)
-    written = store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=closing_key(sandbox))
+    written = rows.change(sandbox, after, draft=draft, actor=actor, now=now)
     assert written.last_released_at is not None
     return Released(sandbox.sandbox_id, sandbox.track, written.fence, written.last_released_at)
 
 
 def _ended_earlier(sandbox_id: str, track: str, fence: int | None) -> Released | None:
-    """The release as the sandbox's newest events tell it; they are kept when its row is gone, too.
-
-    Without ``fence`` the latest hand-over to the track is meant; ``None`` also when that one was taken away.
-
-    :raises NotAllowed: ``ALLOCATION_EXPIRED``, when they tell that the time was over first.
-    """
+    """Find the release in the sandbox's newest events, which outlive its row; ``None`` when it was taken away. Without ``fence`` the latest
+    hand-over to the track is meant; ``ALLOCATION_EXPIRED`` when its time was over first."""
     for event in queries.recent_history(sandbox_id=sandbox_id):
         if event.data.get("track") != track or fence not in {None, event.data["fence"]}:
             continue
@@ -105,18 +90,13 @@ def _expired() -> NotAllowed:
 
 
 def release_by_operator(*, sandbox_id: str, reason: str, fence: int | None = None, actor: Actor, now: datetime) -> Released:
-    """An operator ends the allocation for its owner, who is told the same as after an own release.
-
-    ``fence`` says which allocation is meant: with it nobody loses the sandbox who got it since the operator looked.
-
-    :raises Conflict: when it is not lent (``not_allocated``), or lent anew since (``sandbox_moved_on``).
-    :raises InvalidRequest: without a reason, or for one that is too long.
-    """
+    """End an allocation for its owner, who is told the same as after an own release. With ``fence`` nobody loses the sandbox who got it
+    since the operator looked (``sandbox_moved_on``)."""
     policy.may_operate(actor).require()
     policy.check_reason(reason)
 
     def attempt() -> Released:
-        sandbox = mended(load(sandbox_id), actor=actor, now=now)
+        sandbox = load_mended(sandbox_id, actor=actor, now=now)
         if sandbox.status is not Status.ALLOCATED:
             raise Conflict(f"This sandbox is not lent: it is {sandbox.status}.", code="not_allocated", present=sandbox)
         check_fence(sandbox, fence)
@@ -126,29 +106,23 @@ def release_by_operator(*, sandbox_id: str, reason: str, fence: int | None = Non
 
 
 def expire_loaded(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
-    """The allocation, as it was read, ends because its time is over.
-
-    :raises Overtaken: when it changed meanwhile.
-    """
+    """End the allocation, as it was read, because its time is over."""
     after = ended(sandbox, now=now)
     expired_at = 0 if sandbox.expires_at is None else to_epoch(sandbox.expires_at)
     draft = told("sandbox.expired", after, track=sandbox.track, expires_at=expired_at, status=after.status.value)
-    return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=closing_key(sandbox))
+    return rows.change(sandbox, after, draft=draft, actor=actor, now=now)
 
 
 def expire(*, clock: Clock, actor: Actor = EXPIRE) -> ExpireReport:
-    """Every allocation past its deadline and grace ends. Costs what is due, and one query for what other programs left.
-
-    What the store does not answer for is a failure, and the rest goes on.
-    """
+    """End every allocation past its deadline and grace: costs what is due, and one query for what other programs left."""
     run = _ExpireRun(clock, actor)
     missed = partial(run.fail, "the list of what is over")
     now = clock.now()
-    for one in as_far(every(lambda cursor: store.page_due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)), told=missed):
+    for one in as_far(every(lambda cursor: pages.due(Due.EXPIRE, until=now, cursor=cursor, limit=_PAGE)), told=missed):
         run.look_at(one)
     # Allocated by other programs and never met since: they have no due time, but they have an age. Ours were met above.
     longest = timedelta(hours=current().longest_hours, seconds=current().grace_seconds)
-    others = every(lambda cursor: store.page_by_status(Status.ALLOCATED, allocated_until=now - longest, cursor=cursor, limit=_PAGE))
+    others = every(lambda cursor: pages.by_status(Status.ALLOCATED, allocated_until=now - longest, cursor=cursor, limit=_PAGE))
     for one in as_far(others, told=missed):
         if isinstance(one, Unreadable) or policy.mending_of(one) is not Mending.NOTHING:
             run.look_at(one)
@@ -169,7 +143,7 @@ class _ExpireRun(Run):
             self.unit(seen.sandbox_id, partial(until_written, partial(self._one, seen.sandbox_id)))
 
     def _one(self, sandbox_id: str) -> None:
-        found = store.get(sandbox_id)
+        found = rows.get(sandbox_id)
         if found is None:
             return
         sandbox = mended(found, actor=self.actor, now=self.clock.now())

@@ -11,35 +11,30 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
-from accessportal.sandboxes import effects, policy, store
-from accessportal.sandboxes.operations.shared import closing_key, load, mended, told, unreadable_failure, until_written
+from accessportal.sandboxes import effects, policy
+from accessportal.sandboxes.operations.others import load_mended
+from accessportal.sandboxes.operations.shared import load, told, unreadable_failure, until_written
 from accessportal.sandboxes.operations.syncing import add_listed
 from accessportal.sandboxes.operations.tending import quarantine_loaded, restore
 from accessportal.sandboxes.states import Sandbox, SettleReport, Status, Unreadable
+from accessportal.sandboxes.store import pages, rows
 from accessportal.store.restores import Restore
-from accessportal.store.transactions import Step
 from accessportal.upstream.provider import Provider
 
 _RESTORED = "The tables were restored to"
 
 
 def settle_restore(*, restored: Restore, provider: Provider | None, actor: Actor, clock: Clock) -> SettleReport:
-    """Every fence is above all that were given before. What is free, and what the provider has reset since it was lent, is out of
-    use until the restore is confirmed; what the provider lists and the pool lacks comes in, to be cleaned first.
-
-    May be repeated at any time: what is settled already is left alone.
-
-    :raises NotAllowed: unless the actor is an operator.
-    :raises Unavailable: when the pool, or the provider's list, can't be read.
-    """
+    """Raise every fence above all that were given before; put out of use what is free or was reset since it was lent; bring in what the
+    pool lacks, to be cleaned first. May be repeated at any time."""
     policy.may_operate(actor).require()
     listed = {} if provider is None else effects.read_list(provider)
-    rows = {row.sandbox_id: row for row in store.every_row()}
+    present = {row.sandbox_id: row for row in pages.every_row()}
     reason = f"{_RESTORED} {restored.restored_to:%Y-%m-%d %H:%M:%SZ}"
     quarantined: list[str] = []
-    failures = [unreadable_failure(row) for row in rows.values() if isinstance(row, Unreadable)]
+    failures = [unreadable_failure(row) for row in present.values() if isinstance(row, Unreadable)]
     raised = 0
-    for row in rows.values():
+    for row in present.values():
         if isinstance(row, Sandbox):
             sandbox = until_written(partial(_raised, row.sandbox_id, restored.epoch, actor, clock.now()))
             raised += 1
@@ -47,7 +42,7 @@ def settle_restore(*, restored: Restore, provider: Provider | None, actor: Actor
             why = policy.doubt_after_restore(sandbox, found.generation if found else "", is_ready=found is None or found.is_ready)
             if why and _put_aside(sandbox, f"{reason}: {why}", actor, clock.now()):
                 quarantined.append(sandbox.sandbox_id)
-    known = {row.external_id for row in rows.values()}
+    known = {row.external_id for row in present.values()}
     new = [found for external_id, found in listed.items() if external_id not in known and found.is_ready]
     for found in new:
         add_listed(found, actor, clock)
@@ -55,10 +50,7 @@ def settle_restore(*, restored: Restore, provider: Provider | None, actor: Actor
 
 
 def clean_restored(*, restored: Restore, actor: Actor, clock: Clock) -> int:
-    """What was put aside because of this restore is to be cleaned, and free after that; how many.
-
-    :raises NotAllowed: unless the actor is an operator.
-    """
+    """Have cleaned what was put aside because of this restore, so that it is free after that; say how many."""
     policy.may_operate(actor).require()
     reason = f"{_RESTORED} {restored.restored_to:%Y-%m-%d %H:%M:%SZ}"
     cleaned = 0
@@ -71,13 +63,13 @@ def clean_restored(*, restored: Restore, actor: Actor, clock: Clock) -> int:
 
 
 def _in_quarantine() -> list[Sandbox]:
-    pages = every(lambda cursor: store.page_by_status(Status.QUARANTINED, cursor=cursor, limit=100))
-    return [row for row in pages if isinstance(row, Sandbox)]
+    found = every(lambda cursor: pages.by_status(Status.QUARANTINED, cursor=cursor, limit=100))
+    return [row for row in found if isinstance(row, Sandbox)]
 
 
 def _raised(sandbox_id: str, epoch: int, actor: Actor, now: datetime) -> Sandbox:
     """:raises Overtaken: when it changed meanwhile."""
-    sandbox = mended(load(sandbox_id), actor=actor, now=now)
+    sandbox = load_mended(sandbox_id, actor=actor, now=now)
     if sandbox.fence >= epoch:
         return sandbox
     after = dataclasses.replace(sandbox, fence=epoch)
@@ -85,16 +77,7 @@ def _raised(sandbox_id: str, epoch: int, actor: Actor, now: datetime) -> Sandbox
         # Its deletion may have been sent for a life that others have ended since: it is deleted as it is now.
         after = dataclasses.replace(after, delete_sent_at=None, delete_generation="", held_by="", held_until=None, due_at=now)
     draft = told("sandbox.fence_raised", after, status=after.status.value, track=after.track)
-    return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=_key_follows(sandbox, after))
-
-
-def _key_follows(before: Sandbox, after: Sandbox) -> Step | None:
-    """The step with which the key of a present allocation stands for it at its new fence."""
-    if before.status is not Status.ALLOCATED or closing_key(before) is None:
-        return None
-    record = store.get_key(before.key)
-    assert record is not None, "it was there to be closed"
-    return store.open_key(record, key=record.key, request_hash=record.request_hash, sandbox=after)
+    return rows.change(sandbox, after, draft=draft, actor=actor, now=now)
 
 
 def _put_aside(sandbox: Sandbox, reason: str, actor: Actor, now: datetime) -> bool:

@@ -15,12 +15,13 @@ from accessportal.kernel.errors import Conflict, NoAnswer, PortalError, Unavaila
 from accessportal.kernel.moments import furthest, is_due
 from accessportal.kernel.pages import Unreadable, as_far, every
 from accessportal.kernel.ports import after_commit
-from accessportal.sandboxes import policy, store
+from accessportal.sandboxes import policy
 from accessportal.sandboxes.operations.cleaning import clean
 from accessportal.sandboxes.operations.releasing import expire
 from accessportal.sandboxes.operations.shared import SCOPE, until_written
 from accessportal.sandboxes.operations.syncing import sync
 from accessportal.sandboxes.states import POOL_ENTITY, NoSuchRun, Run, RunDue, RunKind, RunState, SyncStopped
+from accessportal.sandboxes.store import pool, rows, runs
 from accessportal.upstream.provider import Provider
 
 # Longer than the task that performs may live (jobs.schedules): a second performer comes only when the first is surely dead.
@@ -37,10 +38,7 @@ Counts = dict[str, int]
 
 
 def order_run(*, kind: RunKind, actor: Actor, now: datetime) -> Run:
-    """A run of this kind will be performed soon. While one of the kind waits, that one is the answer: it begins after this order.
-
-    :raises NotAllowed: for all but operators.
-    """
+    """Order a run of this kind. While one of the kind waits, that one is the answer: it begins after this order."""
     policy.may_operate(actor).require()
     run = until_written(partial(_order, kind, actor, now))
     after_commit("run_sandbox_work", run_id=run.run_id)
@@ -48,26 +46,20 @@ def order_run(*, kind: RunKind, actor: Actor, now: datetime) -> Run:
 
 
 def _order(kind: RunKind, actor: Actor, now: datetime) -> Run:
-    last_id, number = store.last_run(kind)
-    last = store.get_run(last_id) if last_id else None
+    last_id, number = runs.last_run(kind)
+    last = runs.get_run(last_id) if last_id else None
     if last is not None and last.state is RunState.QUEUED:
         return last
     run = Run(run_id=str(uuid.uuid4()), kind=kind, state=RunState.QUEUED, ordered_by=actor.name, ordered_at=whole_second(now))
     draft = Draft("sandbox.run_ordered", POOL_ENTITY, {"run_kind": kind.value, "run_id": run.run_id}, scope=SCOPE)
-    store.insert_run(run, after=number, draft=draft, actor=actor, now=now)
+    runs.insert_run(run, after=number, draft=draft, actor=actor, now=now)
     return run
 
 
 def perform_run(*, run_id: str, provider: Provider | None, clock: Clock) -> Run:
-    """The run has ended, well or not; one that had ended before is left as it is. Without a ``provider`` it fails.
-
-    What it did may happen a second time when its performer dies: sync, expire and clean bear that.
-
-    :raises NotFound: when there is no such run.
-    :raises Conflict: while another performer has it.
-    :raises Unavailable: when the store did not answer; the sweep takes it up again.
-    """
-    run = store.get_run(run_id)
+    """Perform the run, well or not, and leave one that has ended as it is. Without a ``provider`` it fails. What it does may happen twice
+    when its performer dies: sync, expire and clean bear that."""
+    run = runs.get_run(run_id)
     if run is None:
         raise NoSuchRun
     if not run.is_open:
@@ -76,9 +68,9 @@ def perform_run(*, run_id: str, provider: Provider | None, clock: Clock) -> Run:
     if not is_due(run.held_until, now=now, longest=HOLD):
         raise Conflict("Another worker is performing this run.", code="run_held", present=run)
     try:
-        begun = store.begin_run(run, holder=str(uuid.uuid4()), until=now + HOLD, now=now)
+        begun = runs.begin_run(run, holder=str(uuid.uuid4()), until=now + HOLD, now=now)
         return _ended(begun, *_outcome(begun, provider, clock), clock=clock)
-    except store.Overtaken as error:
+    except rows.Overtaken as error:
         raise Conflict("Another worker has taken this run up.", code="run_held", present=run) from error
 
 
@@ -96,7 +88,7 @@ def _outcome(run: Run, provider: Provider | None, clock: Clock) -> tuple[Counts,
 def _ended(run: Run, report: Counts, error: str, *, clock: Clock) -> Run:
     now = clock.now()
     state = RunState.FAILED if error else RunState.DONE
-    return store.end_run(
+    return runs.end_run(
         dataclasses.replace(run, state=state, report=report, error=error, ended_at=whole_second(now)), forget_at=now + _REMEMBERED
     )
 
@@ -121,11 +113,8 @@ def _cleaned_up(provider: Provider | None, clock: Clock) -> tuple[Counts, str]:
 
 
 def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, ...]:
-    """Every run that waits, or whose performer died, has ended; those that others perform are left to them.
-
-    :raises Unavailable: after all others were performed, for one that can't be read, which is named, and when the store did not
-        answer; the next sweep goes on.
-    """
+    """Perform every run that waits, or whose performer died, and leave others' to them. One that can't be read is named after all the
+    rest."""
     now = clock.now()
     performed = []
     missed: list[Unavailable] = []
@@ -133,9 +122,9 @@ def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, .
     def pass_over(one: Unreadable) -> None:
         missed.append(one.error())
 
-    due = every(lambda cursor: store.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE), past=pass_over)
+    due = every(lambda cursor: runs.page_runs(RunDue.PERFORM, until=now, cursor=cursor, limit=_PAGE), past=pass_over)
     beyond = furthest(now, longest=HOLD)
-    left_ahead = every(lambda cursor: store.page_runs(RunDue.PERFORM, beyond=beyond, cursor=cursor, limit=_PAGE), past=pass_over)
+    left_ahead = every(lambda cursor: runs.page_runs(RunDue.PERFORM, beyond=beyond, cursor=cursor, limit=_PAGE), past=pass_over)
     for run in chain(as_far(due, told=missed.append), as_far(left_ahead, told=missed.append)):
         try:
             performed.append(perform_run(run_id=run.run_id, provider=provider, clock=clock))
@@ -150,7 +139,7 @@ def perform_due_runs(*, provider: Provider | None, clock: Clock) -> tuple[Run, .
 
 def forget_old(*, now: datetime) -> int:
     """Runs that ended a week ago and counts older than eight days are gone, some hundred at a time; says how many went."""
-    runs = store.page_runs(RunDue.FORGET, until=now, cursor=None, limit=_FORGOTTEN_AT_ONCE).items
-    for run in runs:
-        store.remove_run(run)
-    return len(runs) + store.forget_counts(until=now - _COUNTS_KEPT, limit=_FORGOTTEN_AT_ONCE)
+    ended = runs.page_runs(RunDue.FORGET, until=now, cursor=None, limit=_FORGOTTEN_AT_ONCE).items
+    for run in ended:
+        runs.remove_run(run)
+    return len(ended) + pool.forget_counts(until=now - _COUNTS_KEPT, limit=_FORGOTTEN_AT_ONCE)

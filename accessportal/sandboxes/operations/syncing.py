@@ -16,9 +16,10 @@ from accessportal.kernel.clock import Clock, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.moments import furthest, is_recent
 from accessportal.kernel.runs import Failure, Run
-from accessportal.sandboxes import effects, policy, store
+from accessportal.sandboxes import effects, policy
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, mended, told, unheld, unreadable_failure, until_written
+from accessportal.sandboxes.operations.others import mended
+from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, told, unheld, unreadable_failure, until_written
 from accessportal.sandboxes.operations.tending import add, sandbox_id_for
 from accessportal.sandboxes.states import (
     POOL_ENTITY,
@@ -30,6 +31,7 @@ from accessportal.sandboxes.states import (
     SyncStopped,
     Unreadable,
 )
+from accessportal.sandboxes.store import pages, pool, rows
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 SYNC = system("sync_sandboxes")
@@ -43,17 +45,9 @@ _Unit = tuple[str, Callable[[], object]]
 
 
 def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, actor: Actor = SYNC, clock: Clock) -> SyncPlan:
-    """Hold the pool against the provider's whole list. Without ``apply`` nothing changes.
-
-    A listed one that the pool lacks comes in, once it is listed as ready. A free one that is not listed is noted, and at a second
-    look, at least the set gap later, it goes stale; stale ones that are listed as ready again are free again. A free one that is
-    listed as not ready goes stale when the provider, asked for it alone, says the same. A lent one is only noted. Rows that other
-    programs changed are caught up with, whatever becomes of the list.
-
-    :raises Unavailable: when the list can't be read whole and sound; then nothing was taken from it.
-    :raises SyncStopped: when the list is empty, or more than ``most_share`` of the pool (and more than five) would go stale;
-        then no more than what it did show was taken from it. ``most_share=1`` carries it out all the same.
-    """
+    """Hold the pool against the provider's whole list: new ones in, missing ones stale at the second look, rows of other programs caught up
+    with. Without ``apply`` nothing changes. ``SyncStopped`` when more than ``most_share`` would go stale: then only what the list shows was
+    taken from it."""
     began = clock.now()
     try:
         listed = effects.read_list(provider)
@@ -66,7 +60,7 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
     known = {row.external_id for row in rows} | {row.external_id for row in broken}
     if listed.keys() - known:
         # A row that changed its status while the lists were read may have been in neither: only what two looks lack is new.
-        known |= {row.external_id for row in store.every_row()}
+        known |= {row.external_id for row in pages.every_row()}
     sorted_rows = _Sorted(rows, listed, began)
     failures = [unreadable_failure(one) for one in broken]
     plan = sorted_rows.plan(unknown=sorted(listed.keys() - known), failures=failures)
@@ -110,8 +104,8 @@ def _go_on_without(error: Unavailable, actor: Actor, clock: Clock) -> None:
 def _keep_counts(rows: Collection[Sandbox], broken: Collection[Unreadable], *, now: datetime) -> Stats:
     counted = Counter(row.status for row in rows)
     stats = Stats(now, {status: counted[status] for status in Status}, tuple(broken))
-    store.keep_counts(stats)
-    store.add_count(stats)
+    pool.keep_counts(stats)
+    pool.add_count(stats)
     return stats
 
 
@@ -209,7 +203,7 @@ def _mendings(rows: Iterable[Sandbox], actor: Actor, clock: Clock) -> list[_Unit
 
 class _Sync(Run):
     # It was lent, cleaned or changed at this moment: the next look decides.
-    passes = (store.Overtaken,)
+    passes = (rows.Overtaken,)
 
 
 def _each(units: Iterable[_Unit]) -> list[Failure]:
@@ -232,11 +226,11 @@ def add_listed(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
         )
     except Conflict:
         # Another sync was faster; or its row has a status that nobody knows, stands in no list, and is named as a failure.
-        store.get(sandbox_id_for(found.external_id))
+        rows.get(sandbox_id_for(found.external_id))
 
 
 def _mend(row: Sandbox, actor: Actor, clock: Clock) -> None:
-    fresh = store.get(row.sandbox_id)
+    fresh = rows.get(row.sandbox_id)
     if fresh is not None:
         mended(fresh, actor=actor, now=clock.now())
 
@@ -244,19 +238,19 @@ def _mend(row: Sandbox, actor: Actor, clock: Clock) -> None:
 def _note_seen(row: Sandbox, generation: str, clock: Clock) -> None:
     """Which life a free one is in is noted once: another one later tells of a hand-over that our tables don't know."""
     known = row.generation or (generation if row.status is Status.AVAILABLE else "")
-    store.note(row, dataclasses.replace(row, last_synced=clock.now(), missing_since=None, generation=known))
+    rows.note(row, dataclasses.replace(row, last_synced=clock.now(), missing_since=None, generation=known))
 
 
 def _note_missing(row: Sandbox, clock: Clock) -> None:
     if policy.is_missed_anew(row, clock.now()):
-        store.note(row, dataclasses.replace(row, missing_since=clock.now()))
+        rows.note(row, dataclasses.replace(row, missing_since=clock.now()))
 
 
 def _go_stale(row: Sandbox, actor: Actor, clock: Clock) -> None:
     assert row.missing_since is not None
     after = dataclasses.replace(unheld(row, Status.STALE), missing_since=row.missing_since)
     draft = told("sandbox.stale", after, status=after.status.value, missing_since=to_epoch(row.missing_since))
-    store.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=leaving_free_list(row))
+    rows.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=leaving_free_list(row))
 
 
 def _hold_back(row: Sandbox, provider: Provider, actor: Actor, clock: Clock) -> None:
@@ -265,13 +259,13 @@ def _hold_back(row: Sandbox, provider: Provider, actor: Actor, clock: Clock) -> 
         return
     after = unheld(row, Status.STALE)
     draft = told("sandbox.stale", after, status=after.status.value)
-    store.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=leaving_free_list(row))
+    rows.change(row, after, draft=draft, actor=actor, now=clock.now(), free_step=leaving_free_list(row))
 
 
 def _see_again(row: Sandbox, generation: str, actor: Actor, clock: Clock) -> None:
     after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole_second(clock.now()), generation=generation)
     draft = told("sandbox.seen_again", after, status=after.status.value)
-    store.change(row, after, draft=draft, actor=actor, now=clock.now())
+    rows.change(row, after, draft=draft, actor=actor, now=clock.now())
 
 
 def _keep(sync: LastSync, plan: SyncPlan, *, actor: Actor, now: datetime) -> None:
@@ -279,7 +273,7 @@ def _keep(sync: LastSync, plan: SyncPlan, *, actor: Actor, now: datetime) -> Non
     if sync.stopped:
         data = {"reason": sync.stopped, "listed": plan.listed, "known": plan.known, "going_stale": len(plan.going_stale)}
         draft = Draft("sandbox.sync_stopped", POOL_ENTITY, data, scope=SCOPE)
-    until_written(partial(store.keep_sync, sync, draft=draft, actor=actor, now=now))
+    until_written(partial(pool.keep_sync, sync, draft=draft, actor=actor, now=now))
 
 
 def _shortest_lab(rows: Iterable[Sandbox]) -> int:
@@ -291,7 +285,7 @@ def _every_row() -> tuple[list[Sandbox], list[Unreadable]]:
     """Every sandbox of the pool by the index, each once, and those that can't be read."""
     found: dict[str, Sandbox] = {}
     broken = []
-    for one in store.every_row():
+    for one in pages.every_row():
         if isinstance(one, Sandbox):
             found[one.sandbox_id] = one
         else:

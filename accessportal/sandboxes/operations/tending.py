@@ -9,9 +9,11 @@ from datetime import datetime
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest
-from accessportal.sandboxes import policy, store
-from accessportal.sandboxes.operations.shared import check_fence, closing_key, leaving_free_list, load, mended, told, unheld, until_written
+from accessportal.sandboxes import policy
+from accessportal.sandboxes.operations.others import load_mended
+from accessportal.sandboxes.operations.shared import check_fence, leaving_free_list, load, told, unheld, until_written
 from accessportal.sandboxes.states import Due, Sandbox, Status
+from accessportal.sandboxes.store import rows
 from accessportal.store.restores import last_restore
 
 _NAMESPACE = uuid.UUID("5b0f9f0e-6d1b-4d0a-9a86-6f3c0a7b7e21")
@@ -23,19 +25,15 @@ def sandbox_id_for(external_id: str) -> str:
 
 
 def add(*, external_id: str, name: str, lab_duration_hours: float, generation: str = "", actor: Actor, now: datetime) -> Sandbox:
-    """A sandbox that is ready at the provider, in the life that ``generation`` names, is in the pool, free. One that was in the pool
-    before and left it is cleaned first, and so is any while a restore of the tables is not confirmed: nobody knows what became of it
-    meanwhile.
-
-    :raises Conflict: when it is in the pool already.
-    """
+    """Put a sandbox that is ready at the provider, in the life that ``generation`` names, into the pool, free. One that was there before is
+    cleaned first, and so is any while a restore is not confirmed."""
     policy.may_operate(actor).require()
     policy.check_text(external_id, field="external_id")
     policy.check_text(name, field="name")
     if lab_duration_hours <= 0:
         raise InvalidRequest("The lab's duration must be above zero hours.", code="duration_not_positive", field="lab_duration_hours")
     sandbox_id = sandbox_id_for(external_id)
-    last, restore = store.last_event(sandbox_id), last_restore()
+    last, restore = rows.last_event(sandbox_id), last_restore()
     at = whole_second(now)
     fresh = Sandbox(
         sandbox_id=sandbox_id,
@@ -56,29 +54,24 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, generation: s
         fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now)
     draft = told("sandbox.added", fresh, name=name, external_id=external_id, status=fresh.status.value)
     try:
-        return store.insert(fresh, draft=draft, actor=actor, now=now)
-    except (store.Exists, store.Overtaken) as error:
+        return rows.insert(fresh, draft=draft, actor=actor, now=now)
+    except (rows.Exists, rows.Overtaken) as error:
         raise Conflict(f"{external_id} is in the pool already.", code="sandbox_exists") from error
 
 
 def mend(*, sandbox_id: str, actor: Actor, now: datetime) -> Sandbox:
     """Our notes follow what another program did to the row: an allocation gets its deadline and fence, a mark its cleaning."""
-    return until_written(lambda: mended(load(sandbox_id), actor=actor, now=now))
+    return until_written(lambda: load_mended(sandbox_id, actor=actor, now=now))
 
 
 def quarantine(*, sandbox_id: str, reason: str, fence: int | None = None, actor: Actor, now: datetime) -> Sandbox:
-    """The sandbox is out of use until somebody restores it. A holder loses it at once, and the key of the allocation is closed.
-
-    ``fence`` is that of the latest hand-over that the operator knows of: with it nobody loses the sandbox who got it since.
-
-    :raises Conflict: when it is in quarantine already (``already_quarantined``), or was lent anew since (``sandbox_moved_on``).
-    :raises InvalidRequest: without a reason, or for one that is too long.
-    """
+    """Put the sandbox out of use until somebody restores it: a holder loses it at once. With ``fence`` nobody loses it who got it since the
+    operator looked (``sandbox_moved_on``)."""
     policy.may_operate(actor).require()
     policy.check_reason(reason)
 
     def attempt() -> Sandbox:
-        sandbox = mended(load(sandbox_id), actor=actor, now=now)
+        sandbox = load_mended(sandbox_id, actor=actor, now=now)
         if sandbox.status is Status.QUARANTINED:
             raise Conflict("This sandbox is in quarantine already.", code="already_quarantined", present=sandbox)
         check_fence(sandbox, fence)
@@ -92,15 +85,11 @@ def quarantine_loaded(sandbox: Sandbox, *, reason: str, actor: Actor, now: datet
     after = dataclasses.replace(unheld(sandbox, Status.QUARANTINED), quarantine_reason=reason, clean_error=sandbox.clean_error)
     draft = told("sandbox.quarantined", sandbox, fence=after.fence, reason=reason, track=sandbox.track, status=after.status.value)
     free_step = leaving_free_list(sandbox)
-    key_step = closing_key(sandbox) if sandbox.status is Status.ALLOCATED else None
-    return store.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)
+    return rows.change(sandbox, after, draft=draft, actor=actor, now=now, free_step=free_step)
 
 
 def restore(*, sandbox_id: str, actor: Actor, now: datetime) -> Sandbox:
-    """A stale or quarantined sandbox is cleaned once more; then it is free, or leaves the pool if the provider has it no longer.
-
-    :raises Conflict: when it is neither.
-    """
+    """Have a stale or quarantined sandbox cleaned once more; then it is free, or leaves the pool if the provider has it no longer."""
     policy.may_operate(actor).require()
 
     def attempt() -> Sandbox:
@@ -116,6 +105,6 @@ def restore(*, sandbox_id: str, actor: Actor, now: datetime) -> Sandbox:
             quarantine_reason="",
         )
         draft = told("sandbox.restored", after, status=after.status.value)
-        return store.change(sandbox, after, draft=draft, actor=actor, now=now)
+        return rows.change(sandbox, after, draft=draft, actor=actor, now=now)
 
     return until_written(attempt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -21,19 +21,6 @@ from accessportal.store.transactions import Change
 
 # As the provider's list is read. Another program's row may say more than could be added to a moment.
 _LONGEST_LAB_HOURS = 24 * 365
-
-
-@dataclass(frozen=True, slots=True)
-class FreeEntry:
-    """One line of the free list. ``version`` is the sandbox's at the moment of its return."""
-
-    sandbox_id: str
-    name: str
-    version: int
-
-
-def free_entry_of(item: SandboxItem) -> FreeEntry:
-    return FreeEntry(sandbox_id=item.sandbox_id or "", name=item.name or "", version=int(item.version or 0))
 
 
 def unreadable(raw: RawItem) -> Unreadable:
@@ -87,49 +74,15 @@ def _record_of(item: SandboxItem) -> Sandbox:
     )
 
 
-ATTRIBUTES: dict[str, Attribute[Any]] = {
-    "name": SandboxItem.name,
-    "external_id": SandboxItem.external_id,
-    "status": SandboxItem.status,
-    "lab_duration_hours": SandboxItem.lab_duration_hours,
-    "created_at": SandboxItem.created_at,
-    "updated_at": SandboxItem.updated_at,
-    "allocated_at": SandboxItem.allocated_at,
-    "track": SandboxItem.allocated_to_track,
-    "key": SandboxItem.idempotency_key,
-    "expires_at": SandboxItem.expires_at,
-    "grace_ends_at": SandboxItem.grace_ends_at,
-    "lent_at": SandboxItem.lent_at,
-    "fence": SandboxItem.fence,
-    "due": SandboxItem.due,
-    "due_at": SandboxItem.due_at,
-    "deletion_requested_at": SandboxItem.deletion_requested_at,
-    "deletion_retry_count": SandboxItem.deletion_retry_count,
-    "delete_sent_at": SandboxItem.delete_sent_at,
-    "delete_generation": SandboxItem.delete_generation,
-    "generation": SandboxItem.generation,
-    "clean_error": SandboxItem.clean_error,
-    "quarantine_reason": SandboxItem.quarantine_reason,
-    "held_by": SandboxItem.held_by,
-    "held_until": SandboxItem.held_until,
-    "last_synced": SandboxItem.last_synced,
-    "missing_since": SandboxItem.missing_since,
-    "last_released_by": SandboxItem.last_released_by,
-    "last_released_at": SandboxItem.last_released_at,
-    "last_released_fence": SandboxItem.last_released_fence,
-    "claims": SandboxItem.claims,
-    "version": SandboxItem.version,
-    "audit_head": SandboxItem.audit_head,
-}
-
-
 # The fields that the seed calls otherwise.
 ITEM_NAMES = {"track": "allocated_to_track", "key": "idempotency_key"}
 
+ATTRIBUTES: dict[str, Attribute[Any]] = {
+    field.name: getattr(SandboxItem, ITEM_NAMES.get(field.name, field.name)) for field in fields(Sandbox) if field.name != "sandbox_id"
+}
+"""Where a row holds each field of the record."""
 
 _MILLISECONDS = frozenset({"due_at", "held_until", "delete_sent_at"})
-
-
 _NUMBERS = frozenset({"lab_duration_hours", "fence", "deletion_retry_count", "version", "last_released_fence"})
 
 
@@ -155,12 +108,8 @@ def differences(before: Sandbox, after: Sandbox) -> list[Action]:
     return actions
 
 
-def row_key(sandbox: Sandbox) -> models.Key:
-    return models.sandbox_key(sandbox.sandbox_id)
-
-
 def row_change(sandbox: Sandbox, actions: Sequence[Action], condition: Condition) -> Change:
-    pk, sk = row_key(sandbox)
+    pk, sk = models.sandbox_key(sandbox.sandbox_id)
     return Change(SandboxItem, pk, actions, condition, range_key=sk)
 
 

@@ -1,4 +1,4 @@
-"""Lists: the seed's indexes, what is due, and the free list."""
+"""Lists of rows: the seed's indexes, and what is due."""
 
 from __future__ import annotations
 
@@ -10,26 +10,22 @@ from pynamodb.expressions.condition import Condition
 
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.pages import Page
-from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Due, Sandbox, Status, Unreadable
-from accessportal.sandboxes.store.converting import FreeEntry, free_entry_of, precise, record_of, unreadable
+from accessportal.sandboxes.store.converting import precise, record_of, unreadable
 from accessportal.store.listing import Listing
 
 _rows = partial(Listing[SandboxItem, Sandbox | Unreadable], model=SandboxItem, record=record_of, stand_in=unreadable)
 _by_status = _rows("sandboxes.by_status", index=SandboxItem.status_index)
 _due = _rows("sandboxes.due", index=SandboxItem.due_index)
-_free = Listing("sandboxes.free", SandboxItem, free_entry_of, consistent=True)
 
-page_of_track = _rows("sandboxes.of_track", index=SandboxItem.track_index, newest_first=True)
+of_track = _rows("sandboxes.of_track", index=SandboxItem.track_index, newest_first=True)
 """The seed's TrackIndex, newest allocation first."""
-page_of_key = _rows("sandboxes.of_key", index=SandboxItem.idempotency_index, newest_first=True)
+of_key = _rows("sandboxes.of_key", index=SandboxItem.idempotency_index, newest_first=True)
 """The seed's IdempotencyIndex, newest allocation first."""
 
 
-def page_by_status(
-    status: Status, *, cursor: str | None, limit: int, allocated_until: datetime | None = None
-) -> Page[Sandbox | Unreadable]:
+def by_status(status: Status, *, cursor: str | None, limit: int, allocated_until: datetime | None = None) -> Page[Sandbox | Unreadable]:
     """The seed's StatusIndex; ``allocated_until`` keeps to those allocated not later."""
     where = None if allocated_until is None else SandboxItem.allocated_at <= to_epoch(allocated_until)
     return _by_status(status.value, cursor=cursor, limit=limit, where=where, bound=allocated_until)
@@ -41,11 +37,11 @@ def every_row() -> Iterator[Sandbox | Unreadable]:
         yield from _by_status.every(status.value)
 
 
-def page_due(
-    due: Due, *, until: datetime | None = None, beyond: datetime | None = None, cursor: str | None, limit: int
+def due(
+    what: Due, *, until: datetime | None = None, beyond: datetime | None = None, cursor: str | None, limit: int
 ) -> Page[Sandbox | Unreadable]:
     """What a job must do, earliest first; only what is due by ``until``, or only what lies after ``beyond``."""
-    return _due(due.value, cursor=cursor, limit=limit, where=due_within(until, beyond), bound=beyond is not None)
+    return _due(what.value, cursor=cursor, limit=limit, where=due_within(until, beyond), bound=beyond is not None)
 
 
 def due_within(until: datetime | None, beyond: datetime | None) -> Condition | None:
@@ -53,14 +49,3 @@ def due_within(until: datetime | None, beyond: datetime | None) -> Condition | N
     if until is not None:
         return SandboxItem.due_at <= precise(until)
     return None if beyond is None else SandboxItem.due_at > precise(beyond)
-
-
-def free_shards() -> range:
-    """The partitions of the free list."""
-    return range(models.FREE_SHARDS)
-
-
-def page_free(shard: int, *, cursor: str | None, limit: int, after: str = "") -> Page[FreeEntry]:
-    """One shard of the free list, strongly read, from the sandbox id ``after`` on."""
-    where = SandboxItem.sk > models.sandbox_key(after)[0] if after else None
-    return _free(models.free_pk(shard), cursor=cursor, limit=limit, where=where, bound=after)

@@ -1,11 +1,11 @@
-"""Facts of the pool as a whole: the counts of returns, the counts of statuses over time, the last look at the provider."""
+"""Facts of the pool as a whole: the counts of statuses over time, the last look at the provider, and when somebody got none."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pynamodb.expressions.update import Action
 
@@ -13,13 +13,12 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
-from accessportal.kernel.moments import SKEW
+from accessportal.kernel.moments import SKEW, is_recent
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import POOL_ENTITY, LastSync, Stats, Status, Unreadable
-from accessportal.sandboxes.store.errors import Overtaken
-from accessportal.sandboxes.store.pages import free_shards
+from accessportal.sandboxes.store.rows import Overtaken
 from accessportal.store.listing import Listing
 from accessportal.store.reading import get_item
 from accessportal.store.transactions import ConditionFailed, Insert, Remove, Step, Upsert, transact, update_one
@@ -28,12 +27,8 @@ from accessportal.store.transactions import ConditionFailed, Insert, Remove, Ste
 COUNT_MINUTES = 5
 # So many rows that can't be read are named; an item must stay small.
 _MOST_UNREADABLE = 200
-
-
-def returns() -> tuple[int, ...]:
-    """How often a sandbox has become free in each shard of the free list: all of one moment, strongly read."""
-    item = get_item(SandboxItem, *models.pool_key())
-    return tuple(0 if item is None else int(getattr(item, f"returns_{shard}") or 0) for shard in free_shards())
+# Clients that ask an empty pool again and again must not all write the same item.
+_NOTE_EVERY = timedelta(seconds=30)
 
 
 def keep_counts(stats: Stats) -> None:
@@ -96,10 +91,7 @@ def _stats_of(item: SandboxItem) -> Stats:
 
 
 def keep_sync(sync: LastSync, *, draft: Draft | None, actor: Actor, now: datetime) -> None:
-    """The last look at the provider's list; one that was stopped has an event (``draft``) on the chain of the pool itself.
-
-    :raises Overtaken: when another event of the pool was written at the same moment.
-    """
+    """Keep the last look at the provider's list; one that was stopped has an event (``draft``) on the chain of the pool itself."""
     actions: list[Action] = [SandboxItem.last_synced.set(to_epoch(sync.at)), SandboxItem.listed.set(sync.listed)]
     actions.append(SandboxItem.stopped.set(sync.stopped) if sync.stopped else SandboxItem.stopped.remove())
     actions.append(SandboxItem.shortest_lab.set(sync.shortest_lab_seconds))
@@ -134,3 +126,22 @@ def pool_head() -> tuple[int, str]:
     """Version and hash of the chain of the pool itself."""
     item = get_item(SandboxItem, *models.sync_key())
     return (0, "") if item is None else (int(item.version or 0), item.audit_head or "")
+
+
+def none_told_at() -> datetime | None:
+    """When a client was last told that none is free (half a minute more or less); ``None``: never."""
+    item = get_item(SandboxItem, *models.demand_key())
+    return None if item is None or item.none_at is None else from_epoch(item.none_at)
+
+
+def note_none(now: datetime) -> None:
+    """A client is told that none is free."""
+    last = none_told_at()
+    if last is not None and is_recent(last, now=now, within=_NOTE_EVERY):
+        return
+    at = to_epoch(now)
+    ahead = to_epoch(now + SKEW)
+    newer = SandboxItem.none_at.does_not_exist() | (SandboxItem.none_at < at) | (SandboxItem.none_at > ahead)
+    pk, sk = models.demand_key()
+    with contextlib.suppress(ConditionFailed):
+        update_one(Upsert(SandboxItem, pk, [SandboxItem.none_at.set(at)], newer, range_key=sk))

@@ -19,9 +19,9 @@ from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Run, RunDue, RunKind, RunState
 from accessportal.sandboxes.store.converting import precise
-from accessportal.sandboxes.store.errors import Overtaken
 from accessportal.sandboxes.store.pages import due_within
 from accessportal.sandboxes.store.pool import pool_steps
+from accessportal.sandboxes.store.rows import Overtaken
 from accessportal.store.listing import Listing
 from accessportal.store.reading import get_item
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Remove, Upsert, transact, update_one
@@ -45,10 +45,7 @@ def last_run(kind: RunKind) -> tuple[str, int]:
 
 
 def insert_run(run: Run, *, after: int, draft: Draft, actor: Actor, now: datetime) -> None:
-    """A new run, the next of its kind ``after`` so many, and its event on the chain of the pool.
-
-    :raises Overtaken: when another one was ordered meanwhile, or another event of the pool was written.
-    """
+    """Write a new run, the next of its kind ``after`` so many, and its event on the chain of the pool."""
     pk, sk = models.last_run_key(run.kind)
     unchanged: Condition = SandboxItem.version == after if after else SandboxItem.pk.does_not_exist()
     pointer = Upsert(SandboxItem, pk, [SandboxItem.run_id.set(run.run_id), SandboxItem.version.set(after + 1)], unchanged, range_key=sk)
@@ -70,10 +67,7 @@ def insert_run(run: Run, *, after: int, draft: Draft, actor: Actor, now: datetim
 
 
 def begin_run(run: Run, *, holder: str, until: datetime, now: datetime) -> Run:
-    """The run, as it was read, is this performer's alone until ``until``.
-
-    :raises Overtaken: when it is not as it was read.
-    """
+    """Give the run, as it was read, to this performer alone until ``until``."""
     begun = dataclasses.replace(
         run, state=RunState.RUNNING, started_at=whole_second(now), held_by=holder, held_until=until, version=run.version + 1
     )
@@ -89,10 +83,7 @@ def begin_run(run: Run, *, holder: str, until: datetime, now: datetime) -> Run:
 
 
 def end_run(run: Run, *, forget_at: datetime) -> Run:
-    """The run, as it was begun, has ended as ``run`` says, and is remembered until ``forget_at``.
-
-    :raises Overtaken: when another performer has taken it up since.
-    """
+    """End the run, as it was begun, as ``run`` says; it is remembered until ``forget_at``."""
     assert run.ended_at is not None
     ended = dataclasses.replace(run, held_by="", held_until=None, version=run.version + 1)
     actions = [

@@ -1,0 +1,120 @@
+"""The free list: a line for each free sandbox, with what a hand-over needs of its row, and the counts of returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pynamodb.expressions.condition import Condition
+
+from accessportal.kernel.pages import Page
+from accessportal.sandboxes import models
+from accessportal.sandboxes.models import SandboxItem
+from accessportal.sandboxes.states import Sandbox, Status
+from accessportal.sandboxes.store.converting import ATTRIBUTES, record_of, stored
+from accessportal.store.listing import Listing
+from accessportal.store.reading import get_item
+from accessportal.store.transactions import ConditionFailed, Remove, Step, Upsert, transact
+
+# What a free sandbox's row holds beside its status and zeros. Nothing of it is in an index of the seed or in ours.
+_LINE = (
+    "name",
+    "external_id",
+    "lab_duration_hours",
+    "created_at",
+    "updated_at",
+    "last_synced",
+    "generation",
+    "fence",
+    "last_released_by",
+    "last_released_at",
+    "last_released_fence",
+    "version",
+    "audit_head",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FreeEntry:
+    """One line. ``sandbox`` is its row as it became free, but for what syncs note since; ``None`` in lines of version 0.5.0."""
+
+    sandbox_id: str
+    name: str
+    version: int
+    sandbox: Sandbox | None
+
+
+def _entry_of(item: SandboxItem) -> FreeEntry:
+    is_whole = item.audit_head is not None
+    item.status = Status.AVAILABLE.value
+    return FreeEntry(item.sandbox_id or "", item.name or "", int(item.version or 0), record_of(item) if is_whole else None)
+
+
+_free = Listing("sandboxes.free", SandboxItem, _entry_of, consistent=True)
+
+
+def shards() -> range:
+    """The partitions of the free list."""
+    return range(models.FREE_SHARDS)
+
+
+def page(shard: int, *, cursor: str | None, limit: int, after: str = "") -> Page[FreeEntry]:
+    """One shard of the free list, strongly read, from the sandbox id ``after`` on."""
+    where = SandboxItem.sk > models.sandbox_key(after)[0] if after else None
+    return _free(models.free_pk(shard), cursor=cursor, limit=limit, where=where, bound=after)
+
+
+def find(sandbox_id: str) -> FreeEntry | None:
+    """Its line, strongly read."""
+    item = get_item(SandboxItem, *models.free_key(sandbox_id))
+    return None if item is None else _entry_of(item)
+
+
+def returns() -> tuple[int, ...]:
+    """How often a sandbox has become free in each shard: all of one moment, strongly read."""
+    item = get_item(SandboxItem, *models.pool_key())
+    return tuple(0 if item is None else int(getattr(item, f"returns_{shard}") or 0) for shard in shards())
+
+
+def as_listed(sandbox: Sandbox) -> Condition:
+    """Require the row to be as its line says: the seed's programs set ``updated_at`` at every change, versions of ours the head of its
+    events. ``claims`` and ``lab_duration_hours`` make a row unreadable when they are not what they should be."""
+    same: Condition = SandboxItem.claims.does_not_exist()
+    for name in ("updated_at", "lab_duration_hours", "audit_head"):
+        same &= ATTRIBUTES[name] == stored(name, getattr(sandbox, name))
+    return same
+
+
+def put(sandbox: Sandbox) -> list[Step]:
+    """The steps for a sandbox that becomes available: its line, and the count of returns."""
+    pk, sk = models.free_key(sandbox.sandbox_id)
+    pool_pk, pool_sk = models.pool_key()
+    returned = models.returns_in(models.free_shard_of(sandbox.sandbox_id))
+    line = [SandboxItem.sandbox_id.set(sandbox.sandbox_id)]
+    for name in _LINE:
+        value = stored(name, getattr(sandbox, name))
+        line.append(ATTRIBUTES[name].remove() if value is None else ATTRIBUTES[name].set(value))
+    return [
+        # Over whatever line is left from before: it is the row's own condition that decides.
+        Upsert(SandboxItem, pk, line, _always(), range_key=sk),
+        Upsert(SandboxItem, pool_pk, [returned.add(1)], _always(), range_key=pool_sk),
+    ]
+
+
+def take(entry: FreeEntry) -> Remove:
+    """The step with which the line leaves the free list, which must hold it."""
+    pk, sk = models.free_key(entry.sandbox_id)
+    return Remove(SandboxItem, pk, SandboxItem.pk.exists(), range_key=sk)
+
+
+def drop(entry: FreeEntry) -> None:
+    """A line whose sandbox is not free goes, unless it was written anew meanwhile."""
+    pk, sk = models.free_key(entry.sandbox_id)
+    try:
+        transact([Remove(SandboxItem, pk, SandboxItem.version == entry.version, range_key=sk)])
+    except ConditionFailed:
+        return
+
+
+def _always() -> Condition:
+    condition: Condition = SandboxItem.pk.exists() | SandboxItem.pk.does_not_exist()
+    return condition
