@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.chaos_proxy import Proxy
 from benchmarks.installation import PEOPLE, installation, set_twin
-from benchmarks.lending_place import Part, Server
+from benchmarks.lending_place import Part, Server, wait_until_it_answers
 from tests.oidc import local_issuer
 from tools import dynamodb_local, postgres
 
@@ -91,7 +91,7 @@ def place(folder: Path, *, slow_seconds: float, drop_share: float, seed: int) ->
         for running in (*found.webs, *found.workers):
             running.start()
         for web in found.webs:
-            web.wait_until_it_answers()
+            wait_until_it_answers(web, web.port)
         yield found
 
 

@@ -99,14 +99,12 @@ def lend(plan: Plan, *, twin_url: str, folder: Path) -> Result:
     return Result(heard, seconds, drain_seconds, killer.kills if killer else {}, problems)
 
 
-def run_clients(plan: Plan, *, ports: tuple[int, ...], token: str, folder: Path) -> None:
-    """All clients, until each has done its share."""
-    threads, takes = plan.clients // CLIENT_PROCESSES, plan.takes // CLIENT_PROCESSES
-    rest = plan.takes - takes * CLIENT_PROCESSES
-    processes = [
-        subprocess.Popen(Task(number, ports, token, str(folder), threads, takes + (number < rest), plan.seed).start_arguments())
-        for number in range(CLIENT_PROCESSES)
-    ]
+def run_clients(plan: Plan, *, ports: tuple[int, ...], token: str, folder: Path, **habits: float) -> None:
+    """All clients, until each has done its share. ``habits`` are others than those of :class:`Task`."""
+    count = min(CLIENT_PROCESSES, plan.clients)
+    threads, (takes, rest) = plan.clients // count, divmod(plan.takes, count)
+    tasks = [Task(number, ports, token, str(folder), threads, takes + (number < rest), plan.seed, **habits) for number in range(count)]
+    processes = [subprocess.Popen(task.start_arguments()) for task in tasks]
     try:
         for process in processes:
             if process.wait():

@@ -24,17 +24,16 @@ from typing import Any, TextIO
 
 _ANSWER_SECONDS = 60.0
 _PATIENCE_SECONDS = 300.0
-_LONGEST_HOLD_SECONDS = 0.2
 # Sooner than a client would that waits for the promised time: more pressure while the pool is empty.
 _EMPTY_SECONDS = (2.0, 6.0)
-_AGAIN_SHARE = 0.1
 _TRACK_AS_KEY_SHARE = 0.2
 _RETRIED = frozenset({429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """``threads`` clients together take until they have been lent ``takes`` sandboxes. ``folder`` gets what they were told."""
+    """``threads`` clients together take until they have been lent ``takes`` sandboxes, and repeat ``again_share`` of what they ask.
+    ``folder`` gets what they were told."""
 
     number: int
     ports: tuple[int, ...]
@@ -43,6 +42,8 @@ class Task:
     threads: int
     takes: int
     seed: int
+    longest_hold_seconds: float = 0.2
+    again_share: float = 0.1
 
     def start_arguments(self) -> list[str]:
         return [sys.executable, "-m", "benchmarks.lending_clients", json.dumps(dataclasses.asdict(self))]
@@ -154,8 +155,9 @@ class Book:
 class Client:
     """One borrower after the other, on one connection."""
 
-    def __init__(self, name: str, connection: Connection, chance: random.Random, book: Book) -> None:
+    def __init__(self, name: str, task: Task, connection: Connection, chance: random.Random, book: Book) -> None:
         self._name = name
+        self._task = task
         self._connection = connection
         self._chance = chance
         self._book = book
@@ -175,8 +177,8 @@ class Client:
         key = headers.get("Idempotency-Key", track)
         hand_over = {"sandbox_id": held["sandbox_id"], "fence": held["fence"]}
         self._book.receipt("taken", track, answer.asked_at, answer.answered_at, key=key, **hand_over)
-        time.sleep(self._chance.uniform(0, _LONGEST_HOLD_SECONDS))
-        if self._chance.random() < _AGAIN_SHARE:
+        time.sleep(self._chance.uniform(0, self._task.longest_hold_seconds))
+        if self._chance.random() < self._task.again_share:
             self._look_again(headers, answer)
         self._give_back(track, hand_over)
         return True
@@ -215,7 +217,7 @@ class Client:
             self._book.fault(f"release: {answer.status} {answer.text[:300]} of {hand_over}")
             return
         self._book.receipt("released", track, answer.asked_at, answer.answered_at, **hand_over)
-        if self._chance.random() < _AGAIN_SHARE:
+        if self._chance.random() < self._task.again_share:
             self._connection.next_server()
             again = self._connection.ask("release again", "POST", path, headers)
             if (again.status, again.text) != (200, answer.text):
@@ -252,7 +254,7 @@ def run(task: Task) -> None:
 def _one_client(task: Task, number: int, book: Book, quota: _Quota) -> None:
     name = f"track-{task.number}-{number}"
     chance = random.Random(f"{task.seed} {name}")
-    client = Client(name, Connection(task.ports, task.token, chance, book), chance, book)
+    client = Client(name, task, Connection(task.ports, task.token, chance, book), chance, book)
     while quota.claim():
         if not client.borrow():
             quota.give_back()

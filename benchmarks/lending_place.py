@@ -81,13 +81,15 @@ class Server(Part):
         settings = {"PORTAL_WEB_THREADS": "128", **(settings or {})}
         super().__init__(f"server-{number}", command, folder / f"server-{number}.log", settings=settings)
 
-    def wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while self.is_running() and time.monotonic() < deadline:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=5):
-                return
-            time.sleep(0.2)
-        raise SystemExit(f"{self.name} did not answer within {_START_SECONDS:.0f} s; see its log beside the receipts.")
+
+def wait_until_it_answers(part: Part, port: int) -> None:
+    """Whatever it says."""
+    deadline = time.monotonic() + _START_SECONDS
+    while part.is_running() and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):
+            return
+        time.sleep(0.2)
+    raise SystemExit(f"{part.name} did not answer within {_START_SECONDS:.0f} s; see its log beside the receipts.")
 
 
 class Cleaner(Part):
@@ -107,7 +109,7 @@ def place(folder: Path, *, servers: int, cleaners: int) -> Iterator[tuple[list[S
         for part in (*fronts, *backs):
             part.start()
         for front in fronts:
-            front.wait_until_it_answers()
+            wait_until_it_answers(front, front.port)
         yield fronts, backs
     finally:
         for part in (*fronts, *backs):

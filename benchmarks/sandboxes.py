@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import os
 import sys
 import time
@@ -158,37 +159,51 @@ def _patterns() -> dict[str, Item]:
     made = [operations.add(external_id=f"pattern-{name}", name=name, lab_duration_hours=400, actor=BENCH, now=CLOCK.now()) for name in "ab"]
     lent = operations.take(key="pattern", track="pattern", actor=BENCH, now=CLOCK.now()).sandbox
     free = next(one for one in made if one.sandbox_id != lent.sandbox_id)
-    return {"free": _item(*models.sandbox_key(free.sandbox_id)), "lent": _item(*models.sandbox_key(lent.sandbox_id))}
+    keys = {
+        "free": models.sandbox_key(free.sandbox_id),
+        "line": models.free_key(free.sandbox_id),
+        "lent": models.sandbox_key(lent.sandbox_id),
+    }
+    return {name: _item(*key) for name, key in keys.items()}
 
 
 def _fill(patterns: dict[str, Item], numbers: range) -> None:
-    client = _client()
-    items = _copies(patterns, numbers)
+    write_all(_client(), _table(), _copies(patterns, numbers))
+
+
+def free_copies(count: int) -> Iterator[Item]:
+    """Rows and lines of so many free sandboxes, for a pool that has none of these names."""
+    made = operations.add(external_id="pattern", name="pattern", lab_duration_hours=4, actor=BENCH, now=CLOCK.now())
+    row, line = _item(*models.sandbox_key(made.sandbox_id)), _item(*models.free_key(made.sandbox_id))
+    return itertools.chain.from_iterable(_free_copy(row, line, number) for number in range(count))
+
+
+def write_all(client: Any, table: str, items: Iterator[Item]) -> None:
     while batch := list(islice(items, _BATCH)):
-        left: Any = {_table(): [{"PutRequest": {"Item": item}} for item in batch]}
+        left: Any = {table: [{"PutRequest": {"Item": item}} for item in batch]}
         while left:
             left = client.batch_write_item(RequestItems=left).get("UnprocessedItems", {})
 
 
 def _copies(patterns: dict[str, Item], numbers: range) -> Iterator[Item]:
     for number in numbers:
-        is_free = number % 100 < _FREE_SHARE
-        sandbox_id, name = str(uuid.uuid4()), f"lab-{number:06}"
-        pk, sk = models.sandbox_key(sandbox_id)
-        item = copy.deepcopy(patterns["free" if is_free else "lent"])
-        item |= {
-            "PK": {"S": pk},
-            "SK": {"S": sk},
-            "sandbox_id": {"S": sandbox_id},
-            "name": {"S": name},
-            "external_id": {"S": f"ext-{number}"},
-        }
-        if not is_free:
-            item |= {"allocated_to_track": {"S": f"track-{number}"}, "idempotency_key": {"S": f"track-{number}"}}
-        yield item
-        if is_free:
-            free_pk, free_sk = models.free_key(sandbox_id)
-            yield {"PK": {"S": free_pk}, "SK": {"S": free_sk}, "sandbox_id": {"S": sandbox_id}, "name": {"S": name}, "version": {"N": "1"}}
+        if number % 100 < _FREE_SHARE:
+            yield from _free_copy(patterns["free"], patterns["line"], number)
+        else:
+            track = {"S": f"track-{number}"}
+            yield _copy(patterns["lent"], str(uuid.uuid4()), number) | {"allocated_to_track": track, "idempotency_key": track}
+
+
+def _free_copy(row: Item, line: Item, number: int) -> tuple[Item, Item]:
+    sandbox_id = str(uuid.uuid4())
+    pk, sk = models.free_key(sandbox_id)
+    return _copy(row, sandbox_id, number), _copy(line, sandbox_id, number) | {"PK": {"S": pk}, "SK": {"S": sk}}
+
+
+def _copy(pattern: Item, sandbox_id: str, number: int) -> Item:
+    pk, sk = models.sandbox_key(sandbox_id)
+    texts = {"PK": pk, "SK": sk, "sandbox_id": sandbox_id, "name": f"lab-{number:06}", "external_id": f"ext-{number}"}
+    return copy.deepcopy(pattern) | {name: {"S": text} for name, text in texts.items()}
 
 
 def _item(pk: str, sk: str) -> Item:

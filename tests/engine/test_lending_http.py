@@ -28,7 +28,7 @@ from accessportal.store.base import current_settings
 from accessportal.upstream import client as upstream
 from benchmarks import lending, lending_proof
 from benchmarks.installation import environment, twin_server
-from benchmarks.lending_place import Server
+from benchmarks.lending_place import Server, wait_until_it_answers
 from tests.engine.stage import at_once, lost, won
 from tests.sandboxes import seed_examples as seed
 
@@ -84,7 +84,7 @@ def portal(twin_url: str, tmp_path: Path) -> Iterator[Portal]:
         for server in servers:
             server.start()
         for server in servers:
-            server.wait_until_it_answers()
+            wait_until_it_answers(server, server.port)
         yield Portal(servers, lending.make_token())
     finally:
         for server in servers:
