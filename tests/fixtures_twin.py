@@ -36,7 +36,7 @@ from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin
 from accessportal.twin.inprocess import twin_in_process
 from accessportal.twin.settings import TwinSettings
 from tests.moto_snapshots import Snapshot
-from tests.quick_moto import remember_expressions
+from tests.quick_moto import quicken_moto
 
 if TYPE_CHECKING:
     from mypy_boto3_identitystore import IdentityStoreClient
@@ -123,7 +123,7 @@ def twin(clock: FakeClock) -> Iterator[Twin]:
 @contextmanager
 def plain_twin(clock: Clock | None = None) -> Iterator[IdentityCenterTwin]:
     """An empty AWS."""
-    remember_expressions()
+    quicken_moto()
     # Nobody looks at a signature here, and making one costs a tenth of a call.
     unsigned = mock.patch.object(RequestSigner, "sign", _leave_unsigned)
     with unsigned, twin_in_process(clock=clock or SystemClock(), settings=TwinSettings(calls_per_second=0)) as front:

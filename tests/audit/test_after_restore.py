@@ -14,6 +14,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
+from moto.moto_api._internal import mock_random
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import AccessRequest, Status, Work
@@ -45,6 +46,7 @@ from accessportal.sandboxes import queries as pool_queries
 from accessportal.sandboxes.states import Sandbox
 from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.store.restores import Restore, held_restore, last_restore
+from accessportal.twin.identity_center import AssignmentKey
 from accessportal.upstream import client as upstream_client
 from accessportal.upstream.client import HttpProvider
 from tests.audit.conftest import Topic
@@ -53,6 +55,7 @@ from tests.crashing import Killed, Process, living
 from tests.fixtures_provider import URL, TwinAdapter
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
+from tests.moto_snapshots import Tables
 from tests.sandboxes.conftest import Pool, Upstream
 
 OLGA = ("--as", "olga@example.com")
@@ -118,8 +121,38 @@ def labs(story: Story, provider: HttpProvider, provider_adapter: TwinAdapter, mo
     return told
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What was built once in this process: tables and user pool, the twins' part, and when it was ready."""
+
+    lost: Lost
+    ready_at: datetime
+    tables: Tables
+    assignments: frozenset[AssignmentKey]
+    sandboxes: Any
+
+
+_kept: list[Kept] = []
+
+
 @pytest.fixture
 def lost(user_pool: str, story: Story, labs: Upstream, topic: Topic) -> Lost:
+    """Built once in this process, and put back after that."""
+    if not _kept:
+        made, provided = lose(story, labs, topic), copy.deepcopy(labs.twin._sandboxes)
+        _kept.append(Kept(made, story.clock.now(), Tables.take(), frozenset(story.twin.front.assignments()), provided))
+    kept = _kept[0]
+    kept.tables.put_back()
+    story.twin.front._assignments = set(kept.assignments)
+    labs.twin._sandboxes = copy.deepcopy(kept.sandboxes)
+    story.clock.advance((kept.ready_at - story.clock.now()).total_seconds())
+    # What tests make gets other ids than what was made then, and forms of their own.
+    mock_random.seed(2030)
+    story._submissions = 100
+    return replace(kept.lost, story=story, labs=labs, topic=topic)
+
+
+def lose(story: Story, labs: Upstream, topic: Topic) -> Lost:
     """At T: a token opens, Mallory is enabled, track-a has a sandbox, Alice has access. In the next hour each of that ends, the sandbox
     is track-b's, all of it is published; then the tables are as at T again, and the world is not."""
     mirror.compare_mirror(apply=True, most_share=1.0, actor=SETUP, clock=story.clock)
