@@ -96,7 +96,7 @@ def _whole_pages(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
         "GET admin active": (OLGA, f"{requests}?pattern=active"),
         "GET admin stuck": (OLGA, f"{requests}?pattern=stuck"),
         "GET admin by person": (OLGA, f"{requests}?pattern=person&q={BUSY.name}"),
-        "GET admin request": (BOB, reverse("admin:console_requests_detail", args=[waiting[0].request_id])),
+        "GET request, to decide": (BOB, reverse("request", args=[waiting[0].request_id])),
     }
     for name, (actor, address) in pages.items():
         yield name, measured([partial(_get, client_of(actor), address)] * _TIMES)

@@ -166,8 +166,8 @@ def _pages() -> dict[str, Callable[[], object]]:
     olga, somebody = client_of(person(OLGA.email)), client_of(person(_SOMEBODY))
     return {
         "GET console, people": partial(_get, olga, reverse("admin:console_people") + "?q=p0"),
-        "GET console, person": partial(_get, olga, reverse("admin:console_people_detail", args=[_SOMEBODY])),
-        "GET console, the hall": partial(_get, olga, reverse("admin:console_groups_detail", args=[_HALL])),
+        "GET person, as an operator": partial(_get, olga, reverse("person", args=[_SOMEBODY])),
+        "GET the hall, as an operator": partial(_get, olga, reverse("group", args=[_HALL])),
         "GET the hall, as a member": partial(_get, somebody, reverse("group", args=[_HALL])),
         TREE_PAGE: partial(_get, somebody, reverse("groups")),
         PERSON_PAGE: partial(_get, somebody, reverse("person", args=[_SOMEBODY])),

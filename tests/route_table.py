@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from accessportal.console.keys import KeyConverter
+from accessportal.web.addresses import KeyConverter
 
 PEOPLE = ("anonymous", "mallory", "alice", "bob", "ana", "olga")
 """Nobody, a stranger, the holder, an approver, an auditor, an operator."""
@@ -130,7 +130,7 @@ ROUTES: dict[str, list[Route]] = {
         get("/requests/{active}/extend/", 302, 404, 200, 404, 302, 302),
         post("/requests/{active}/extend/", 302, 404, 302, 404, 403, 403, duration="2h", submission_id="longer"),
     ],
-    "verb": [
+    "request_deed": [
         get("/requests/{pending}/approve/", 302, 404, 302, 200, 302, 302),
         post("/requests/{pending}/approve/", 302, 404, 403, 302, 403, 403),
         post("/requests/{pending}/approve/", 302, 404, 403, 302, 403, 403, actor="sam@example.com", status="ACTIVE"),
@@ -185,22 +185,13 @@ ROUTES: dict[str, list[Route]] = {
         overseers("/admin/requests/?pattern=active"),
         overseers("/admin/requests/?pattern=stuck"),
     ],
+    # Requests, people and groups have one page, the portal's: the way to it, for whoever may see it.
     "console_requests_detail": [
-        readers("/admin/requests/{pending}/"),
-        get("/admin/requests/{active}/", 302, 403, 403, 404, 200, 200),
+        readers("/admin/requests/{pending}/", 302),
+        get("/admin/requests/{active}/", 302, 403, 403, 404, 302, 302),
         readers("/admin/requests/nothing/", 404),
     ],
     "console_requests_history": [readers("/admin/requests/{pending}/history/")],
-    "console_requests_operate": [
-        # Whoever may not, or no more, is led to the record.
-        get("/admin/requests/{pending}/do/approve/", 302, 403, 403, 200, 302, 302),
-        readers("/admin/requests/{pending}/do/nothing/", 404),
-        post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 200, 403, 403),
-        post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 302, 403, 403, confirmed="yes"),
-        post("/admin/requests/{pending}/do/deny/", 302, 403, 403, 302, 403, 403, confirmed="yes", reason="no"),
-        post("/admin/requests/{active}/do/end/", 302, 403, 403, 404, 403, 302, confirmed="yes"),
-        post("/admin/requests/{active}/do/retry/", 302, 403, 403, 404, 409, 409, confirmed="yes"),
-    ],
     "console_requests_bulk": [
         readers("/admin/requests/bulk/approve/", 302),
         post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}"),
@@ -214,20 +205,12 @@ for resource, key in (("assignments", "{assignment}"), ("rules", "{rule}")):
 for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().to_url("/engineering/payments"))):
     page = f"/admin/{resource}/{key}/"
     ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/"), overseers(f"/admin/{resource}/?cursor=forged", 400)]
-    ROUTES[f"console_{resource}_detail"] = [overseers(page), overseers(f"/admin/{resource}/nothing/", 404)]
+    ROUTES[f"console_{resource}_detail"] = [overseers(page, 302), overseers(f"/admin/{resource}/nothing/", 404)]
     ROUTES[f"console_{resource}_history"] = [overseers(f"{page}history/"), overseers(f"{page}history/?check=1")]
-    ROUTES[f"console_{resource}_operate"] = [
-        get(f"{page}do/disable/", 302, 403, 403, 403, 302, 200),
-        post(f"{page}do/disable/", 302, 403, 403, 403, 403, 200),
-        post(f"{page}do/disable/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
-        post(f"{page}do/enable/", 302, 403, 403, 403, 409, 409, confirmed="yes"),
-        post(f"{page}do/nothing/", 302, 403, 403, 403, 404, 404),
-    ]
 ROUTES["console_people"] += [overseers("/admin/people/?q=al"), overseers("/admin/people/?pattern=behind")]
-ROUTES["console_people_operate"] += [post("/admin/people/sam@example.com/do/delete/", 302, 403, 403, 403, 403, 302, confirmed="yes")]
 ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 302, 302, key="sam@example.com", confirmed="yes")]
 ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineering")]
-ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/disable/", 302, 403, 403, 403, 400, 400, key="/security")]
+ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/nothing/", 302, 403, 403, 403, 404, 404, key="/security")]
 TOKEN = {"name": "Lab runner", "scope": "track", "rate_per_minute": "600", "days": "", "submission_id": ABSENT}
 ROUTES |= {
     "console_tokens": [

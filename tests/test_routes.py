@@ -20,9 +20,9 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.clients import operations as clients
 from accessportal.clients.states import Scope
-from accessportal.console.keys import KeyConverter
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.twin.identity_center import AssignmentKey
+from accessportal.web.addresses import KeyConverter
 from tests.fixtures_story import Story
 from tests.moto_snapshots import Snapshot
 from tests.route_table import PEOPLE, REQUEST, ROUTES, Route, get, post
@@ -235,7 +235,7 @@ def test_status_and_actor_fields_of_a_form_count_for_nothing(story: Story) -> No
         "/groups/delete/at/engineering/payments/",
         "/people/alice@example.com/delete/",
         "/requests/{pending}/approve/",
-        "/admin/requests/{pending}/do/approve/",
+        "/admin/requests/bulk/approve/",
         "/sign-out/",
     ],
 )

@@ -9,16 +9,26 @@ from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
 from accessportal.catalog import queries as catalog
-from accessportal.console.forms import ExplainForm
 from accessportal.console.views import render_page
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.web.forms import MAX_DURATION, PlainForm, TextField, line
 
 _KIND = "aws_account"
 _SUGGESTIONS = 5
+
+
+class ExplainForm(PlainForm):
+    """A question to the rules. ``duration`` and ``ticket_id`` may stay empty: then they are not judged."""
+
+    subject = TextField(limit=320, label="Person or group", widget=line(placeholder="alice@example.com or /engineering"))
+    account = TextField(limit=128, label="Account", widget=line(placeholder="payments-prod or 12 digits"))
+    permission_set = TextField(limit=64, label="Permission set", widget=line(placeholder="ReadOnlyAccess"))
+    duration = TextField(limit=MAX_DURATION, label="For how long", required=False, widget=line(placeholder="2h (optional)"))
+    ticket_id = TextField(limit=128, label="Ticket", required=False, widget=line(placeholder="optional"))
 
 
 @require_safe

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import ClassVar
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +19,7 @@ from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.ids import new_submission_id
+from accessportal.web.forms import PlainForm, SubmissionField
 
 _SCOPES = {
     Scope.TRACK: ("Track", "Lends sandboxes to tracks and gives them back."),
@@ -29,8 +28,10 @@ _SCOPES = {
 _DAYS = [("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year"), ("", "Only when it is revoked")]
 
 
-class NewTokenForm(forms.Form):
-    """What was typed; whether it can be a token, the domain says. ``submission_id``: the same form sent twice makes one."""
+class NewTokenForm(PlainForm):
+    """What was typed; whether it can be a token, the domain says. The same form sent twice makes one."""
+
+    aliases: ClassVar[Mapping[str, str]] = {"expires_at": "days"}
 
     name = forms.CharField(
         label="Name",
@@ -72,23 +73,7 @@ class NewTokenForm(forms.Form):
         error_messages={"invalid": f"Give a number from 1 to {MOST_HELD:,}, or none."},
         widget=forms.NumberInput(attrs={"min": 1, "max": MOST_HELD, "inputmode": "numeric"}),
     )
-    submission_id = forms.CharField(required=False, widget=forms.HiddenInput, initial=new_submission_id)
-
-    def __init__(self, data: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(data, label_suffix="", **kwargs)
-        for name in ("name", "rate_per_minute", "tracks", "most_held"):
-            self.fields[name].widget.attrs["class"] = "form-control"
-
-    def clean_submission_id(self) -> str:
-        try:
-            return str(uuid.UUID(self.cleaned_data["submission_id"]))
-        except ValueError:
-            return new_submission_id()
-
-    def add_error(self, field: str | None, error: Any) -> None:
-        super().add_error(field, error)
-        if field is not None and field != "scope":
-            self.fields[field].widget.attrs["class"] += " is-invalid"
+    submission_id = SubmissionField()
 
     def scope_choices(self) -> list[tuple[str, str, str, bool]]:
         """Value, label, what it means, and whether it is chosen."""
@@ -128,5 +113,5 @@ def _made(form: NewTokenForm, actor: Actor, now: datetime) -> NewToken | None:
             now=now,
         )
     except InvalidRequest as error:
-        form.add_error("days" if error.field == "expires_at" else error.field, error.message)
+        form.add_refusal(error)
         return None

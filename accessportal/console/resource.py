@@ -1,4 +1,4 @@
-"""What a resource of the console is made of: columns, access patterns, detail sections, operations.
+"""What a resource of the console is made of: columns, access patterns, detail sections, deeds.
 
 No ORM disguise: a resource lists what a table or index can really answer (each pattern is one function of a domain's
 ``queries``) and changes things only through the domain's ``operations``.
@@ -7,18 +7,19 @@ No ORM disguise: a resource lists what a table or index can really answer (each 
 from __future__ import annotations
 
 import enum
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
+from django.urls import reverse
+
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
-from accessportal.kernel.decisions import Decision, allow, refuse
-from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
+from accessportal.kernel.errors import NotAllowed, NotFound
 from accessportal.kernel.pages import Page
+from accessportal.web.deeds import Deed
 
 PAGE_SIZE = 25
 
@@ -73,7 +74,7 @@ class Parameter:
 class Pattern:
     """A named list that a table or index can answer. ``fetch`` raises; it never turns an error into an empty page.
 
-    ``columns`` replaces the resource's. ``bulk`` and ``row_operations`` name operations. ``tally`` counts. A pattern that is not
+    ``columns`` replaces the resource's. ``bulk`` and ``row_deeds`` name deeds. ``tally`` counts. A pattern that is not
     ``is_tab`` is reached by the box or a link. ``is_live``: its first page looks again.
     """
 
@@ -86,7 +87,7 @@ class Pattern:
     parameter: Parameter | None = None
     columns: tuple[Column, ...] = ()
     bulk: tuple[str, ...] = ()
-    row_operations: tuple[str, ...] = ()
+    row_deeds: tuple[str, ...] = ()
     tally: Callable[[Ask], Count] | None = None
     is_tab: bool = True
     is_live: bool = False
@@ -114,57 +115,6 @@ class Section:
         return "section-" + self.title.lower().replace(" ", "-")
 
 
-class ReasonRule(enum.Enum):
-    OPTIONAL = "optional"
-    REQUIRED = "required"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """A verb of the domain as a button. ``run`` gets record, reason, actor and now, and returns the sentence of success.
-
-    ``offered`` is the domain's own policy; ``stale_codes`` are its refusals that mean "too late" and not "not you".
-    ``is_for`` keeps the button from people who could never press it, at the price of no look-up a row.
-    ``will`` says in words what pressing the button does. ``ends_record``: afterwards there is no page to return to.
-    ``stands_on`` tells what of the record those words rest on, for records that may be somebody else's by the time the button
-    is pressed: when it has changed since the page that asked, nothing is done and the page asks again. ``None``: a record of
-    this kind stays the same thing, whatever happens to it.
-    """
-
-    name: str
-    label: str
-    offered: Callable[[Any, Actor, datetime], Decision]
-    run: Callable[[Any, str, Actor, datetime], str]
-    will: Callable[[Any], str]
-    reason: ReasonRule = ReasonRule.NONE
-    reason_label: str = "Reason"
-    is_danger: bool = False
-    is_bulk: bool = False
-    ends_record: bool = False
-    is_for: Callable[[Actor, datetime], bool] = lambda actor, now: True
-    stale_codes: frozenset[str] = frozenset()
-    stands_on: Callable[[Any], str] | None = None
-
-    def require(self, record: Any, actor: Actor, now: datetime) -> None:
-        """:raises Conflict: when the record has moved on. :raises NotAllowed: when it is not this actor's to do."""
-        decision = self.offered(record, actor, now)
-        if not decision.allowed and decision.code in self.stale_codes:
-            raise Conflict(decision.reason, code=decision.code, present=record)
-        decision.require()
-
-    def mark_of(self, record: Any) -> str:
-        """What the page that asks carries to the button, to prove what it described; "" when nothing needs proof."""
-        return hashlib.sha256(self.stands_on(record).encode()).hexdigest()[:32] if self.stands_on else ""
-
-    def as_described(self, record: Any, mark: str) -> Decision:
-        """Whether ``record`` is still what the page that carried ``mark`` described. A form without its mark described nothing."""
-        if mark == self.mark_of(record):
-            return allow("It is as it was described.")
-        words = f"It has changed since you were asked, so nothing was done. Read again what “{self.label}” would do to it now."
-        return refuse(words, code="moved_on")
-
-
 class Resource:
     """Base of all resources; a subclass fills the class attributes and what of the methods it needs."""
 
@@ -177,7 +127,9 @@ class Resource:
     columns: ClassVar[tuple[Column, ...]]
     patterns: ClassVar[tuple[Pattern, ...]]
     sections: ClassVar[tuple[Section, ...]] = ()
-    operations: ClassVar[tuple[Operation, ...]] = ()
+    deeds: ClassVar[tuple[Deed[Any], ...]] = ()
+    # The route of the portal's page of a record, which is the only one, with its deeds on it; "" when the console has it.
+    portal_page: ClassVar[str] = ""
     notice_template: ClassVar[str] = ""
     headline_template: ClassVar[str] = ""
     summary_template: ClassVar[str] = ""
@@ -200,9 +152,9 @@ class Resource:
         """The template context of the detail sections."""
         return {}
 
-    def offers(self, record: Any, ask: Ask) -> Sequence[Operation]:
-        """The operations that the domain lets this actor do to ``record`` now."""
-        return [operation for operation in self.operations if operation.offered(record, ask.actor, ask.now).allowed]
+    def page_url(self, key: str) -> str:
+        """The page of one record."""
+        return reverse(self.portal_page or f"admin:console_{self.name}_detail", args=[key])
 
     def entity(self, record: Any) -> str:
         """The record's chain in the audit log."""
@@ -233,12 +185,12 @@ class Resource:
     def patterns_for(self, actor: Actor) -> list[Pattern]:
         return [pattern for pattern in self.patterns if pattern.right.admits(actor)]
 
-    def operation(self, name: str) -> Operation:
+    def deed(self, name: str) -> Deed[Any]:
         """:raises NotFound:"""
-        for operation in self.operations:
-            if operation.name == name:
-                return operation
+        for deed in self.deeds:
+            if deed.name == name:
+                return deed
         raise NotFound(f"There is no operation “{name[:40]}” here.", code="no_such_operation")
 
-    def operations_for(self, names: Sequence[str], actor: Actor, now: datetime) -> list[Operation]:
-        return [operation for operation in map(self.operation, names) if operation.is_for(actor, now)]
+    def deeds_for(self, names: Sequence[str], actor: Actor, now: datetime) -> list[Deed[Any]]:
+        return [deed for deed in map(self.deed, names) if deed.is_for(actor, now)]

@@ -17,12 +17,11 @@ from django.db.models import Model
 from django.db.models.base import ModelBase
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, path, register_converter, reverse
+from django.urls import URLPattern, URLResolver, path, reverse
 
 from accessportal.console import chain, explain, new_token, ordering, views
 from accessportal.console.books import book_of
 from accessportal.console.framework import ReadOnly
-from accessportal.console.keys import KeyConverter
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
 from accessportal.identity.middleware import PortalRequest, actor_of
@@ -35,8 +34,6 @@ from accessportal.store.restores import held_restore
 View = Callable[..., HttpResponseBase]
 
 _CACHED = "_console_admitted"
-
-register_converter(KeyConverter, "item")
 
 
 class PortalAdminSite(admin.AdminSite):
@@ -104,13 +101,14 @@ class PortalAdminSite(admin.AdminSite):
 
     def _urls_of(self, resource: Resource) -> list[URLPattern | URLResolver]:
         at, given = resource.name, {"resource": resource}
-        return [
+        found = [
             path(f"{at}/", self.admin_view(views.show_list), given, name=f"console_{at}"),
             path(f"{at}/bulk/<slug:operation>/", self.admin_view(views.operate_on_many), given, name=f"console_{at}_bulk"),
             path(f"{at}/<item:key>/", self.admin_view(views.show_detail), given, name=f"console_{at}_detail"),
             path(f"{at}/<item:key>/history/", self.admin_view(views.show_history), given, name=f"console_{at}_history"),
-            path(f"{at}/<item:key>/do/<slug:operation>/", self.admin_view(views.operate), given, name=f"console_{at}_operate"),
         ]
+        do = path(f"{at}/<item:key>/do/<slug:operation>/", self.admin_view(views.operate), given, name=f"console_{at}_operate")
+        return found if resource.portal_page else [*found, do]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The start page, with how many requests wait and are stuck."""

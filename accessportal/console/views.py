@@ -1,4 +1,4 @@
-"""The views of every resource: list, detail, history, and operations on one or many records.
+"""The views of every resource: list, detail, history, and deeds on one or many records.
 
 Kernel errors pass through: the error middleware turns them into pages (404, 403, 409, 400, 503 with a reference). Nothing
 here catches a failing query, so none can look like an empty table.
@@ -15,14 +15,12 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.audit import queries as audit
 from accessportal.console.books import book_of
 from accessportal.console.bulk import Outcome, carry_out_many, kept, to_keep, weigh_many
-from accessportal.console.forms import OperationForm
-from accessportal.console.resource import Ask, Operation, Pattern, ReasonRule, Resource, Row
+from accessportal.console.resource import Ask, Pattern, Resource, Row
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.identity.sessions import is_kept
@@ -30,6 +28,9 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Unreadable
+from accessportal.web.addresses import way_back
+from accessportal.web.deeds import Deed
+from accessportal.web.forms import DeedForm
 
 MAX_BULK = 100
 _HISTORY_PAGE = 50
@@ -114,8 +115,8 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter),
         "next_url": next_url,
-        "bulk": resource.operations_for(pattern.bulk, ask.actor, ask.now) if rows else [],
-        "row_operations": resource.operations_for(pattern.row_operations, ask.actor, ask.now),
+        "bulk": resource.deeds_for(pattern.bulk, ask.actor, ask.now) if rows else [],
+        "row_deeds": resource.deeds_for(pattern.row_deeds, ask.actor, ask.now),
         "now": ask.now,
     }
 
@@ -151,15 +152,17 @@ def _tally(pattern: Pattern, ask: Ask, known: Count | None) -> str:
 
 @require_safe
 def show_detail(request: HttpRequest, resource: Resource, key: str) -> HttpResponse:
-    """One record: its sections, and the operations that the domain offers to this actor now."""
+    """One record: its sections, and the deeds that the domain offers to this actor now; or the way to its page in the portal."""
     ask = _ask(request)
     record = resource.load(key, ask.actor, ask.now)
+    if resource.portal_page:
+        return HttpResponseRedirect(resource.page_url(key))
     context = {
         "title": resource.title(record),
         "resource": resource,
         "key": key,
         "record": record,
-        "operations": resource.offers(record, ask),
+        "deeds": [deed for deed in resource.deeds if deed.may(record, ask.actor, ask.now).allowed],
         "main_sections": [section for section in resource.sections if not section.is_aside],
         "aside_sections": [section for section in resource.sections if section.is_aside],
         "now": ask.now,
@@ -179,6 +182,7 @@ def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResp
     context = {
         "title": f"History of {resource.title(record)}",
         "subject": resource.title(record),
+        "subject_url": resource.page_url(key),
         "resource": resource,
         "key": key,
         "entity": entity,
@@ -204,36 +208,36 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
     what the page described, the answer is the page once more, with what would happen now.
     """
     ask = _ask(request)
-    record, verb = resource.load(key, ask.actor, ask.now), resource.operation(operation)
+    record, deed = resource.load(key, ask.actor, ask.now), resource.deed(operation)
     if request.method != "POST":
-        decision = verb.offered(record, ask.actor, ask.now)
+        decision = deed.may(record, ask.actor, ask.now)
         if not decision.allowed:
             messages.warning(request, decision.reason)
-            return HttpResponseRedirect(reverse(f"admin:console_{resource.name}_detail", args=[key]))
-    verb.require(record, ask.actor, ask.now)
+            return HttpResponseRedirect(resource.page_url(key))
+    deed.require(record, ask.actor, ask.now)
     given = _given(request)
     is_confirmed = request.POST.get("confirmed") == "yes"
-    form = OperationForm(request.POST if is_confirmed else None, initial=given.dict(), operation=verb)
-    described = verb.as_described(record, _mark_for(request, key))
+    form = deed.form(request.POST if is_confirmed else None, initial=given.dict())
+    described = deed.as_described(record, _mark_for(request, key))
     has_moved_on = is_confirmed and not described.allowed
     if has_moved_on:
         form.add_error(None, described.reason)
     if is_confirmed and form.is_valid():
         try:
-            done = verb.run(record, form.given_reason, ask.actor, ask.now)
+            told = deed.run(record, form.cleaned_data, ask.actor, ask.now)
         except InvalidRequest as error:
-            form.add_error(error.field if error.field in form.fields else None, error.message)
+            form.add_refusal(error)
         else:
-            messages.success(request, done)
-            return HttpResponseRedirect(_next_url(request, given) or _home_of(resource, key, verb))
+            messages.success(request, told.words)
+            return HttpResponseRedirect(way_back(request, given) or resource.page_url(key))
     context = {
-        "title": f"{verb.label}: {resource.title(record)}",
-        "will": verb.will(record),
-        "mark": verb.mark_of(record),
+        "title": f"{deed.label}: {resource.title(record)}",
+        "will": deed.explain(record),
+        "mark": deed.mark_of(record),
         "key": key,
         "record": record,
         "prospects": [],
-        **_confirm_context(request, resource, verb, form, given),
+        **_confirm_context(request, resource, deed, form, given),
     }
     return render_page(request, "console/confirm.html", context, status=409 if has_moved_on else 400 if form.errors else 200)
 
@@ -243,39 +247,40 @@ def operate_on_many(request: HttpRequest, resource: Resource, operation: str) ->
     """Like :func:`operate` for up to ``MAX_BULK`` records; each is its own unit with its own result."""
     ask = _ask(request)
     resource.right.require(ask.actor)
-    verb, given = resource.operation(operation), _given(request)
+    deed, given = resource.deed(operation), _given(request)
     keys = list(dict.fromkeys(given.getlist("key")))
-    if not verb.is_bulk or len(keys) > MAX_BULK:
+    if not deed.is_bulk or len(keys) > MAX_BULK:
         raise InvalidRequest(
-            f"{verb.label} takes at most {MAX_BULK if verb.is_bulk else 1} at once. Select fewer.", code="too_many", field="key"
+            f"{deed.label} takes at most {MAX_BULK if deed.is_bulk else 1} at once. Select fewer.", code="too_many", field="key"
         )
+    list_page = reverse(f"admin:console_{resource.name}")
     if request.method != "POST" and "done" in request.GET:
-        return _results_page(request, resource, verb)
+        return _results_page(request, resource, deed)
     if not keys and request.method != "POST":
-        return HttpResponseRedirect(reverse(f"admin:console_{resource.name}"))
+        return HttpResponseRedirect(list_page)
     if not keys:
-        messages.warning(request, f"Nothing was selected. Tick the {resource.plural.lower()} to {verb.label.lower()} first.")
-        return HttpResponseRedirect(_next_url(request, given) or reverse(f"admin:console_{resource.name}"))
+        messages.warning(request, f"Nothing was selected. Tick the {resource.plural.lower()} to {deed.label.lower()} first.")
+        return HttpResponseRedirect(way_back(request, given) or list_page)
     is_confirmed = request.POST.get("confirmed") == "yes"
-    form = OperationForm(request.POST if is_confirmed else None, initial=given.dict(), operation=verb)
+    form = deed.form(request.POST if is_confirmed else None, initial=given.dict())
     if is_confirmed and form.is_valid():
         marks = {key: _mark_for(request, key) for key in keys}
-        outcomes = carry_out_many(resource=resource, operation=verb, marks=marks, reason=form.given_reason, actor=ask.actor, now=ask.now)
-        request.session[_OUTCOMES] = {"path": request.path, "next": _next_url(request, given), "outcomes": to_keep(outcomes)}
-        return HttpResponseRedirect(f"{request.path}?done") if is_kept(request) else _results_page(request, resource, verb)
-    prospects = weigh_many(resource=resource, operation=verb, keys=keys, actor=ask.actor, now=ask.now)
+        outcomes = carry_out_many(resource=resource, deed=deed, marks=marks, data=form.cleaned_data, actor=ask.actor, now=ask.now)
+        request.session[_OUTCOMES] = {"path": request.path, "next": way_back(request, given), "outcomes": to_keep(outcomes)}
+        return HttpResponseRedirect(f"{request.path}?done") if is_kept(request) else _results_page(request, resource, deed)
+    prospects = weigh_many(resource=resource, deed=deed, keys=keys, actor=ask.actor, now=ask.now)
     possible = sum(prospect.is_possible for prospect in prospects)
     context = {
-        "title": f"{verb.label} {possible or 'none'} {_counted(resource, possible, len(keys))}",
+        "title": f"{deed.label} {possible or 'none'} {_counted(resource, possible, len(keys))}",
         "prospects": prospects,
         "possible": possible,
-        **_confirm_context(request, resource, verb, form, given),
+        **_confirm_context(request, resource, deed, form, given),
     }
     return render_page(request, "console/confirm.html", context, status=400 if form.errors else 200)
 
 
 def _mark_for(request: HttpRequest, key: str) -> str:
-    """The mark of this record on the page that asked, see ``Operation.mark_of``."""
+    """The mark of this record on the page that asked, see ``Deed.mark_of``."""
     return request.POST.get(f"mark-{key}", "")
 
 
@@ -284,15 +289,12 @@ def _given(request: HttpRequest) -> QueryDict:
     return request.POST if request.method == "POST" else take(request)
 
 
-def _confirm_context(
-    request: HttpRequest, resource: Resource, operation: Operation, form: OperationForm, given: QueryDict
-) -> dict[str, Any]:
+def _confirm_context(request: HttpRequest, resource: Resource, deed: Deed[Any], form: DeedForm, given: QueryDict) -> dict[str, Any]:
     return {
         "resource": resource,
-        "operation": operation,
+        "deed": deed,
         "form": form,
-        "takes_reason": operation.reason is not ReasonRule.NONE,
-        "next": _next_url(request, given),
+        "next": way_back(request, given),
         "back_url": reverse(f"admin:console_{resource.name}"),
         "now": SystemClock().now(),
     }
@@ -305,32 +307,18 @@ def _counted(resource: Resource, possible: int, chosen: int) -> str:
     return resource.singular if possible == 1 else resource.plural.lower()
 
 
-def _results_page(request: HttpRequest, resource: Resource, operation: Operation) -> HttpResponse:
-    """What came of the last operation on many, as often as it is looked at; the list when nothing is known of one."""
+def _results_page(request: HttpRequest, resource: Resource, deed: Deed[Any]) -> HttpResponse:
+    """What came of the last deed on many, as often as it is looked at; the list when nothing is known of one."""
     told = request.session.get(_OUTCOMES, {})
     if told.get("path") != request.path:
         return HttpResponseRedirect(reverse(f"admin:console_{resource.name}"))
     outcomes: list[Outcome] = kept(told["outcomes"])
     done = sum(outcome.is_done for outcome in outcomes)
     context = {
-        "title": f"{operation.label}: {done} of {len(outcomes)} done",
+        "title": f"{deed.label}: {done} of {len(outcomes)} done",
         "resource": resource,
-        "operation": operation,
         "outcomes": outcomes,
         "back_url": told["next"] or reverse(f"admin:console_{resource.name}"),
         "now": SystemClock().now(),
     }
     return render_page(request, "console/outcomes.html", context)
-
-
-def _home_of(resource: Resource, key: str, operation: Operation) -> str:
-    """Where an operation on one record leads: to its page, or to the list when it is gone."""
-    list_name = f"admin:console_{resource.name}"
-    return reverse(list_name) if operation.ends_record else reverse(f"{list_name}_detail", args=[key])
-
-
-def _next_url(request: HttpRequest, given: QueryDict) -> str:
-    """Where the form wants to return to, if that is a page of this portal."""
-    wanted = given.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure())
-    return wanted if is_ours else ""

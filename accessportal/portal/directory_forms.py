@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.forms import BoundField
 
 from accessportal.directory.states import GroupRole
-from accessportal.web.forms import MAX_NAME, PlainForm, TextField, line
+from accessportal.web.forms import MAX_NAME, DeedForm, TextField, line
 
 _DESCRIPTION = 1000
 _ROLES = [(role.value, role.value.capitalize()) for role in (GroupRole.READER, GroupRole.CONTRIBUTOR, GroupRole.ADMIN)]
@@ -29,8 +29,8 @@ def _email_field(**options: Any) -> TextField:
     return TextField(limit=MAX_NAME, label="E-mail address", missing="Give the person's e-mail address.", **options)
 
 
-def _name_field(*, label: str = "Name", missing: str = "Give it a name.") -> TextField:
-    return TextField(limit=MAX_NAME, label=label, missing=missing, widget=line())
+def _name_field() -> TextField:
+    return TextField(limit=MAX_NAME, label="Name", missing="Give it a name.", widget=line())
 
 
 def _description_field() -> TextField:
@@ -38,13 +38,6 @@ def _description_field() -> TextField:
     return TextField(
         limit=_DESCRIPTION, newlines=True, required=False, label="Description", help_text="What the group is for.", widget=widget
     )
-
-
-class DeedForm(PlainForm):
-    """A form of a deed; without fields it is only the button."""
-
-    def shown_fields(self) -> list[BoundField]:
-        return self.visible_fields()
 
 
 class AddPersonForm(DeedForm):
@@ -100,7 +93,3 @@ class MoveForm(DeedForm):
         missing="Choose the group that it shall be below.",
         widget=line(placeholder="Name or id of a group"),
     )
-
-
-class RenamePersonForm(DeedForm):
-    name = _name_field(missing="Give the person a name.")

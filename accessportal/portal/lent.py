@@ -18,8 +18,8 @@ def sandbox_of(request: AccessRequest) -> Sandbox | None:
     return held_by([request])[request.request_id]
 
 
-def offered(verbs: frozenset[str], request: AccessRequest, sandbox: Sandbox | None) -> frozenset[str]:
-    """``verbs`` without those that have no sense: no sandbox is kept longer that isn't there."""
+def without_senseless(verbs: frozenset[str], request: AccessRequest, sandbox: Sandbox | None) -> frozenset[str]:
+    """``verbs`` without those that make no sense: a sandbox that is gone can't be extended."""
     return verbs - {"extend"} if request.kind == "sandbox" and sandbox is None else verbs
 
 

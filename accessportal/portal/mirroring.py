@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest
 
-from accessportal.directory.states import Changed
 from accessportal.identity.sessions import is_kept
 from accessportal.mirror import queries as mirror
-from accessportal.portal.deeds import Told
+from accessportal.web.deeds import Told
 
 _KEY = "mirror_waits"
 _MOST = 10
@@ -26,20 +24,20 @@ class Wait:
     trouble: str = ""
 
 
-def tell(request: HttpRequest, changed: Changed[Any], told: Told) -> None:
-    """Say ``done`` on the next page when Cognito has followed; else keep ``doing`` in the session until it has.
+def tell(request: HttpRequest, told: Told) -> None:
+    """Say on the next page what is done; while Cognito follows, keep it in the session until it has.
 
     What was told before about the same is forgotten: Cognito follows the last state alone, and never confirms one in between.
     """
-    waiting = request.session.get(_KEY, [])
+    waiting = request.session.get(_KEY, []) if told.entity else []
     kept = [one for one in waiting if one["entity"] != told.entity or told.about not in ("", one["about"])]
-    if changed.mirror.is_done:
+    if told.is_done:
         messages.success(request, told.done)
     else:
         kept = [*kept, {"entity": told.entity, "about": told.about, "doing": told.doing, "done": told.done}][-_MOST:]
     if kept != waiting:
         request.session[_KEY] = kept
-        if not changed.mirror.is_done and not is_kept(request):
+        if not told.is_done and not is_kept(request):
             messages.info(request, told.doing)
 
 

@@ -11,7 +11,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
 from accessportal.portal.asking import again_url
-from accessportal.portal.lent import offered
+from accessportal.portal.lent import without_senseless
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.names import Names
 from accessportal.web.presenting import Phase, Tone, aws_address, phase_of
@@ -63,7 +63,7 @@ def open_row(
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
         approvers=queries.approvers_of(request=request, now=now, book=book) if is_pending else None,
-        verbs=offered(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, sandbox),
+        verbs=without_senseless(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, sandbox),
         aws_url=aws_url(request, now),
         again_url="",
         held_by=siblings,

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from django.urls import path, register_converter
+from django.urls import path
 
-from accessportal.portal.addresses import EmailConverter, GroupConverter
-from accessportal.portal.views import group_deeds, groups, home, new, people, request, sandboxes, verbs
-from accessportal.web import tally
-
-register_converter(GroupConverter, "group")
-register_converter(EmailConverter, "email")
+from accessportal.portal.views import groups, home, new, people, request, sandboxes
+from accessportal.web import addresses, tally  # noqa: F401  # the converters of addresses
 
 urlpatterns = [
     path("", home.show, name="home"),
@@ -18,16 +14,16 @@ urlpatterns = [
     path("requests/new/aws_account/permission-sets/", new.permission_sets, name="search_permission_sets"),
     path("requests/new/<slug:kind>/", new.ask, name="new_request"),
     path("requests/new/<slug:kind>/preview/", new.preview, name="preview_request"),
-    path("requests/<uuid:request_id>/", request.show, name="request"),
-    path("requests/<uuid:request_id>/live/", request.live, name="request_live"),
+    path("requests/<item:request_id>/", request.show, name="request"),
+    path("requests/<item:request_id>/live/", request.live, name="request_live"),
     path("requests/<uuid:request_id>/extend/", new.extend, name="extend"),
-    path("requests/<uuid:request_id>/<slug:verb>/", verbs.confirm, name="verb"),
+    path("requests/<item:request_id>/<slug:deed>/", request.confirm, name="request_deed"),
     path("groups/", groups.index, name="groups"),
     path("groups/search/", groups.choices, name="search_groups"),
     path("groups/branch/at<group:group_id>", groups.branch, name="group_branch"),
     path("groups/live/at<group:group_id>", groups.live, name="group_live"),
     path("groups/at<group:group_id>", groups.show, name="group"),
-    path("groups/<slug:deed>/at<group:group_id>", group_deeds.confirm, name="group_deed"),
+    path("groups/<slug:deed>/at<group:group_id>", groups.confirm, name="group_deed"),
     path("sandboxes/", sandboxes.index, name="sandboxes"),
     path("people/<email:email>/", people.show, name="person"),
     path("people/<email:email>/live/", people.live, name="person_live"),

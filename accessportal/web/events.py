@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest
+from accessportal.audit import queries as audit
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
 from accessportal.directory.states import is_by_admin
@@ -16,7 +17,22 @@ from accessportal.web.facts import Fact, facts_of
 from accessportal.web.names import Names
 from accessportal.web.presenting import Tone, seconds_after_end, words_for_time
 
+_LATEST = 20
+
 Notes = Callable[[Mapping[str, Any], str], Iterable[str]]
+
+
+class Chained(Protocol):
+    """A record with a chain of events. Without a version it has none yet."""
+
+    @property
+    def entity(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def audit_head(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,12 @@ class Line:
     def data(self) -> Iterable[Fact]:
         """All that the event holds."""
         return facts_of(self.event.data)
+
+
+def latest_of(record: Chained) -> dict[str, Any]:
+    """The newest events of a record, and whether its chain is whole, for ``web/latest_events.html``."""
+    breaks = audit.check_head(record.entity, version=record.version, audit_head=record.audit_head) if record.version else []
+    return {"events": audit.history(record.entity, limit=_LATEST).items, "breaks": breaks}
 
 
 def line_of(event: AuditEvent) -> Line:

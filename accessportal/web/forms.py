@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms import BoundField
 from django.http import QueryDict
 
 from accessportal.kernel.durations import parse_duration
@@ -27,7 +28,7 @@ class TextField(forms.CharField):
         super().__init__(strip=False, **options)
         self._limit = limit
         self._newlines = newlines
-        self._missing = missing
+        self.missing = missing
         # Django's own check would refuse a zero character with a message that names no remedy.
         self.validators = []
 
@@ -39,7 +40,7 @@ class TextField(forms.CharField):
 
     def validate(self, value: str) -> None:
         if self.required and not value:
-            raise ValidationError(self._missing or f"{self.label} is needed.", code="required")
+            raise ValidationError(self.missing or f"{self.label} is needed.", code="required")
 
 
 class DurationField(TextField):
@@ -114,12 +115,28 @@ def line(**attrs: str) -> forms.TextInput:
     return forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off", **attrs})
 
 
-class ReasonForm(PlainForm):
-    """The words that go with a decision."""
+class DeedForm(PlainForm):
+    """A form of a deed; without fields it is only the button."""
 
-    reason = reason_field(required=False, label="Reason", missing="Give a reason. The person who asked reads it.")
+    def shown_fields(self) -> list[BoundField]:
+        return self.visible_fields()
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, is_required: bool, help_text: str, **kwargs: Any) -> None:
+
+class ReasonForm(DeedForm):
+    """The words that go with a deed."""
+
+    reason = reason_field(required=False, label="Reason")
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        is_required: bool,
+        label: str = "Reason",
+        help_text: str = "",
+        missing: str = "A reason is needed: it is kept in the history.",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(data, **kwargs)
-        self.fields["reason"].required = is_required
-        self.fields["reason"].help_text = help_text
+        field = cast(TextField, self.fields["reason"])
+        field.required, field.label, field.help_text, field.missing = is_required, label, help_text, missing

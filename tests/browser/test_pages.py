@@ -135,7 +135,7 @@ def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
     look_at(bob, "deny-many-done")
 
     bob.goto("/admin/requests/")
-    bob.get_by_role("row").filter(has_text="Dana Osei").first.get_by_role("button", name="Deny…").click()
+    bob.get_by_role("row").filter(has_text="Dana Osei").first.get_by_role("link", name="Deny…").click()
     expect(bob.get_by_role("button", name="Deny", exact=True)).to_be_visible()
     look_at(bob, "deny-one")
 
@@ -172,8 +172,8 @@ def test_details_of_the_administration(busy_day: BusyDay, open_as: OpenAs) -> No
         visit(olga, f"/admin{page_of(getattr(busy_day, name))}", f"detail-request-{name.replace('_', '-')}")
     visit(olga, f"/admin{page_of(busy_day.ended)}history/?check=1", "detail-request-history")
     visit(olga, "/admin/rules/prod-power/", "detail-rule")
-    visit(olga, "/admin/people/alice@example.com/", "detail-person")
-    visit(olga, "/admin/groups/~2Fengineering/", "detail-group")
+    visit(olga, "/people/alice@example.com/", "detail-person")
+    visit(olga, "/groups/at/engineering/", "detail-group")
     visit(olga, "/admin/groups/~2Fengineering/history/?check=1", "detail-group-history")
     visit(olga, f"/admin/audit/?pattern=entity&q=request%23{busy_day.ended.request_id}", "audit-of-a-request")
 

@@ -44,7 +44,7 @@ def test_the_strict_policy_blocks_nothing_on_any_page(story: Story, open_as: Ope
     olga = open_as("olga")
     change_of_olga = f"/admin/auth/user/{get_user_model().objects.get().pk}/change/"
 
-    for url in (*EVERY_PAGE, *OPERATORS_PAGES, f"/admin/requests/{request.request_id}/", change_of_olga):
+    for url in (*EVERY_PAGE, *OPERATORS_PAGES, f"/requests/{request.request_id}/", change_of_olga):
         olga.goto(url)
         expect(olga.locator("h1").first).to_be_visible()
 

@@ -10,9 +10,9 @@ from django.test import Client
 from accessportal.access_requests import queries
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
-from accessportal.console.keys import KeyConverter
 from accessportal.jobs import tasks as jobs
 from accessportal.kernel.errors import Unavailable
+from accessportal.web.addresses import KeyConverter
 from tests.fixtures_story import Story
 
 SignIn = Callable[[str], Client]
@@ -160,11 +160,11 @@ EVERY_PAGE = (
     "/admin/people/",
     "/admin/people/?q=al",
     "/admin/people/?pattern=behind",
-    "/admin/people/alice@example.com/",
+    "/people/alice@example.com/",
     "/admin/people/alice@example.com/history/?check=1",
     "/admin/groups/",
     "/admin/groups/?pattern=under&q=/engineering",
-    "/admin/groups/~2F/",
+    "/groups/at/",
     "/admin/groups/~2Fengineering/history/?check=1",
     "/admin/rules/",
     "/admin/rules/prod-power/",

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from accessportal.access_requests.kinds.aws_account.terms import AccountTargets, AccountTerms
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.console.context import context_of
 from accessportal.console.differences import changes_between, lines_of
-from accessportal.console.keys import KeyConverter
 from accessportal.console.resources.sandboxes import WORDS
 from accessportal.console.templatetags.console import limits_words, until
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import Approval, Effect, People, Rule, Ticket
+from accessportal.web.addresses import KeyConverter
 from accessportal.web.facts import facts_of
+from accessportal.web.past_requests import context_of
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

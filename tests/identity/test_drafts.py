@@ -72,7 +72,7 @@ FORMS = {
     ),
     "sandbox": Typed("alice", "/requests/new/sandbox/", "/requests/new/sandbox/", {"duration": "3h", "ticket_id": "T-1", "reason": WORDS}),
     "extend": Typed("alice", "/requests/{active}/extend/", "/requests/{active}/extend/", {"duration": "3h", "reason": WORDS}),
-    "verb": Typed("bob", "/requests/{pending}/deny/", "/requests/{pending}/deny/", {"reason": WORDS}),
+    "deed": Typed("bob", "/requests/{pending}/deny/", "/requests/{pending}/deny/", {"reason": WORDS}),
     "add a person": Typed(
         "olga", "/groups/add/at/security/", "/groups/add/at/security/", {"email": "nina@example.com", "name": "Nina <R>", "role": "reader"}
     ),
@@ -81,8 +81,8 @@ FORMS = {
     "token": Typed(
         "olga", "/admin/tokens/new/", "/admin/tokens/new/", {"name": WORDS, "scope": "admin", "rate_per_minute": "7", "days": "30"}
     ),
-    "operation": Typed(
-        "bob", "/admin/requests/", "/admin/requests/{pending}/do/deny/", {"confirmed": "yes", "reason": WORDS, "next": "/admin/requests/"}
+    "from the queue": Typed(
+        "bob", "/requests/{pending}/deny/?next=/admin/requests/", "/requests/{pending}/deny/", {"reason": WORDS, "next": "/admin/requests/"}
     ),
     "pool": Typed("olga", "/admin/sandboxes/{sandbox}/do/quarantine/", "/admin/sandboxes/{sandbox}/do/quarantine/", {"reason": WORDS}),
     "bulk": Typed("bob", "/admin/requests/", "/admin/requests/bulk/deny/", {"key": "{pending}", "confirmed": "yes", "reason": WORDS}),

@@ -48,7 +48,7 @@ def test_alice_asks_gina_admits_her_and_every_page_tells_it(story: Story, signed
     assert "Account" not in page
     queue = text_of(gina.get("/admin/requests/"))
     assert "Engineering · contributor" in queue
-    detail = text_of(gina.get(f"/admin/requests/{asked.request_id}/"))
+    detail = text_of(gina.get(f"/admin/requests/{asked.request_id}/", follow=True))
     assert "Group Engineering" in detail
 
     gina.post(f"/requests/{asked.request_id}/approve/", {"reason": "welcome"})
@@ -90,7 +90,7 @@ def test_a_permanent_membership_stays_and_the_receipt_says_why(story: Story, sig
 
     assert story.role_of("alice@example.com", "/engineering/payments") is GroupRole.CONTRIBUTOR
     for client, path in ((alice, "/requests/"), (signed_in("olga"), "/admin/requests/")):
-        assert client.get(f"{path}{asked.request_id}/").status_code == 200
+        assert client.get(f"{path}{asked.request_id}/", follow=True).status_code == 200
     assert story.now_of(asked).status is Status.REVOKED
 
 

@@ -24,7 +24,6 @@ from accessportal.catalog import policy as catalog
 from accessportal.clients import policy as clients
 from accessportal.clients.states import TokenRefused
 from accessportal.conf import Conf
-from accessportal.console.keys import KeyConverter
 from accessportal.directory.policy import words
 from accessportal.kernel import durations, texts
 from accessportal.kernel.actors import fold_email, person
@@ -33,6 +32,7 @@ from accessportal.observe.logs import hide_secrets
 from accessportal.portal.forms import RequestForm, target_fields
 from accessportal.sandboxes import policy as sandboxes
 from accessportal.store import cursors
+from accessportal.web.addresses import KeyConverter
 from tests.depth import IS_DEEP
 
 ROOT = Path(accessportal.__file__).parent

@@ -6,23 +6,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from typing import Any
 
-from accessportal.access_requests import operations, queries
+from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Described, Status, Tally
-from accessportal.audit import queries as audit
 from accessportal.catalog import queries as catalog
-from accessportal.console.context import Context, context_of
-from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
-from accessportal.kernel.decisions import Decision
-from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
+from accessportal.web.past_requests import Context, context_of
+from accessportal.web.request_deeds import APPROVE, DENY, END, RETRY
 
 _TALLY_UP_TO = 25
 _CONTEXT_DEPTH = 50
@@ -40,9 +35,6 @@ class Seen:
     context: Context | None = None
     tally: Tally | None = None
 
-
-# Refusals of access_requests.policy that tell of the request's state and not of the actor.
-_STALE = frozenset({"already_decided", "already_approved", "already_ending", "lapsed", "no_work", "not_active"})
 
 WHO = Column("Who", "console/cells/who.html", "col-who")
 ASKS_FOR = Column("Asks for", "console/cells/asks_for.html", "col-what")
@@ -108,61 +100,6 @@ def _by_id(ask: Ask) -> Page[AccessRequest]:
     return Page((queries.get(request_id=ask.parameter, actor=ask.actor, now=ask.now),))
 
 
-def _offered(verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
-    return queries.can(verb=verb, request=request, actor=actor, now=now)
-
-
-def _decides_somewhere(actor: Actor, now: datetime) -> bool:
-    """Operators stand in where a rule's approvers are too few; whoever got in without a role is an approver."""
-    return actor.is_operator or not actor.reads_everything or queries.is_approver_anywhere(actor=actor, now=now)
-
-
-def _approve(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
-    after = operations.approve(request_id=request.request_id, reason=reason, actor=actor, now=now)
-    title = queries.describe(request=after).title
-    if after.status is request.status:
-        missing = queries.tally_of(request=after, now=now).missing
-        return f"Your approval of {title} is recorded; {missing} more {'is' if missing == 1 else 'are'} needed."
-    return f"Approved: {title} for {after.subject_id}."
-
-
-def _deny(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
-    after = operations.deny(request_id=request.request_id, reason=reason, actor=actor, now=now)
-    return f"Denied: {queries.describe(request=after).title} for {after.subject_id}."
-
-
-def _end(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
-    after = operations.end(request_id=request.request_id, reason=reason, actor=actor, now=now)
-    return f"Revoking {queries.describe(request=after).title} of {after.subject_id} now. It shows as revoked once it is proved gone."
-
-
-def _retry(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> str:
-    after = operations.retry(request_id=request.request_id, actor=actor, now=now)
-    return f"{queries.describe(request=after).title} is due again now."
-
-
-def _named(request: AccessRequest) -> str:
-    return request.permission_set or queries.describe(request=request).title
-
-
-def _will_approve(request: AccessRequest) -> str:
-    tally = queries.tally_of(request=request, now=SystemClock().now())
-    if tally.given + 1 < tally.quorum:
-        return f"Records approval {tally.given + 1} of {tally.quorum}; nothing is granted yet."
-    length = format_duration(request.duration_seconds)
-    return f"Grants {_named(request)} to {request.subject_id} for {length}, starting now."
-
-
-def _will_end(request: AccessRequest) -> str:
-    if together := queries.ended_together(request=request):
-        others = f"It ends for {len(together) + 1} requests: what extends it ends with it."
-        return f"Takes {_named(request)} away from {request.subject_id} now. {others}"
-    if others_keep := len(queries.others_holding(request=request)):
-        kept = f"{others_keep} other request{'' if others_keep == 1 else 's'} of {request.subject_id}"
-        return f"Ends this request now. The access itself stays: {kept} hold{'s' if others_keep == 1 else ''} {_named(request)} too."
-    return f"Takes {_named(request)} away from {request.subject_id} now."
-
-
 class Requests(Resource):
     name = "requests"
     singular = "request"
@@ -170,8 +107,7 @@ class Requests(Resource):
     icon = "inbox"
     about = "Decide what waits, see what is active, find what is stuck."
     right = Right.DECIDERS
-    headline_template = "console/requests/headline.html"
-    summary_template = "console/requests/summary.html"
+    portal_page = "request"
     line_template = "console/requests/line.html"
     box = Parameter("Person, group, account, ticket or request id", placeholder="Person, group, account, ticket, id")
     columns = (WHO, ASKS_FOR, STATE)
@@ -184,7 +120,7 @@ class Requests(Resource):
             right=Right.DECIDERS,
             columns=_DECIDING,
             bulk=("approve", "deny"),
-            row_operations=("approve", "deny"),
+            row_deeds=("approve", "deny"),
             tally=_count_waiting_for_me,
             empty_title="Nothing waits for you",
             empty_hint="When somebody asks for access that you may approve, it appears here, nearest deadline first.",
@@ -223,7 +159,7 @@ class Requests(Resource):
             label="Stuck",
             fetch=_stuck,
             columns=(WHO, HOLDS, TROUBLE),
-            row_operations=("retry",),
+            row_deeds=("retry",),
             tally=_count_stuck,
             empty_title="Nothing is stuck",
             empty_hint="A grant or revocation that fails or is more than a minute late appears here with its last error.",
@@ -282,61 +218,7 @@ class Requests(Resource):
             empty_hint="Check the id.",
         ),
     )
-    sections = (
-        Section("What happened", "console/requests/story.html"),
-        Section("Receipts", "console/requests/receipts.html"),
-        Section("Facts", "console/requests/facts.html", is_aside=True),
-        Section("Who can decide", "console/requests/approvers.html", is_aside=True),
-        Section("What the decision stood on", "console/requests/evidence.html", is_aside=True),
-    )
-    operations = (
-        Operation(
-            name="approve",
-            label="Approve",
-            is_for=_decides_somewhere,
-            offered=partial(_offered, "approve"),
-            stale_codes=_STALE,
-            run=_approve,
-            will=_will_approve,
-            reason=ReasonRule.OPTIONAL,
-            reason_label="Remark (optional)",
-            is_bulk=True,
-        ),
-        Operation(
-            name="deny",
-            label="Deny",
-            is_for=_decides_somewhere,
-            offered=partial(_offered, "deny"),
-            stale_codes=_STALE,
-            run=_deny,
-            will=lambda request: f"Refuses it; {request.requested_by} is told your reason and may ask again.",
-            reason=ReasonRule.REQUIRED,
-            is_danger=True,
-            is_bulk=True,
-        ),
-        Operation(
-            name="end",
-            label="Revoke now",
-            offered=partial(_offered, "end"),
-            stale_codes=_STALE,
-            run=_end,
-            will=_will_end,
-            reason=ReasonRule.OPTIONAL,
-            reason_label="Reason (optional)",
-            is_danger=True,
-        ),
-        Operation(
-            name="retry",
-            label="Retry now",
-            is_for=lambda actor, now: actor.is_operator,
-            offered=partial(_offered, "retry"),
-            stale_codes=_STALE,
-            run=_retry,
-            will=lambda request: (
-                f"Makes the waiting {request.work.value.lower() if request.work else 'work'} due now instead of at its next retry."
-            ),
-        ),
-    )
+    deeds = (APPROVE, DENY, END, RETRY)
 
     def load(self, key: str, actor: Actor, now: datetime) -> AccessRequest:
         return queries.get(request_id=key, actor=actor, now=now)
@@ -350,28 +232,12 @@ class Requests(Resource):
     def head(self, record: AccessRequest) -> tuple[int, str]:
         return record.version, record.audit_head
 
-    def offers(self, record: AccessRequest, ask: Ask) -> list[Operation]:
-        verbs = queries.verbs_for(request=record, actor=ask.actor, now=ask.now, book=ask.book)
-        return [operation for operation in self.operations if operation.name in verbs]
-
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         deciding = {request.subject_id for request in items if request.status is Status.PENDING}
         book = ask.book or queries.ApproverBook(now=ask.now)
         depth = _CONTEXT_DEPTH
         recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, now=ask.now, limit=depth, book=book) if deciding else {}
         return [_row(request, recent.get(request.subject_id), ask, book) for request in items]
-
-    def details(self, record: AccessRequest, ask: Ask) -> dict[str, Any]:
-        book = ask.book or queries.ApproverBook(now=ask.now)
-        others = queries.list_by_subject(subject_id=record.subject_id, actor=ask.actor, now=ask.now, cursor=None, limit=_CONTEXT_DEPTH)
-        return {
-            "described": queries.describe(request=record),
-            "approvers": queries.approvers_of(request=record, now=ask.now, book=book),
-            "tally": queries.tally_of(request=record, now=ask.now, book=book),
-            "events": queries.history(request=record),
-            "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
-            "context": context_of(record, others.items, now=ask.now, is_all=others.next_cursor is None),
-        }
 
     def find(self, text: str, ask: Ask) -> tuple[str, str]:
         Right.READERS.require(ask.actor)

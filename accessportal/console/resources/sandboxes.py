@@ -10,7 +10,7 @@ from typing import Any
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
-from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.errors import NotFound
@@ -18,8 +18,10 @@ from accessportal.kernel.pages import Page
 from accessportal.sandboxes import operations, policy, queries
 from accessportal.sandboxes.states import Run, Sandbox, Status, Unreadable
 from accessportal.upstream import client as upstream
+from accessportal.web.deeds import Data, Deed, Told
+from accessportal.web.events import latest_of
+from accessportal.web.forms import ReasonForm
 
-_EVENTS = 20
 # Some hundred hand-overs; older ones are on the page of its history.
 _HOLDERS_FROM = 500
 _WRONG_STATUS = "sandbox_moved_on"
@@ -126,20 +128,20 @@ def _is_operator(actor: Actor, now: datetime) -> bool:
     return queries.may_operate(actor=actor).allowed
 
 
-def _restore(sandbox: Sandbox, _reason: str, actor: Actor, now: datetime) -> str:
+def _restore(sandbox: Sandbox, _data: Data, actor: Actor, now: datetime) -> Told:
     operations.restore(sandbox_id=sandbox.sandbox_id, actor=actor, now=now)
-    return f"{sandbox.name} is to be cleaned, and free after that."
+    return Told(f"{sandbox.name} is to be cleaned, and free after that.")
 
 
-def _quarantine(sandbox: Sandbox, reason: str, actor: Actor, now: datetime) -> str:
-    operations.quarantine(sandbox_id=sandbox.sandbox_id, reason=reason, fence=sandbox.fence_held, actor=actor, now=now)
-    return f"{sandbox.name} is in quarantine: nobody gets it."
+def _quarantine(sandbox: Sandbox, data: Data, actor: Actor, now: datetime) -> Told:
+    operations.quarantine(sandbox_id=sandbox.sandbox_id, reason=data["reason"], fence=sandbox.fence_held, actor=actor, now=now)
+    return Told(f"{sandbox.name} is in quarantine: nobody gets it.")
 
 
-def _release(sandbox: Sandbox, reason: str, actor: Actor, now: datetime) -> str:
+def _release(sandbox: Sandbox, data: Data, actor: Actor, now: datetime) -> Told:
     fence = sandbox.fence_held
-    released = operations.release_by_operator(sandbox_id=sandbox.sandbox_id, reason=reason, fence=fence, actor=actor, now=now)
-    return f"{sandbox.name} was taken from {released.track}, and is being cleaned."
+    released = operations.release_by_operator(sandbox_id=sandbox.sandbox_id, reason=data["reason"], fence=fence, actor=actor, now=now)
+    return Told(f"{sandbox.name} was taken from {released.track}, and is being cleaned.")
 
 
 def _whose(sandbox: Sandbox) -> str:
@@ -160,6 +162,49 @@ def _quarantine_words(sandbox: Sandbox) -> str:
 def _restore_words(sandbox: Sandbox) -> str:
     why = f" Why it is in quarantine: {sandbox.quarantine_reason}" if sandbox.quarantine_reason else ""
     return f"{sandbox.name} is cleaned once more; then it is free, or leaves the pool if the provider has it no longer.{why}"
+
+
+RELEASE: Deed[Sandbox] = Deed(
+    name="release",
+    label="Take back",
+    question=lambda sandbox: f"Take {sandbox.name} back?",
+    explain=lambda sandbox: f"{sandbox.track} loses {sandbox.name} at once; it is cleaned, and then others get it.",
+    button="Take back",
+    may=partial(_offered, frozenset({Status.ALLOCATED})),
+    run=_release,
+    form=partial(ReasonForm, is_required=True, label="Reason (kept in the history)"),
+    is_for=_is_operator,
+    stale_codes=frozenset({_WRONG_STATUS}),
+    stands_on=_whose,
+    is_destructive=True,
+)
+QUARANTINE: Deed[Sandbox] = Deed(
+    name="quarantine",
+    label="Quarantine",
+    question=lambda sandbox: f"Put {sandbox.name} in quarantine?",
+    explain=_quarantine_words,
+    button="Quarantine",
+    may=partial(_offered, frozenset(Status) - {Status.QUARANTINED}),
+    run=_quarantine,
+    form=partial(ReasonForm, is_required=True, label="Reason (kept in the history, shown on its page)"),
+    is_for=_is_operator,
+    stale_codes=frozenset({_WRONG_STATUS}),
+    stands_on=_whose,
+    is_destructive=True,
+)
+RESTORE: Deed[Sandbox] = Deed(
+    name="restore",
+    label="Restore",
+    question=lambda sandbox: f"Restore {sandbox.name}?",
+    explain=_restore_words,
+    button="Restore",
+    may=partial(_offered, _RESTORABLE),
+    run=_restore,
+    is_for=_is_operator,
+    stale_codes=frozenset({_WRONG_STATUS}),
+    stands_on=_why_out_of_use,
+    is_bulk=True,
+)
 
 
 def _row(one: Sandbox | Unreadable) -> Row:
@@ -211,50 +256,12 @@ class Sandboxes(Resource):
         Section("Why it is so", "console/sandboxes/words.html"),
         Section("Allocation", "console/sandboxes/allocation.html"),
         Section("Holders", "console/sandboxes/holders.html"),
-        Section("What happened", "console/people/story.html"),
+        Section("What happened", "web/latest_events.html"),
         Section("Cleaning", "console/sandboxes/cleaning.html", is_aside=True),
         Section("At the provider", "console/sandboxes/upstream.html", is_aside=True),
         Section("Facts", "console/sandboxes/facts.html", is_aside=True),
     )
-    operations = (
-        Operation(
-            name="release",
-            label="Take back",
-            offered=partial(_offered, frozenset({Status.ALLOCATED})),
-            is_for=_is_operator,
-            stale_codes=frozenset({_WRONG_STATUS}),
-            run=_release,
-            stands_on=_whose,
-            will=lambda sandbox: f"{sandbox.track} loses {sandbox.name} at once; it is cleaned, and then others get it.",
-            reason=ReasonRule.REQUIRED,
-            reason_label="Reason (kept in the history)",
-            is_danger=True,
-        ),
-        Operation(
-            name="quarantine",
-            label="Quarantine",
-            offered=partial(_offered, frozenset(Status) - {Status.QUARANTINED}),
-            is_for=_is_operator,
-            stale_codes=frozenset({_WRONG_STATUS}),
-            run=_quarantine,
-            stands_on=_whose,
-            will=_quarantine_words,
-            reason=ReasonRule.REQUIRED,
-            reason_label="Reason (kept in the history, shown on its page)",
-            is_danger=True,
-        ),
-        Operation(
-            name="restore",
-            label="Restore",
-            offered=partial(_offered, _RESTORABLE),
-            is_for=_is_operator,
-            stale_codes=frozenset({_WRONG_STATUS}),
-            run=_restore,
-            stands_on=_why_out_of_use,
-            will=_restore_words,
-            is_bulk=True,
-        ),
-    )
+    deeds = (RELEASE, QUARANTINE, RESTORE)
 
     def load(self, key: str, actor: Actor, now: datetime) -> Sandbox:
         self.right.require(actor)
@@ -293,8 +300,7 @@ class Sandboxes(Resource):
             "words": queries.explain(sandbox_id=record.sandbox_id, now=ask.now),
             "holdings": holdings_of(newest.items[::-1]),
             "has_older": newest.next_cursor is not None,
-            "events": newest.items[:_EVENTS],
-            "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head) if record.version else [],
+            **latest_of(record),
             "most_failures": policy.MOST_FAILURES,
         }
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from accessportal.audit import queries as audit
 from accessportal.clients import operations, queries
 from accessportal.clients.states import ApiToken, TokenState
-from accessportal.console.resource import Ask, Column, Operation, Parameter, Pattern, ReasonRule, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row, Section
 from accessportal.identity.queries import is_operator
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.pages import Page
+from accessportal.web.deeds import Data, Deed, Told
+from accessportal.web.events import latest_of
+from accessportal.web.forms import ReasonForm
 
-_EVENTS = 20
 _ALREADY = "token_revoked"
 
 
@@ -46,9 +48,27 @@ def _may_revoke(token: ApiToken, actor: Actor, now: datetime) -> Decision:
     return queries.may_manage(actor=actor)
 
 
-def _revoke(token: ApiToken, reason: str, actor: Actor, now: datetime) -> str:
-    operations.revoke_token(token_id=token.token_id, reason=reason, actor=actor, now=now)
-    return f"{token.name} was revoked: it opens nothing any more."
+def _revoke(token: ApiToken, data: Data, actor: Actor, now: datetime) -> Told:
+    operations.revoke_token(token_id=token.token_id, reason=data["reason"], actor=actor, now=now)
+    return Told(f"{token.name} was revoked: it opens nothing any more.")
+
+
+REVOKE: Deed[ApiToken] = Deed(
+    name="revoke",
+    label="Revoke",
+    question=lambda token: f"Revoke {token.name}?",
+    explain=lambda token: (
+        f"From now on {token.name} opens nothing: its next request is refused. "
+        "A revoked token never comes back; the program needs another one."
+    ),
+    button="Revoke",
+    may=_may_revoke,
+    run=_revoke,
+    form=partial(ReasonForm, is_required=False, label="Reason (optional, kept in the history)"),
+    is_for=lambda actor, now: queries.may_manage(actor=actor).allowed,
+    stale_codes=frozenset({_ALREADY}),
+    is_destructive=True,
+)
 
 
 class Tokens(Resource):
@@ -92,26 +112,10 @@ class Tokens(Resource):
     )
     sections = (
         Section("As it is now", "console/tokens/words.html"),
-        Section("What happened", "console/people/story.html"),
+        Section("What happened", "web/latest_events.html"),
         Section("Facts", "console/tokens/facts.html", is_aside=True),
     )
-    operations = (
-        Operation(
-            name="revoke",
-            label="Revoke",
-            offered=_may_revoke,
-            is_for=lambda actor, now: queries.may_manage(actor=actor).allowed,
-            stale_codes=frozenset({_ALREADY}),
-            run=_revoke,
-            will=lambda token: (
-                f"From now on {token.name} opens nothing: its next request is refused. "
-                "A revoked token never comes back; the program needs another one."
-            ),
-            reason=ReasonRule.OPTIONAL,
-            reason_label="Reason (optional, kept in the history)",
-            is_danger=True,
-        ),
-    )
+    deeds = (REVOKE,)
 
     def load(self, key: str, actor: Actor, now: datetime) -> ApiToken:
         self.right.require(actor)
@@ -136,6 +140,5 @@ class Tokens(Resource):
         return {
             "token_state": record.state(ask.now),
             "words": _words(record, ask.now),
-            "events": audit.history(record.entity, limit=_EVENTS).items,
-            "breaks": audit.check_head(record.entity, version=record.version, audit_head=record.audit_head),
+            **latest_of(record),
         }

@@ -1,74 +1,84 @@
-"""One question before every deed in the directory, and the deed itself."""
+"""One question before every deed, and the deed itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from accessportal.access_requests.states import AccessRequest
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
-from accessportal.portal.deeds import Deed
-from accessportal.portal.directory_forms import DeedForm
 from accessportal.portal.mirroring import tell
+from accessportal.web.addresses import way_back
+from accessportal.web.deeds import Deed
+from accessportal.web.forms import DeedForm
 
-S = TypeVar("S")
+R = TypeVar("R")
 
 
-def ask_or_do(request: HttpRequest, deed: Deed[S], subject: S, *, may: Decision, where: dict[str, Any]) -> HttpResponse:
-    """GET asks (for htmx as a sheet), POST does it and goes where it leads. ``where`` names the page that it came from.
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page that a deed belongs to. ``summary`` is a template that tells what the deed is about; ``context`` is for it."""
 
-    :raises NotAllowed: when ``may`` says so; the operation decides anew.
+    url: str
+    label: str
+    context: Mapping[str, Any]
+    summary: str = ""
+
+
+def ask_or_do(request: HttpRequest, deed: Deed[R], record: R, page: Page) -> HttpResponse:
+    """GET asks (for htmx as a sheet), POST does it and goes where it leads, or back to the list that it came from (``next``).
+
+    Whether it may be done, the caller looks before it asks, and the operation decides.
     """
-    may.require()
     if request.method == "POST":
-        return _do(request, deed, subject, where)
+        return _do(request, deed, record, page)
     typed = take(request).dict()
-    given = {name: request.GET[name] for name in deed.form.base_fields if name in request.GET} | typed
-    return _ask(request, deed, subject, deed.form(initial={**deed.starts_with(subject, given), **typed}), given, where)
+    given = {name: request.GET[name] for name in (*deed.form().fields, "next") if name in request.GET} | typed
+    return _ask(request, deed, record, page, deed.form(initial={**deed.starts_with(record, given), **typed}), given)
 
 
-def _do(request: HttpRequest, deed: Deed[S], subject: S, where: dict[str, Any]) -> HttpResponse:
-    form, now = deed.form(request.POST), SystemClock().now()
+def _do(request: HttpRequest, deed: Deed[R], record: R, page: Page) -> HttpResponse:
+    form = deed.form(request.POST)
     if not form.is_valid():
-        return _ask(request, deed, subject, form, request.POST, where, status=422)
-    data = form.cleaned_data
+        return _ask(request, deed, record, page, form, request.POST, status=422)
     try:
-        changed = deed.run(subject, data, actor_of(request), now)
-    except InvalidRequest as error:
+        told = deed.run(record, form.cleaned_data, actor_of(request), SystemClock().now())
+    except (InvalidRequest, NotAllowed, Conflict) as error:
+        if isinstance(error, Conflict) and isinstance(error.present, AccessRequest):
+            # There is nothing to mend in the form: the page of the error says how the request stands.
+            raise
         form.add_refusal(error)
-        return _ask(request, deed, subject, form, request.POST, where, status=422)
-    except (NotAllowed, Conflict) as error:
-        form.add_refusal(error)
-        return _ask(request, deed, subject, form, request.POST, where, status=403 if isinstance(error, NotAllowed) else 409)
-    told = deed.told(subject, data, changed)
-    tell(request, changed, told)
-    return redirect(told.url)
+        return _ask(request, deed, record, page, form, request.POST, status=_status(error))
+    tell(request, told)
+    return redirect(way_back(request, request.POST) or told.url)
+
+
+def _status(error: InvalidRequest | NotAllowed | Conflict) -> int:
+    if isinstance(error, InvalidRequest):
+        return 422
+    return 403 if isinstance(error, NotAllowed) else 409
 
 
 def _ask(
-    request: HttpRequest,
-    deed: Deed[S],
-    subject: S,
-    form: DeedForm,
-    given: Mapping[str, Any],
-    where: dict[str, Any],
-    *,
-    status: int = 200,
+    request: HttpRequest, deed: Deed[R], record: R, page: Page, form: DeedForm, given: Mapping[str, Any], *, status: int = 200
 ) -> HttpResponse:
     template = "portal/deed_sheet.html" if cast(PortalRequest, request).htmx else "portal/deed.html"
     context = {
         "deed": deed,
         "form": form,
-        "question": deed.question(subject, given),
-        "explanation": deed.explain(subject, given),
+        "page": page,
+        "question": deed.question(record),
+        "explanation": deed.explain(record),
         "about": given.get("email", "") if "email" in form.fields and form.fields["email"].widget.is_hidden else "",
+        "next": way_back(request, given),
         "is_stale": status == 409,
-        **where,
+        **page.context,
     }
     return render(request, template, context, status=status)

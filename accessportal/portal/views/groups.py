@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person
@@ -22,10 +22,12 @@ from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Unreadable
 from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
-from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS
+from accessportal.portal.group_deeds import GROUP_DEEDS, MEMBER_DEEDS, address_of, child_id, right_of
 from accessportal.portal.group_tree import Node, crumbs, role_from, search
 from accessportal.portal.mirroring import waits
+from accessportal.portal.views.deeds import Page, ask_or_do
 from accessportal.rules import queries as rules
+from accessportal.web.events import latest_of
 from accessportal.web.forms import MAX_NAME
 
 _CHOICES = 20
@@ -95,6 +97,18 @@ def live(request: HttpRequest, group_id: str) -> HttpResponse:
     return live_part.answer(request, "portal/group_live.html", _page(request, group_id))
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, deed: str, group_id: str) -> HttpResponse:
+    """Managing the group, or leaving it: GET asks, POST does it."""
+    chosen = GROUP_DEEDS.get(deed)
+    if chosen is None:
+        raise Http404(f"Nothing called “{deed}” can be done to a group.")
+    group = known(group_id)
+    chosen.may(group, actor_of(request), SystemClock().now()).require()
+    about = {"group": group, "child_prefix": child_id(group, {})}
+    return ask_or_do(request, chosen, group, Page(address_of(group_id), group.name, about))
+
+
 def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
     actor, now = actor_of(request), SystemClock().now()
     group = known(group_id)
@@ -115,6 +129,7 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
         "unreadable": unreadable,
         "waits": waiting,
         "now": now,
+        **(latest_of(group) if actor.reads_everything else {}),
         **_offered(group, rights),
         **_members(request, group, actor, rights, unreadable, now),
     }
@@ -171,7 +186,7 @@ def _row(membership: Membership, person: Person, *, sees_all: bool, actor: Actor
 def _offered(group: Group, rights: Mapping[GroupVerb, Decision]) -> dict[str, Any]:
     """The deeds that the actor may do and that fit the present state; those about one member apart."""
     allowed = {verb for verb, decision in rights.items() if decision.allowed}
-    offered = [deed for deed in GROUP_DEEDS.values() if deed.right in allowed and deed.fits(group)]
+    offered = [deed for deed in GROUP_DEEDS.values() if right_of(deed.name) in allowed and deed.fits(group)]
     return {
         "deeds": [deed for deed in offered if deed.name not in MEMBER_DEEDS],
         "member_deeds": {deed.name for deed in offered if deed.name in MEMBER_DEEDS},

@@ -21,11 +21,12 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Unreadable
 from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
-from accessportal.portal.deeds import Deed
 from accessportal.portal.mirroring import waits
-from accessportal.portal.person_deeds import PERSON_DEEDS, address_of
-from accessportal.portal.views.deeds import ask_or_do
+from accessportal.portal.views.deeds import Page, ask_or_do
+from accessportal.web.deeds import Deed
+from accessportal.web.events import latest_of
 from accessportal.web.names import Names
+from accessportal.web.person_deeds import PERSON_DEEDS, address_of
 
 _INHERITED = 100
 
@@ -83,9 +84,8 @@ def confirm(request: HttpRequest, email: str, deed: str) -> HttpResponse:
         raise Http404(f"Nothing called “{deed}” can be done to a person.")
     actor, now = actor_of(request), SystemClock().now()
     person = directory.get_person_for(email=email, actor=actor, now=now)
-    may = directory.may_with_people(verb=chosen.right, actor=actor, now=now)
-    where = {"person": person, "back_url": address_of(person.email), "back_label": person.name}
-    return ask_or_do(request, chosen, person, may=may, where=where)
+    directory.may_with_people(verb=PersonVerb(deed), actor=actor, now=now).require()
+    return ask_or_do(request, chosen, person, Page(address_of(person.email), person.name, {"person": person}))
 
 
 def _page(request: HttpRequest, email: str) -> dict[str, Any]:
@@ -111,6 +111,7 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
         "behind": work,
         "waits": waiting,
         "is_pending": work is not None or any(not one.is_done for one in waiting),
+        **(latest_of(person) if actor.reads_everything else {}),
         "now": now,
     }
     return live_part.rendered(request, "portal/person_body.html", context)

@@ -2,53 +2,76 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.identity.middleware import actor_of
+from accessportal.audit import queries as audit
+from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.portal.asking import again_url
-from accessportal.portal.lent import mark_with, offered, sandbox_of
+from accessportal.portal.lent import mark_with, sandbox_of, without_senseless
 from accessportal.portal.rows import aws_url
-from accessportal.portal.verbs import allowed
+from accessportal.portal.views.deeds import Page, ask_or_do
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.events import tell
 from accessportal.web.names import Names
+from accessportal.web.past_requests import context_of
 from accessportal.web.presenting import phase_of, seconds_to_next_look
+from accessportal.web.request_deeds import REQUEST_DEEDS, deed_of, offered
+
+_PAST_REQUESTS = 50
 
 
 @require_safe
-def show(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+def show(request: HttpRequest, request_id: str) -> HttpResponse:
     """The page."""
     actor, now = actor_of(request), SystemClock().now()
-    found = queries.get(request_id=str(request_id), actor=actor, now=now)
+    found = queries.get(request_id=request_id, actor=actor, now=now)
     return render(request, "portal/request.html", _context(found, sandbox_of(found), actor, now))
 
 
 @require_safe
-def live(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+def live(request: HttpRequest, request_id: str) -> HttpResponse:
     """The part that changes; 204 while the page that asks (``mark``) still shows how it stands."""
     actor, now = actor_of(request), SystemClock().now()
-    found = queries.get(request_id=str(request_id), actor=actor, now=now)
+    found = queries.get(request_id=request_id, actor=actor, now=now)
     sandbox = sandbox_of(found)
     if request.GET.get("mark") == mark_with(sandbox, found, now):
         return HttpResponse(status=204)
     return render(request, "portal/request_live.html", _context(found, sandbox, actor, now))
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, request_id: str, deed: str) -> HttpResponse:
+    """A deed: GET asks, or leads to the request where it can't be done any more; POST does it."""
+    if deed not in REQUEST_DEEDS:
+        raise Http404(f"Nothing called “{deed}” can be done to a request.")
+    actor, now = actor_of(request), SystemClock().now()
+    found = queries.get(request_id=request_id, actor=actor, now=now)
+    chosen, url = deed_of(deed, request=found), reverse("request", args=[found.request_id])
+    if request.method != "POST" and not (decision := chosen.may(found, actor, now)).allowed:
+        messages.warning(request, decision.reason)
+        return HttpResponseClientRedirect(url) if cast(PortalRequest, request).htmx else redirect(url)
+    told = {"access_request": found, "described": queries.describe(request=found)}
+    return ask_or_do(request, chosen, found, Page(url, queries.title_of(request=found), told, summary="portal/request_summary.html"))
+
+
 def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: datetime) -> dict[str, Any]:
     described = queries.describe(request=found)
     names, book = Names(), queries.ApproverBook(now=now)
-    verbs = offered(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, sandbox)
+    verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, sandbox)
     is_pending = found.status is Status.PENDING
+    sees_evidence = actor.reads_everything or book.approves_anywhere(actor)
     return {
         "access_request": found,
         "described": described,
@@ -58,7 +81,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
         "sandbox": sandbox,
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
-        "buttons": allowed(verbs, request=found),
+        "deeds": offered(verbs, request=found),
         "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
         "tally": queries.tally_of(request=found, now=now, book=book) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
@@ -67,7 +90,18 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
         "session_until": _session_until(found, described.session_seconds),
         "aws_url": aws_url(found, now) if found.subject_id == actor.name else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",
+        "sees_evidence": sees_evidence,
+        **(_evidence(found, actor, now) if sees_evidence else {}),
         "now": now,
+    }
+
+
+def _evidence(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any]:
+    """For those who decide, operate and audit: what the same person had before, and whether the story is whole."""
+    others = queries.list_by_subject(subject_id=found.subject_id, actor=actor, now=now, limit=_PAST_REQUESTS)
+    return {
+        "past": context_of(found, others.items, now=now, is_all=others.next_cursor is None),
+        "breaks": audit.check_head(found.entity, version=found.version, audit_head=found.audit_head),
     }
 
 

@@ -1,0 +1,211 @@
+"""What can be done to a request, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from django.urls import reverse
+from django.utils.html import format_html
+
+from accessportal.access_requests import operations, queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.decisions import Decision
+from accessportal.kernel.durations import format_duration
+from accessportal.web.deeds import Data, Deed, Told
+from accessportal.web.forms import ReasonForm
+from accessportal.web.templatetags.web import moment
+
+SHOWS_ITSELF = "Its page shows when the access is there."
+"""Said of what may be done already when it is read."""
+
+
+def _may(name: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
+    return queries.can(verb=name, request=request, actor=actor, now=now)
+
+
+def _decides_somewhere(actor: Actor, now: datetime) -> bool:
+    """Operators stand in where a rule's approvers are too few; whoever got in without a role is an approver."""
+    return actor.is_operator or not actor.reads_everything or queries.is_approver_anywhere(actor=actor, now=now)
+
+
+def _told(request: AccessRequest, words: str) -> Told:
+    return Told(words, reverse("request", args=[request.request_id]))
+
+
+def _what(request: AccessRequest) -> str:
+    return f"{queries.describe(request=request).title} for {request.subject_id}"
+
+
+def _approve(request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
+    after = operations.approve(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
+    if after.status is not Status.PENDING:
+        return _told(after, f"Approved: {_what(after)}. {SHOWS_ITSELF}")
+    tally = queries.tally_of(request=after, now=now)
+    more = f"{tally.missing} more {'is' if tally.missing == 1 else 'are'} needed"
+    return _told(after, f"Your approval counts: {tally.given} of {tally.quorum}. {more} for {_what(after)}.")
+
+
+def _deny(request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
+    after = operations.deny(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
+    return _told(after, f"Denied: {_what(after)}. The person who asked sees your reason.")
+
+
+def _retry(request: AccessRequest, _data: Data, actor: Actor, now: datetime) -> Told:
+    after = operations.retry(request_id=request.request_id, actor=actor, now=now)
+    return _told(after, f"Due again now: {_what(after)}. Its page shows what comes of it.")
+
+
+def _cancel(request: AccessRequest, _data: Data, actor: Actor, now: datetime) -> Told:
+    return _told(operations.cancel(request_id=request.request_id, actor=actor, now=now), "Cancelled.")
+
+
+def _end(done: str, request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
+    return _told(operations.end(request_id=request.request_id, reason=data["reason"], actor=actor, now=now), done)
+
+
+def _will_approve(request: AccessRequest) -> str:
+    tally = queries.tally_of(request=request, now=SystemClock().now())
+    if tally.given + 1 < tally.quorum:
+        return f"Records approval {tally.given + 1} of {tally.quorum}; nothing is granted yet."
+    length = format_duration(request.duration_seconds)
+    return f"Grants {queries.describe(request=request).title} to {request.subject_id} for {length}, starting now. It ends by itself."
+
+
+def _will_end(request: AccessRequest) -> str:
+    session = queries.describe(request=request).session_seconds
+    open_session = f" A console session that is open may live up to {format_duration(session)} longer." if session else ""
+    return format_html("{}{}", _what_ends(request), open_session)
+
+
+def _what_ends(request: AccessRequest) -> str:
+    others = queries.others_holding(request=request)
+    if others:
+        return format_html(
+            'This request ends at once, and the access itself stays: <a href="{}">another request</a> holds the same until {}.',
+            reverse("request", args=[others[0].request_id]),
+            moment(others[0].expires_at),
+        )
+    if _is_given_directly(request):
+        return "This request ends at once. The membership that an admin gave directly stays."
+    return "It is taken back at once. To have it again, a new request is needed."
+
+
+def _is_given_directly(request: AccessRequest) -> bool:
+    """Whether an admin gave the membership without an end, too: then it stays."""
+    if request.kind != "group":
+        return False
+    return directory.find_lasting_role(email=request.subject_id, group_id=request.target["group_id"]) is not None
+
+
+def _will_give_back(request: AccessRequest) -> str:
+    together = len(queries.ended_together(request=request))
+    chain = f" It ends for {together + 1} requests: what extends it ends with it." if together else ""
+    return f"It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.{chain}"
+
+
+# Refusals of access_requests.policy that tell of the request's state and not of the actor.
+_STALE = frozenset({"already_decided", "already_approved", "already_ending", "lapsed", "no_work", "not_active"})
+
+APPROVE: Deed[AccessRequest] = Deed(
+    name="approve",
+    label="Approve",
+    question=lambda _request: "Approve this request?",
+    explain=_will_approve,
+    button="Approve",
+    may=partial(_may, "approve"),
+    run=_approve,
+    form=partial(ReasonForm, is_required=False, help_text="The person who asked reads it."),
+    is_for=_decides_somewhere,
+    stale_codes=_STALE,
+    is_bulk=True,
+)
+DENY: Deed[AccessRequest] = Deed(
+    name="deny",
+    label="Deny",
+    question=lambda _request: "Deny this request?",
+    explain=lambda request: f"Nothing is granted. {request.requested_by} is told your reason and can ask again.",
+    button="Deny",
+    may=partial(_may, "deny"),
+    run=_deny,
+    form=partial(
+        ReasonForm,
+        is_required=True,
+        help_text="The person who asked reads it: say what would have to change.",
+        missing="Give a reason. The person who asked reads it.",
+    ),
+    is_for=_decides_somewhere,
+    stale_codes=_STALE,
+    is_destructive=True,
+    is_bulk=True,
+)
+RETRY: Deed[AccessRequest] = Deed(
+    name="retry",
+    label="Try again now",
+    question=lambda _request: "Try again now?",
+    explain=lambda _request: "What is still to be done for it is tried at once instead of at its next time.",
+    button="Try again now",
+    may=partial(_may, "retry"),
+    run=_retry,
+    is_for=lambda actor, now: actor.is_operator,
+    stale_codes=_STALE,
+)
+CANCEL: Deed[AccessRequest] = Deed(
+    name="cancel",
+    label="Cancel",
+    question=lambda _request: "Cancel this request?",
+    explain=lambda _request: "It is withdrawn and nobody needs to decide it any more. You can ask again at any time.",
+    button="Cancel request",
+    keep="Keep it",
+    may=partial(_may, "cancel"),
+    run=_cancel,
+    is_destructive=True,
+)
+END: Deed[AccessRequest] = Deed(
+    name="end",
+    label="End now",
+    question=lambda _request: "End this access now?",
+    explain=_will_end,
+    button="End now",
+    keep="Keep it",
+    may=partial(_may, "end"),
+    run=partial(_end, "Its end is now. It shows as ended when that is proved."),
+    form=partial(ReasonForm, is_required=False),
+    is_destructive=True,
+)
+_GIVE_BACK = replace(
+    END,
+    label="Give back",
+    question=lambda _request: "Give this sandbox back now?",
+    explain=_will_give_back,
+    button="Give back",
+    run=partial(_end, "Its end is now. It shows as ended when the sandbox is proved to be yours no longer."),
+)
+_STOP_WAITING = replace(
+    END,
+    label="Stop waiting",
+    question=lambda _request: "Stop waiting for a sandbox?",
+    explain=lambda _request: "The request is over, and gets no sandbox. You can ask again at any time.",
+    button="Stop waiting",
+    keep="Go on waiting",
+    run=partial(_end, "You wait no longer. It shows as ended when that is proved."),
+)
+REQUEST_DEEDS = {deed.name: deed for deed in (APPROVE, DENY, RETRY, CANCEL, END)}
+"""In the order in which a page shows them."""
+
+
+def deed_of(name: str, *, request: AccessRequest) -> Deed[AccessRequest]:
+    """The deed of that name (one of ``REQUEST_DEEDS``) in the words for this request."""
+    if name == "end" and request.kind == "sandbox":
+        return _GIVE_BACK if request.granted_at else _STOP_WAITING
+    return REQUEST_DEEDS[name]
+
+
+def offered(names: Collection[str], *, request: AccessRequest) -> list[Deed[AccessRequest]]:
+    """The deeds with these names."""
+    return [deed_of(name, request=request) for name in REQUEST_DEEDS if name in names]
