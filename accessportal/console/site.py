@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from accessportal.console import chain, explain, new_token, ordering, views
+from accessportal.console import chain_check, explain, new_token, pool_runs, views
 from accessportal.console.books import book_of
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
@@ -91,8 +91,8 @@ class PortalAdminSite(admin.AdminSite):
     def get_urls(self) -> list[URLPattern | URLResolver]:
         ours: list[URLPattern | URLResolver] = [
             path("rules/explain/", self.admin_view(explain.explain), name="console_explain"),
-            path("audit/chain/", self.admin_view(chain.check), name="console_chain"),
-            path("sandbox-runs/order/<slug:kind>/", self.admin_view(ordering.order), name="console_order_run"),
+            path("audit/chain/", self.admin_view(chain_check.check), name="console_chain"),
+            path("sandbox-runs/order/<slug:kind>/", self.admin_view(pool_runs.order), name="console_order_run"),
             path("tokens/new/", self.admin_view(new_token.create), name="console_tokens_new"),
         ]
         for resource in RESOURCES.values():

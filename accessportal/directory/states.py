@@ -347,10 +347,6 @@ class Mirrored:
     is_done: bool
     reason: str = ""
 
-    def told(self, *, done: str, pending: str) -> str:
-        """Say ``done`` only when it is: a page never says that something is gone while Cognito still has it."""
-        return done if self.is_done else f"{pending} Cognito has not followed yet: {self.reason}"
-
 
 @dataclass(frozen=True, slots=True)
 class Changed(Generic[R]):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from accessportal.portal.views import groups, home, new, people, request, sandboxes
+from accessportal.portal import sandboxes
+from accessportal.portal.directory import groups, people
+from accessportal.portal.requests import home, new, page
 from accessportal.web import addresses, tally  # noqa: F401  # the converters of addresses
 
 urlpatterns = [
@@ -14,10 +16,10 @@ urlpatterns = [
     path("requests/new/aws_account/permission-sets/", new.permission_sets, name="search_permission_sets"),
     path("requests/new/<slug:kind>/", new.ask, name="new_request"),
     path("requests/new/<slug:kind>/preview/", new.preview, name="preview_request"),
-    path("requests/<item:request_id>/", request.show, name="request"),
-    path("requests/<item:request_id>/live/", request.live, name="request_live"),
+    path("requests/<item:request_id>/", page.show, name="request"),
+    path("requests/<item:request_id>/live/", page.live, name="request_live"),
     path("requests/<uuid:request_id>/extend/", new.extend, name="extend"),
-    path("requests/<item:request_id>/<slug:deed>/", request.confirm, name="request_deed"),
+    path("requests/<item:request_id>/<slug:deed>/", page.confirm, name="request_deed"),
     path("groups/", groups.index, name="groups"),
     path("groups/search/", groups.choices, name="search_groups"),
     path("groups/branch/at<group:group_id>", groups.branch, name="group_branch"),

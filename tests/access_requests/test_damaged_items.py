@@ -17,7 +17,7 @@ from accessportal.console.resource import Ask
 from accessportal.console.resources.requests import Requests
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page
-from accessportal.portal.rows import ended_row, open_row
+from accessportal.portal.requests.rows import ended_row, open_row
 from accessportal.web.names import Names
 from accessportal.web.presenting import mark_of
 from tests.damage import Raw, damaged

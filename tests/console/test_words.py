@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from accessportal.access_requests.kinds.aws_account.terms import AccountTargets, AccountTerms
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.console.differences import changes_between, lines_of
 from accessportal.console.resources.sandboxes import WORDS
+from accessportal.console.rule_versions import changes_between, lines_of
 from accessportal.console.templatetags.console import limits_words, until
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import Approval, Effect, People, Rule, Ticket

@@ -7,7 +7,7 @@ import pytest
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.states import GroupRole
-from accessportal.portal.views import people
+from accessportal.portal.directory import people
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
 from tests.portal.test_groups import SETUP

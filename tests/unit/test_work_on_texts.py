@@ -29,7 +29,7 @@ from accessportal.kernel import durations, texts
 from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.observe.logs import hide_secrets
-from accessportal.portal.forms import RequestForm, target_fields
+from accessportal.portal.requests.forms import RequestForm, target_fields
 from accessportal.sandboxes import policy as sandboxes
 from accessportal.store import cursors
 from accessportal.web.addresses import KeyConverter

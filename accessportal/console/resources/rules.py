@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from accessportal.console.differences import versions_of
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
+from accessportal.console.rule_versions import versions_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page

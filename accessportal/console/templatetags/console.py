@@ -9,7 +9,7 @@ from typing import Any
 from django import template
 
 from accessportal.assignments.states import Assignment, AssignmentState
-from accessportal.console import differences
+from accessportal.console import rule_versions
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
 from accessportal.rules.states import Effect, People, Rule
@@ -70,7 +70,7 @@ def assignment_tone(assignment: Assignment) -> str:
 
 @register.filter
 def people_words(people: People) -> str:
-    return differences.people_words(people) or "nobody"
+    return rule_versions.people_words(people) or "nobody"
 
 
 @register.filter
@@ -81,4 +81,4 @@ def limits_words(rule: Rule) -> str:
 
 @register.filter
 def rule_lines(rule: Rule) -> list[Fact]:
-    return [Fact(label, told) for label, told in differences.lines_of(rule).items()]
+    return [Fact(label, told) for label, told in rule_versions.lines_of(rule).items()]

@@ -10,8 +10,8 @@ from django.conf import settings
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
-from accessportal.portal.asking import again_url
-from accessportal.portal.lent import without_senseless
+from accessportal.portal.requests.asking import again_url
+from accessportal.portal.requests.lent import without_senseless
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.names import Names
 from accessportal.web.presenting import Phase, Tone, aws_address, phase_of

@@ -24,8 +24,8 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration, parse_duration
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
-from accessportal.portal.asking import foresee, plain, target_of
-from accessportal.portal.forms import ExtendForm, RequestForm, target_fields
+from accessportal.portal.requests.asking import foresee, plain, target_of
+from accessportal.portal.requests.forms import ExtendForm, RequestForm, target_fields
 from accessportal.web.forms import MAX_NAME, PlainForm
 from accessportal.web.presenting import typed_duration
 

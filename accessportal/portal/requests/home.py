@@ -20,8 +20,8 @@ from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Unreadable
-from accessportal.portal.lent import held_by, mark_of_all
-from accessportal.portal.rows import ended_row, open_row
+from accessportal.portal.requests.lent import held_by, mark_of_all
+from accessportal.portal.requests.rows import ended_row, open_row
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.names import Names
 from accessportal.web.presenting import seconds_to_next_look

@@ -18,10 +18,10 @@ from accessportal.audit import queries as audit
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.portal.asking import again_url
-from accessportal.portal.lent import mark_with, sandbox_of, without_senseless
-from accessportal.portal.rows import aws_url
-from accessportal.portal.views.deeds import Page, ask_or_do
+from accessportal.portal.deeds import Page, ask_or_do
+from accessportal.portal.requests.asking import again_url
+from accessportal.portal.requests.lent import mark_with, sandbox_of, without_senseless
+from accessportal.portal.requests.rows import aws_url
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.events import tell
 from accessportal.web.names import Names

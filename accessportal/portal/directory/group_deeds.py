@@ -18,7 +18,7 @@ from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.portal.directory_forms import (
+from accessportal.portal.directory.forms import (
     AddPersonForm,
     MemberForm,
     MoveForm,

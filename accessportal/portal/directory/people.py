@@ -21,8 +21,8 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Unreadable
 from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
-from accessportal.portal.mirroring import waits
-from accessportal.portal.views.deeds import Page, ask_or_do
+from accessportal.portal.deeds import Page, ask_or_do
+from accessportal.portal.directory.confirmations import waits
 from accessportal.web.deeds import Deed
 from accessportal.web.events import latest_of
 from accessportal.web.names import Names

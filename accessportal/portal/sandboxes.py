@@ -20,8 +20,8 @@ from accessportal.kernel.clock import SystemClock, from_epoch, to_epoch
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live
-from accessportal.portal.lent import held_by, mark_of_all
-from accessportal.portal.rows import Row, open_row
+from accessportal.portal.requests.lent import held_by, mark_of_all
+from accessportal.portal.requests.rows import Row, open_row
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox, Stats
 from accessportal.sandboxes.states import Status as PoolStatus
