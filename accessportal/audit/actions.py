@@ -7,20 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored. ``is_former``: only
-    events of earlier versions carry the name; they are shown, verified and published as they are."""
+    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored."""
 
     title: str
     fields: frozenset[str]
-    is_former: bool = False
 
 
 def _spec(title: str, *fields: str) -> ActionSpec:
     return ActionSpec(title=title, fields=frozenset(fields))
-
-
-def _former(title: str, *fields: str) -> ActionSpec:
-    return ActionSpec(title=title, fields=frozenset(fields), is_former=True)
 
 
 # ``role`` is the role that the claim gives (or gave), ``effective_role`` the membership's highest after the change.
@@ -116,10 +110,4 @@ ACTIONS: dict[str, ActionSpec] = {
         "Step after a restore done", "step", "sessions", "tokens", "people", "sandboxes", "quarantined", "brought_in", "failed"
     ),
     "restore.confirmed": _spec("Restore confirmed; grants go on", "ended", "cleaned"),
-    # written by former versions; nothing new gets these names
-    "person.created": _former("Person created", "email", "name", "state"),
-    "person.enabled": _former("Person enabled", "state"),
-    "person.disabled": _former("Person disabled", "state"),
-    "membership.granted": _former("Membership granted", "email", "group_id", "role"),
-    "membership.revoked": _former("Membership revoked", "email", "group_id", "role"),
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from accessportal.aws.clients import cognito_client, patient_cognito_client
 from accessportal.aws.errors import Gone, Refused, sorted_call
-from accessportal.kernel.keys import fold_key
+from accessportal.kernel.texts import fold_key
 
 if TYPE_CHECKING:
     from mypy_boto3_cognito_idp.type_defs import AdminCreateUserRequestTypeDef, AttributeTypeTypeDef

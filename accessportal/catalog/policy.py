@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from accessportal.kernel.keys import fold_key
+from accessportal.kernel.texts import fold_key
 
 ACTIVE = "ACTIVE"
 _MAX_WORDS = 8

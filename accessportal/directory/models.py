@@ -145,11 +145,6 @@ def work_key(item_pk: str) -> Key:
     return f"{MIRROR_WORK}:{item_pk}", f"{MIRROR_WORK}:{item_pk}"
 
 
-def identity_in(item: DirectoryItem) -> str:
-    """The account that an item of :func:`account_key` is about."""
-    return item.pk.removeprefix(f"{_ACCOUNT}:")
-
-
 def given_pk(claim_id: str) -> str:
     """The partition of what somebody gave whose own right is the claim ``claim_id``."""
     return f"{_GIVEN_PREFIX}{claim_id}"

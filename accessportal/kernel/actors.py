@@ -7,7 +7,7 @@ import string
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from accessportal.kernel.keys import fold_key
+from accessportal.kernel.texts import fold_key
 
 
 class Role(enum.StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 import unicodedata
 
 from accessportal.kernel.errors import InvalidRequest
@@ -13,6 +14,7 @@ _LONGEST_SPELLING = 3
 # As in Unicode's "stream-safe" texts. Normalising sorts the marks of one letter, which takes the square of their number.
 _MOST_MARKS = 30
 LONGEST_REASON = 2_000
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def clean_text(text: str, *, field: str, name: str, longest: int, newlines: bool = False) -> str:
@@ -67,6 +69,15 @@ def cut(text: str, *, longest: int = 60) -> str:
 def is_visible(text: str) -> bool:
     """Whether there is anything to read in it: blanks, joiners and marks without width are nothing."""
     return any(unicodedata.category(character)[0] not in "CZ" for character in text)
+
+
+def fold_key(name: str) -> str:
+    """The key that a name is found and compared by: ASCII letters in lower case, all else unchanged.
+
+    Unicode's own folding makes ASCII of some foreign letters (the Kelvin sign becomes ``k``, ``ß`` becomes ``ss``), so that one
+    name would be found under the key of another.
+    """
+    return name.translate(_LOWER)
 
 
 def _check_marks(text: str, *, field: str, name: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accessportal.directory.policy import key_of
 from accessportal.directory.policy.tree import is_live
+from accessportal.directory.policy.words import key_of
 from accessportal.directory.states import Group, GroupRole, Membership, Person, group_entity, person_entity
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse

@@ -12,13 +12,9 @@ from jsonschema import Draft202012Validator, ValidationError
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.messages import envelope, group_id, message_of
 from accessportal.audit.operations import publish_outbox
-from accessportal.audit.operations.preparing import prepare_event
-from accessportal.audit.states import Draft
 from accessportal.aws.sns import MOST_BYTES
 from accessportal.conf import ROOT
-from accessportal.kernel.actors import system
 from tests.audit.conftest import SCHEMA, TICK, Outbox, Topic, validate
-from tests.conftest import START
 from tests.fixtures_story import Story
 
 ONE = "request#one"
@@ -48,9 +44,6 @@ def test_the_schema_knows_every_action_with_its_fields_and_nothing_else() -> Non
     assert {kind: set(data["properties"]) for kind, data in described.items()} == {kind: set(spec.fields) for kind, spec in ACTIONS.items()}
     assert {data["additionalProperties"] for data in described.values()} == {False}
     assert {kind: data["title"] for kind, data in described.items()} == {kind: spec.title for kind, spec in ACTIONS.items()}
-    assert {kind for kind, data in described.items() if data.get("deprecated")} == {
-        kind for kind, spec in ACTIONS.items() if spec.is_former
-    }
     assert {part["if"]["properties"]["type"]["const"] for part in SCHEMA["allOf"][1:]} == set(ACTIONS)
 
 
@@ -172,10 +165,3 @@ def test_an_entity_that_sns_can_not_name_goes_by_its_digest(entity: str) -> None
 @pytest.mark.parametrize("entity", ["group#/", "person#alice+o'neil@example.com", "request#7f1c", "person#" + "x" * 121])
 def test_other_entities_go_by_their_name(entity: str) -> None:
     assert group_id(entity) == entity
-
-
-@pytest.mark.parametrize("kind", [kind for kind, spec in ACTIONS.items() if spec.is_former])
-def test_former_names_are_published_and_never_written_again(kind: str) -> None:
-    validate(example(kind, {}))
-    with pytest.raises(ValueError, match="no longer"):
-        prepare_event(Draft(kind, "alice@example.com", {}), entity="person#1", sequence=1, prev_hash="", actor=system("test"), now=START)

@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from accessportal.audit import queries as audit
-from accessportal.directory import operations, queries, store
+from accessportal.directory import operations, queries
 from accessportal.directory.states import GroupRole, Person, State
+from accessportal.directory.store.accounts import get_kept_identity, get_owner
 from accessportal.kernel.actors import person
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, PortalError
 from accessportal.store.transactions import transact
 from tests.depth import examples
-from tests.directory.conftest import NOW, OLGA, SETUP, add_person, table
+from tests.directory.conftest import NOW, OLGA, add_person, table
 
 ALICE, BOB = "alice@example.com", "bob@example.com"
 ONE, TWO = "https://login.example.com#1", "https://login.example.com#2"
@@ -231,14 +232,6 @@ class TestDataOfTheVersionBefore:
         with pytest.raises(NotAllowed):
             sign_in(BOB, TWO)
 
-    def test_founding_again_takes_the_accounts_in(self) -> None:
-        bind_as_before(ALICE, ONE)
-        operations.found_directory(
-            admin_email="olga@example.com", admin_name="Olga", operator_group="", auditor_group="", actor=SETUP, now=NOW
-        )
-        with pytest.raises(NotAllowed, match="known here as"):
-            sign_in(BOB, ONE)
-
 
 @pytest.fixture
 def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
@@ -299,7 +292,7 @@ def test_of_two_at_once_one_gets_the_account(between: Callable[[Callable[[], Any
     except PortalError as refused:
         assert refused.code in {"account_taken", "identity_differs"}  # noqa: PT017 - either order is right
     holders = enabled_with(ONE, ALICE, BOB)
-    owner = store.get_owner(ONE)
+    owner = get_owner(ONE)
     assert len(holders) == 1
     assert owner is not None
     assert holders == [owner.key]
@@ -314,5 +307,5 @@ def test_forgetting_for_somebody_who_is_made_anew_meanwhile(between: Callable[[C
     forget("nina@example.com")
     found = queries.find_person(email="nina@example.com")
     assert found is not None
-    assert (found.identity, store.get_kept_identity("nina@example.com"), store.get_owner(ONE)) == ("", "", None)
+    assert (found.identity, get_kept_identity("nina@example.com"), get_owner(ONE)) == ("", "", None)
     assert audit.find_breaks("person#nina@example.com") == []

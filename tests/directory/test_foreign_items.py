@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from accessportal.directory import queries, store
+from accessportal.directory import queries
+from accessportal.directory.store.reading import count_groups, get_memberships, get_people, page_of_members
 from accessportal.directory.store.whole import read_table
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
@@ -33,7 +34,7 @@ READS: dict[str, list[Callable[[], object]]] = {
     PERSON["sk"]: [
         lambda: queries.find_person(email=ALICE),
         lambda: queries.find_person_with_groups(email=ALICE, now=NOW),
-        lambda: store.get_people([ALICE, BOB]),
+        lambda: get_people([ALICE, BOB]),
     ],
     GROUP["sk"]: [
         lambda: queries.find_group(group_id=PAYMENTS),
@@ -44,7 +45,7 @@ READS: dict[str, list[Callable[[], object]]] = {
 MEMBERSHIP_READS: list[Callable[[], object]] = [
     lambda: queries.find_membership(email=ALICE, group_id=PAYMENTS),
     lambda: queries.groups_of(email=ALICE, now=NOW),
-    lambda: store.get_memberships([(ALICE, PAYMENTS), (BOB, SECURITY)]),
+    lambda: get_memberships([(ALICE, PAYMENTS), (BOB, SECURITY)]),
 ]
 LISTS: dict[str, Callable[[], Page[Any]]] = {
     PERSON["sk"] + PERSON["pk"]: queries.list_people,
@@ -79,7 +80,7 @@ def test_what_can_not_be_read_is_named_and_the_rest_is_there(key: dict[str, str]
 
     assert queries.groups_of(email=BOB, now=NOW) == {"/", SECURITY}
     assert queries.find_group(group_id=SECURITY) is not None
-    assert [one.person for one in every(lambda cursor: store.page_of_members(SECURITY, cursor=cursor, limit=5))] == [BOB]
+    assert [one.person for one in every(lambda cursor: page_of_members(SECURITY, cursor=cursor, limit=5))] == [BOB]
 
 
 @pytest.mark.usefixtures("directory")
@@ -87,5 +88,5 @@ def test_a_counter_that_is_no_number_is_named() -> None:
     table().put_item(Item={"pk": "C:groups", "sk": "C:groups"})
 
     with pytest.raises(Unavailable, match="C:groups") as told:
-        store.count_groups()
+        count_groups()
     assert told.value.code == "item_unreadable"

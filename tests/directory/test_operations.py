@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from accessportal.audit import queries as audit
-from accessportal.directory import operations, queries, store
+from accessportal.directory import operations, queries
+from accessportal.directory.operations import memberships
 from accessportal.directory.operations.claims import add_claim, remove_claim
 from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, Person, State, group_entity, person_entity, under
+from accessportal.directory.store.given import list_given
+from accessportal.directory.store.people import write_person
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
@@ -440,20 +443,20 @@ class TestMemberships:
 
         assert queries.find_membership(email="mallory@example.com", group_id="/security") is None
         assert _claims("alice@example.com", "/security/watch") == {PERMANENT: GroupRole.READER}
-        assert store.list_given("r-1") == ()
+        assert list_given("r-1") == ()
 
     def test_nothing_is_given_with_a_right_that_is_taken_away_at_this_moment(
         self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         _hold("bob@example.com", "/security", GroupRole.ADMIN)
-        write = store.write_person
+        write = write_person
 
         def taken_away_first(*args: Any, **more: Any) -> None:
-            monkeypatch.setattr(store, "write_person", write)
+            monkeypatch.setattr(memberships, "write_person", write)
             mirror.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
             write(*args, **more)
 
-        monkeypatch.setattr(store, "write_person", taken_away_first)
+        monkeypatch.setattr(memberships, "write_person", taken_away_first)
         with pytest.raises(NotAllowed, match="Only admins of /security"):
             operations.grant_membership(email="mallory@example.com", group_id="/security", role=GroupRole.READER, actor=BOB, now=NOW)
         assert queries.find_membership(email="mallory@example.com", group_id="/security") is None

@@ -10,10 +10,12 @@ from unittest import mock
 import pytest
 from pynamodb.connection import Connection
 
-from accessportal.directory import operations, queries, store
+from accessportal.directory import operations, queries
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.operations.claims import add_claim
+from accessportal.directory.queries import roles
 from accessportal.directory.states import PERMANENT, Claim, GroupRole, GroupVerb, State
+from accessportal.directory.store.reading import every_group, every_member
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, NotFound, Unavailable
 from accessportal.kernel.pages import every
@@ -100,10 +102,10 @@ class TestPeopleIn:
 
     def test_the_index_is_not_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The index still shows Mallory in ``/security``, and ``/eng`` below it; the table does not."""
-        [stale] = store.every_member("/security")
-        monkeypatch.setattr(store, "every_member", lambda _: iter((replace(stale, person="mallory@example.com"), stale)))
-        everything = [replace(one, ancestors=("/", "/security")) if one.group_id == "/eng" else one for one in store.every_group()]
-        monkeypatch.setattr(store, "every_group", lambda: iter(everything))
+        [stale] = every_member("/security")
+        monkeypatch.setattr(roles, "every_member", lambda _: iter((replace(stale, person="mallory@example.com"), stale)))
+        everything = [replace(one, ancestors=("/", "/security")) if one.group_id == "/eng" else one for one in every_group()]
+        monkeypatch.setattr(roles, "every_group", lambda: iter(everything))
         assert _emails("/security") == ["bob@example.com"]
 
     def test_more_than_one_page_and_one_batch(self) -> None:

@@ -17,7 +17,7 @@ from accessportal.catalog.store import principal_key
 from accessportal.directory.policy.words import clean_email, is_group_id, key_of
 from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.keys import fold_key
+from accessportal.kernel.texts import fold_key
 from accessportal.mirror.policy import person_of
 from tests.catalog.conftest import account, fill, user
 from tests.depth import IS_DEEP

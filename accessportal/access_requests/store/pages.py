@@ -11,8 +11,8 @@ from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.access_requests.store.converting import precise, record, ticket_key
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.keys import fold_key
 from accessportal.kernel.pages import Page
+from accessportal.kernel.texts import fold_key
 from accessportal.store.listing import Listing
 from accessportal.store.reading import side_by_side
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from accessportal.directory import policy
+from accessportal.directory.policy.words import clean_email, clean_group_id, clean_name
 from accessportal.directory.states import ROOT, GroupRole
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
@@ -116,7 +116,7 @@ def _take(line: int, cells: list[str], places: dict[str, int], file: PeopleFile)
         )
         return
     email, name, group, role = (cells[places[column]] for column in COLUMNS)
-    address = _checked(line, file, lambda: policy.clean_email(email))
+    address = _checked(line, file, lambda: clean_email(email))
     person = _person(line, address, name, file) if address else None
     membership = _membership(line, group, role, file)
     if person is None or membership is None:
@@ -134,7 +134,7 @@ def _person(line: int, email: str, name: str, file: PeopleFile) -> WantedPerson 
     known = file.people.get(key)
     if known is not None and not name:
         return known
-    clean = _checked(line, file, lambda: policy.clean_name(name))
+    clean = _checked(line, file, lambda: clean_name(name))
     if clean is None:
         return known
     if known is not None and known.name != clean:
@@ -149,7 +149,7 @@ def _membership(line: int, group: str, role: str, file: PeopleFile) -> WantedMem
     if not group or not role:
         file.problems.append(Problem(line, "Group and role go together: give both or neither."))
         return None
-    group_id = _checked(line, file, lambda: group if group == ROOT else policy.clean_group_id(group))
+    group_id = _checked(line, file, lambda: group if group == ROOT else clean_group_id(group))
     if role.casefold() not in set(GroupRole):
         file.problems.append(Problem(line, f"“{role[:40]}” is not a role: give {_ROLES}."))
         return None

@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from accessportal.directory import policy, queries, store
+from accessportal.directory import queries
 from accessportal.directory.importing.file import PeopleFile, Problem, WantedMembership, WantedPerson
 from accessportal.directory.operations.memberships import MOST_MEMBERSHIPS
-from accessportal.directory.queries import importing
+from accessportal.directory.policy.tree import MAX_ANCESTORS
+from accessportal.directory.queries.roles import held_by
 from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person
+from accessportal.directory.store.groups import MOST_GROUPS
 from accessportal.kernel.actors import Actor
 
 THREADS = 8
@@ -93,11 +95,11 @@ def _check_room(plan: Plan, groups: Mapping[str, Group]) -> None:
         above = group_id.rpartition("/")[0] or ROOT
         if above in groups and not groups[above].is_enabled:
             plan.problems.append(Problem(line, f"The group {above} is disabled: enable it first."))
-        if len(_above(group_id, groups)) > policy.MAX_ANCESTORS:
-            plan.problems.append(Problem(line, f"{group_id} would have more than {policy.MAX_ANCESTORS} groups above it."))
-    if plan.groups and len(groups) + len(plan.groups) > store.MOST_GROUPS:
+        if len(_above(group_id, groups)) > MAX_ANCESTORS:
+            plan.problems.append(Problem(line, f"{group_id} would have more than {MAX_ANCESTORS} groups above it."))
+    if plan.groups and len(groups) + len(plan.groups) > MOST_GROUPS:
         line = min(plan.groups.values())
-        plan.problems.append(Problem(line, f"With {len(plan.groups)} more there would be over {store.MOST_GROUPS} groups."))
+        plan.problems.append(Problem(line, f"With {len(plan.groups)} more there would be over {MOST_GROUPS} groups."))
 
 
 def _above(group_id: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
@@ -114,7 +116,7 @@ def _from_the_root(group_id: str) -> Iterator[str]:
 
 
 def _plan_people(plan: Plan, file: PeopleFile) -> None:
-    known = importing.find_people(emails=file.people.keys())
+    known = queries.find_people(emails=file.people.keys())
     with ThreadPoolExecutor(THREADS, thread_name_prefix="plan") as pool:
         memberships = dict(pool.map(_memberships_of, [key for key in file.people if key in known]))
     for person in file.people.values():
@@ -122,7 +124,7 @@ def _plan_people(plan: Plan, file: PeopleFile) -> None:
 
 
 def _memberships_of(key: str) -> tuple[str, tuple[Membership, ...]]:
-    return key, importing.memberships_of(email=key)
+    return key, held_by(key)[1]
 
 
 def _plan_person(plan: Plan, person: WantedPerson, known: Person | None, memberships: tuple[Membership, ...]) -> None:

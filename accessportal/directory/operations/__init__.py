@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from accessportal.directory.following import following_later
 from accessportal.directory.operations.deleting import continue_deleting, delete_person
-from accessportal.directory.operations.departures import settle_departure
 from accessportal.directory.operations.founding import found_directory
 from accessportal.directory.operations.groups import create_group, delete_group, rename_group, set_group_state
 from accessportal.directory.operations.memberships import grant_membership, leave_group, revoke_membership
 from accessportal.directory.operations.moving import move_group
 from accessportal.directory.operations.people import create_person, rename_person, set_person_state
 from accessportal.directory.operations.signing import forget_identity, record_sign_in, record_sign_out
+from accessportal.directory.store.departures import settle_departure
 
 __all__ = [
     "continue_deleting",

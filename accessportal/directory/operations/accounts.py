@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from accessportal.directory import store
 from accessportal.directory.states import Person
+from accessportal.directory.store.accounts import bind_steps, get_owner, still_owns
+from accessportal.directory.store.reading import get_person
 from accessportal.kernel.errors import Conflict
 from accessportal.store.transactions import Step
 
@@ -18,17 +19,17 @@ def taken_for(person: Person) -> list[Step]:
     """
     if not person.identity:
         return []
-    owner = store.get_owner(person.identity)
+    owner = get_owner(person.identity)
     if owner is None:
-        return store.bind_steps(person.identity, person.key, before=None)
+        return bind_steps(person.identity, person.key, before=None)
     if owner.key != person.key:
-        other = store.get_person(owner.key)
+        other = get_person(owner.key)
         if other is not None and other.is_enabled and other.identity == person.identity:
             # Whose it is, is for those who have the account: not every admin who makes people may know.
             text = f"The account of the sign-in service that is kept for {person.email} is another person's by now. "
             remedy = f"An admin of / lets another account come in as {person.email} (forget_identity), or disables the other person."
             raise Conflict(text + remedy, code="account_taken")
-    return store.bind_steps(person.identity, person.key, before=owner)
+    return bind_steps(person.identity, person.key, before=owner)
 
 
 def still_theirs(person: Person) -> list[Step]:
@@ -36,5 +37,5 @@ def still_theirs(person: Person) -> list[Step]:
 
     :raises Conflict: as :func:`taken_for`.
     """
-    owner = store.get_owner(person.identity) if person.identity else None
-    return [store.still_owns(person.identity, person.key)] if owner is not None and owner.key == person.key else taken_for(person)
+    owner = get_owner(person.identity) if person.identity else None
+    return [still_owns(person.identity, person.key)] if owner is not None and owner.key == person.key else taken_for(person)

@@ -7,12 +7,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from accessportal.directory import store
 from accessportal.directory.following import follow
-from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claim
-from accessportal.directory.operations.shared import about_membership, group_named, held_by, membership_in, settled, told_person
+from accessportal.directory.operations.shared import (
+    about_membership,
+    ask_to_look,
+    group_named,
+    held_by,
+    membership_in,
+    settled,
+    told_person,
+)
 from accessportal.directory.states import Claim, Membership, person_entity, under
+from accessportal.directory.store.given import forget_given, list_given
+from accessportal.directory.store.people import MembershipChange, PersonChange, write_person
+from accessportal.directory.store.reading import get_group
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, from_epoch, to_epoch
 from accessportal.kernel.errors import NotFound, Unavailable
@@ -41,8 +50,8 @@ def add_claim(*, email: str, group_id: str, claim: Claim, guards: Sequence[Guard
         after = with_claim(before, wanted, person=person.key, group_id=group_id)
         draft = about_membership("user.granted", wanted, after, of=after, now=now)
         changed, events = told_person(person, [draft], actor=actor, now=now)
-        change = store.PersonChange(person, changed, [store.MembershipChange(before, after, is_grant=True)])
-        store.write_person(change, events=events, further=guards, by=actor.name, at=now)
+        change = PersonChange(person, changed, [MembershipChange(before, after, is_grant=True)])
+        write_person(change, events=events, further=guards, by=actor.name, at=now)
         return after
 
     return settled(attempt, guards=guards)
@@ -65,9 +74,9 @@ def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now:
         after = without_claim(before, claim_id)
         draft = about_membership("user.revoked", claim, after, of=before, now=now)
         changed, events = told_person(person, [draft], actor=actor, now=now)
-        exists = store.get_group(group_id) is not None
-        change = store.PersonChange(person, changed, [store.MembershipChange(before, after, group_exists=exists)])
-        store.write_person(change, events=events, by=actor.name, at=now)
+        exists = get_group(group_id) is not None
+        change = PersonChange(person, changed, [MembershipChange(before, after, group_exists=exists)])
+        write_person(change, events=events, by=actor.name, at=now)
         return after
 
     left = settled(attempt)
@@ -82,11 +91,11 @@ def take_back_given(claim_id: str, *, actor: Actor, clock: Clock) -> None:
     :raises Unavailable: when the store did not answer, or somebody's item can't be read; the others' went all the same.
     """
     failed: Unavailable | None = None
-    for given in store.list_given(claim_id):
+    for given in list_given(claim_id):
         try:
             with contextlib.suppress(NotFound):
                 remove_claim(email=given.person, group_id=given.group_id, claim_id=under(claim_id), actor=actor, now=clock.now())
-            store.forget_given(claim_id, given)
+            forget_given(claim_id, given)
         except Unavailable as error:
             failed = error
         else:

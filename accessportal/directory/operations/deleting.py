@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
-from accessportal.directory import store
-from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.memberships import about_deletion
 from accessportal.directory.operations.shared import (
     about_membership,
+    ask_to_look,
     held_by,
     is_standing_admin,
     mirrored,
@@ -21,6 +20,8 @@ from accessportal.directory.operations.shared import (
     told_person,
 )
 from accessportal.directory.states import Changed, Membership, Person, PersonVerb, State
+from accessportal.directory.store.people import MembershipChange, PersonChange, write_person
+from accessportal.directory.store.reading import get_groups, get_person_with_memberships
 from accessportal.kernel.actors import Actor, system
 
 # Each takes three of a transaction's 100 items: the membership, its group, its event.
@@ -64,7 +65,7 @@ def continue_deleting(*, key: str, now: datetime) -> None:
 
 def _finish(key: str, *, actor: Actor, now: datetime) -> None:
     def attempt() -> bool:
-        person, memberships = store.get_person_with_memberships(key)
+        person, memberships = get_person_with_memberships(key)
         if person is None or not person.is_deleting:
             return False
         is_last = len(memberships) <= MOST_AT_ONCE
@@ -78,7 +79,7 @@ def _finish(key: str, *, actor: Actor, now: datetime) -> None:
 def _begin(person: Person, *, is_standing: bool, actor: Actor, now: datetime) -> None:
     wanted = replace(person, state=State.DISABLED, is_deleting=True)
     changed, events = told_person(wanted, [Draft("user.disabled", person.key, {"state": State.DISABLED.value})], actor=actor, now=now)
-    store.write_person(store.PersonChange(person, changed, standing=False if is_standing else None), events=events, by=actor.name, at=now)
+    write_person(PersonChange(person, changed, standing=False if is_standing else None), events=events, by=actor.name, at=now)
 
 
 def _remove(person: Person, memberships: Sequence[Membership], *, is_last: bool, is_standing: bool, actor: Actor, now: datetime) -> None:
@@ -86,10 +87,10 @@ def _remove(person: Person, memberships: Sequence[Membership], *, is_last: bool,
     if is_last:
         drafts.append(about_deletion(person, reason="deleted by an admin"))
     changed, events = told_person(person, drafts, actor=actor, now=now)
-    groups = store.get_groups(one.group_id for one in memberships)
-    gone = [store.MembershipChange(one, None, group_exists=one.group_id in groups) for one in memberships]
-    change = store.PersonChange(person, None if is_last else changed, gone, standing=False if is_standing else None)
-    store.write_person(change, events=events, by=actor.name, at=now)
+    groups = get_groups(one.group_id for one in memberships)
+    gone = [MembershipChange(one, None, group_exists=one.group_id in groups) for one in memberships]
+    change = PersonChange(person, None if is_last else changed, gone, standing=False if is_standing else None)
+    write_person(change, events=events, by=actor.name, at=now)
 
 
 def _about(membership: Membership, now: datetime) -> Draft:

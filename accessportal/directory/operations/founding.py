@@ -1,8 +1,7 @@
-"""The beginning: the root, the portal's own groups, and the first person. It also takes in groups of the first version."""
+"""The beginning: the root, the portal's own groups, and the first person."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +9,6 @@ from typing import TypeVar
 
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.states import Draft
-from accessportal.directory import policy, store
 from accessportal.directory.following import follow
 from accessportal.directory.operations.groups import create_group
 from accessportal.directory.operations.memberships import grant_membership, with_claim
@@ -24,6 +22,8 @@ from accessportal.directory.operations.shared import (
     told_group,
     told_person,
 )
+from accessportal.directory.policy.tree import path_ancestors
+from accessportal.directory.policy.words import clean_email, clean_group_id, clean_name
 from accessportal.directory.states import (
     PERMANENT,
     ROOT,
@@ -37,16 +37,19 @@ from accessportal.directory.states import (
     group_entity,
     person_entity,
 )
+from accessportal.directory.store.accounts import get_kept_identity
+from accessportal.directory.store.groups import insert_root, place_groups
+from accessportal.directory.store.people import MembershipChange, PersonChange
+from accessportal.directory.store.reading import every_group, every_member, get_group, get_person, list_placeless
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
-from accessportal.store.transactions import ConditionFailed, Insert
+from accessportal.store.transactions import Insert
 
 T = TypeVar("T")
-# A group of the first version that becomes a child of the root takes three items of a transaction, another one takes one.
+# Such a group that becomes a child of the root takes three items of a transaction, another one takes one.
 _TOPS_AT_ONCE = 29
 _OTHERS_AT_ONCE = 90
-_PEOPLE_AT_ONCE = 500
 
 
 def found_directory(
@@ -56,18 +59,18 @@ def found_directory(
     exist, and the first admin is an operator if nobody is and they never were.
 
     The only way to a first admin, who then admits everybody else. It may be repeated, for instance after a crash: what
-    exists is left alone. Groups of the first version, which had no root, are taken in where their paths put them.
+    exists is left alone. Groups that do not say where they stand are taken in where their paths put them.
 
     :raises InvalidRequest: for a bad address, name or group path.
     :raises NotAllowed: unless the actor is the portal itself, or an admin of the root.
     :raises Conflict: when somebody else is admin of the root already, or the person is disabled.
     """
-    address, name = policy.clean_email(admin_email), policy.clean_name(admin_name)
+    address, name = clean_email(admin_email), clean_name(admin_name)
     key = fold_email(address)
     require_people_right(PersonVerb.CREATE, actor=actor, now=now)
 
     def attempt() -> Group:
-        root = store.get_group(ROOT)
+        root = get_group(ROOT)
         if root is None:
             return _found(_admin(key, address, name, now), actor=actor, now=now)
         if root.standing_admins and key not in root.standing_admins:
@@ -78,22 +81,21 @@ def found_directory(
     if key not in root.standing_admins:
         _make_admin(key, address, name, actor=actor, now=now)
     _take_in_groups(actor=actor, now=now)
-    _take_in_accounts()
     for group_id in (operator_group, auditor_group):
         _ensure_group(group_id, actor=actor, now=now)
-    operators = store.get_group(operator_group) if operator_group else None
+    operators = get_group(operator_group) if operator_group else None
     if operators is not None and operators.is_enabled and not operators.member_count and not _was_in(operator_group, key):
         grant_membership(email=address, group_id=operator_group, role=GroupRole.READER, actor=actor, now=now)
     follow(entity=person_entity(key), now=now)
-    return mirrored(store.get_group(ROOT) or root, entity=group_entity(ROOT), now=now)
+    return mirrored(get_group(ROOT) or root, entity=group_entity(ROOT), now=now)
 
 
 def _admin(key: str, address: str, name: str, now: datetime) -> tuple[Person, bool]:
     """The person as they are, or as they are to be made, and whether they are new."""
-    present = store.get_person(key)
+    present = get_person(key)
     if present is None:
         sequence, head = end_of_chain(person_entity(key))
-        kept = store.get_kept_identity(key)
+        kept = get_kept_identity(key)
         return Person(key, address, name, State.ENABLED, created_at=now, version=sequence, audit_head=head, identity=kept), True
     if not present.is_enabled:
         raise Conflict(f"{present.email} is disabled. Choose somebody else.", code="person_disabled", present=present)
@@ -124,45 +126,33 @@ def _found(admin: tuple[Person, bool], *, actor: Actor, now: datetime) -> Group:
     )
     data = {"group_id": ROOT, "parent_id": "", "name": wanted.name, "description": "", "state": wanted.state.value}
     root, event = told_group(wanted, Draft("group.created", ROOT, data), actor=actor, now=now)
-    change = store.PersonChange(None if is_new else person, changed, [store.MembershipChange(None, membership)])
-    groups = 1 + sum(1 for group in store.every_group() if not group.is_root)
-    store.insert_root(root, groups=groups, admin=change, by=actor.name, at=now, events=[event, *person_events])
+    change = PersonChange(None if is_new else person, changed, [MembershipChange(None, membership)])
+    groups = 1 + sum(1 for group in every_group() if not group.is_root)
+    insert_root(root, groups=groups, admin=change, by=actor.name, at=now, events=[event, *person_events])
     return root
 
 
 def _make_admin(key: str, address: str, name: str, *, actor: Actor, now: datetime) -> None:
-    if store.get_person(key) is None:
+    if get_person(key) is None:
         create_person(email=address, name=name, group_id=ROOT, role=GroupRole.ADMIN, actor=actor, now=now)
     else:
         grant_membership(email=address, group_id=ROOT, role=GroupRole.ADMIN, actor=actor, now=now)
 
 
 def _take_in_groups(*, actor: Actor, now: datetime) -> None:
-    """Write down where the groups of the first version stand: right below the root for those at the top of their paths.
+    """Write down where groups stand that do not say so: right below the root for those at the top of their paths.
 
     A founding that was cut off goes on where it ended: what stands already is not touched.
     """
 
     def attempt() -> None:
-        placeless = store.list_placeless()
+        placeless = list_placeless()
         for some in _parts([group for group in placeless if group.parent_id == ROOT], _TOPS_AT_ONCE):
-            store.place_groups([_told_place(group, actor, now) for group in some], (), by=actor.name, at=now)
+            place_groups([_told_place(group, actor, now) for group in some], (), by=actor.name, at=now)
         for some in _parts([group for group in placeless if group.parent_id != ROOT], _OTHERS_AT_ONCE):
-            store.place_groups((), [_with_admins(group) for group in some], by=actor.name, at=now)
+            place_groups((), [_with_admins(group) for group in some], by=actor.name, at=now)
 
     settled(attempt)
-
-
-def _take_in_accounts() -> None:
-    """Earlier versions wrote the account that a person comes in with at the person alone. Where two have the same one, the first
-    by address gets it; the other is told at their next sign-in."""
-    people = [one for one in every(lambda cursor: store.page_of_people(prefix="", cursor=cursor, limit=_PEOPLE_AT_ONCE)) if one.identity]
-    for some in _parts(people, _PEOPLE_AT_ONCE):
-        owned = store.list_owned(one.identity for one in some)
-        for one in some:
-            if one.is_enabled and one.identity not in owned:
-                with contextlib.suppress(ConditionFailed):
-                    store.write_accounts(store.bind_steps(one.identity, one.key, before=None))
 
 
 def _told_place(group: Group, actor: Actor, now: datetime) -> tuple[Group, Insert]:
@@ -171,15 +161,15 @@ def _told_place(group: Group, actor: Actor, now: datetime) -> tuple[Group, Inser
 
 
 def _with_admins(group: Group) -> Group:
-    """The first version did not write them down at the group."""
-    return replace(group, admins=frozenset(one.person for one in store.every_member(group.group_id) if one.has_admin_claim))
+    """Whoever wrote such a group did not write them down there."""
+    return replace(group, admins=frozenset(one.person for one in every_member(group.group_id) if one.has_admin_claim))
 
 
 def _ensure_group(group_id: str, *, actor: Actor, now: datetime) -> None:
     """The group (empty: none is wanted) exists, with whatever was missing above it."""
-    if not group_id or group_id == ROOT or store.get_group(group_id) is not None:
+    if not group_id or group_id == ROOT or get_group(group_id) is not None:
         return
-    _ensure_group(policy.path_ancestors(policy.clean_group_id(group_id))[-1], actor=actor, now=now)
+    _ensure_group(path_ancestors(clean_group_id(group_id))[-1], actor=actor, now=now)
     name = group_id.rpartition("/")[2].capitalize()
     create_group(group_id=group_id, name=name, description="", actor=actor, now=now)
 

@@ -6,10 +6,20 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
-from accessportal.directory import policy, store
-from accessportal.directory.operations.departures import ask_to_look
-from accessportal.directory.operations.shared import end_of_chain, group_named, mirrored, require_group_right, settled, told_group
+from accessportal.directory.operations.shared import (
+    ask_to_look,
+    end_of_chain,
+    group_named,
+    mirrored,
+    require_group_right,
+    settled,
+    told_group,
+)
+from accessportal.directory.policy.tree import MAX_ANCESTORS, path_ancestors
+from accessportal.directory.policy.words import clean_description, clean_group_id, clean_name, is_group_id
 from accessportal.directory.states import ROOT, Changed, Group, GroupVerb, State, group_entity
+from accessportal.directory.store.groups import MOST_GROUPS, change_group, insert_group, remove_group
+from accessportal.directory.store.reading import count_groups, get_group, get_groups
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, InvalidRequest
 
@@ -24,14 +34,14 @@ def create_group(
         must be an admin there too: rules and programs know groups by their path, and not everybody may take any.
     :raises Conflict: when the group exists already, there are too many, or the directory was not founded.
     """
-    policy.clean_group_id(group_id)
-    wanted = Group(group_id, policy.clean_name(name), policy.clean_description(description), State.ENABLED, created_at=now)
-    place = parent_id or policy.path_ancestors(group_id)[-1]
+    clean_group_id(group_id)
+    wanted = Group(group_id, clean_name(name), clean_description(description), State.ENABLED, created_at=now)
+    place = parent_id or path_ancestors(group_id)[-1]
     field = "parent_id" if parent_id else "group_id"
 
     def attempt() -> Group:
-        above = policy.path_ancestors(group_id)
-        present = store.get_groups({group_id, *above, *filter(policy.is_group_id, [place])})
+        above = path_ancestors(group_id)
+        present = get_groups({group_id, *above, *filter(is_group_id, [place])})
         if ROOT not in present:
             raise Conflict("The directory has no root yet. Run found_directory first.", code="directory_not_founded")
         parent = _fit_parent(present.get(place), place, field=field)
@@ -51,7 +61,7 @@ def create_group(
         }
         new = replace(wanted, ancestors=(*parent.ancestors, place), version=sequence, audit_head=head)
         group, event = told_group(new, Draft("group.created", group_id, data), actor=actor, now=now)
-        store.insert_group(group, parent=parent, by=actor.name, at=now, event=event)
+        insert_group(group, parent=parent, by=actor.name, at=now, event=event)
         return group
 
     return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
@@ -65,7 +75,7 @@ def rename_group(*, group_id: str, name: str, description: str, actor: Actor, no
     :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
     :raises Conflict: when both are as wanted already.
     """
-    new_name, new_description = policy.clean_name(name), policy.clean_description(description)
+    new_name, new_description = clean_name(name), clean_description(description)
 
     def attempt() -> Group:
         group = group_named(group_id)
@@ -81,7 +91,7 @@ def rename_group(*, group_id: str, name: str, description: str, actor: Actor, no
         }
         wanted = replace(group, name=new_name, description=new_description)
         changed, event = told_group(wanted, Draft("group.renamed", group_id, data), actor=actor, now=now)
-        store.change_group(changed, by=actor.name, at=now, event=event)
+        change_group(changed, by=actor.name, at=now, event=event)
         return changed
 
     return mirrored(settled(attempt), entity=group_entity(group_id), now=now)
@@ -103,7 +113,7 @@ def set_group_state(*, group_id: str, state: State, actor: Actor, now: datetime)
             raise Conflict(f"{group_id} is {state.value} already.", code="group_state_unchanged", present=group)
         draft = Draft(f"group.{state.value}", group_id, {"group_id": group_id, "state": state.value})
         changed, event = told_group(replace(group, state=state), draft, actor=actor, now=now)
-        store.change_group(changed, by=actor.name, at=now, event=event)
+        change_group(changed, by=actor.name, at=now, event=event)
         return changed
 
     group = settled(attempt)
@@ -128,7 +138,7 @@ def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group
         parent_id = group.ancestors[-1]
         data = {"group_id": group_id, "parent_id": parent_id, "name": group.name}
         gone, event = told_group(group, Draft("group.deleted", group_id, data), actor=actor, now=now)
-        store.remove_group(gone, parent_exists=store.get_group(parent_id) is not None, at=now, event=event)
+        remove_group(gone, parent_exists=get_group(parent_id) is not None, at=now, event=event)
         return gone
 
     group = settled(attempt)
@@ -143,17 +153,17 @@ def _fit_parent(parent: Group | None, parent_id: str, *, field: str) -> Group:
             code="parent_missing",
             field=field,
         )
-    if len(parent.ancestors) >= policy.MAX_ANCESTORS:
+    if len(parent.ancestors) >= MAX_ANCESTORS:
         raise InvalidRequest(
-            f"A group has at most {policy.MAX_ANCESTORS} groups above it. Choose a place further up.", code="group_too_deep", field=field
+            f"A group has at most {MAX_ANCESTORS} groups above it. Choose a place further up.", code="group_too_deep", field=field
         )
     return parent
 
 
 def _require_room() -> None:
-    count = store.count_groups()
-    if count is not None and count >= store.MOST_GROUPS:
+    count = count_groups()
+    if count is not None and count >= MOST_GROUPS:
         raise Conflict(
-            f"There are {count} groups, and Cognito has room for three roles of {store.MOST_GROUPS} at most. Delete one first.",
+            f"There are {count} groups, and Cognito has room for three roles of {MOST_GROUPS} at most. Delete one first.",
             code="too_many_groups",
         )

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
-from accessportal.directory import store
-from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.shared import (
     about_membership,
+    ask_to_look,
     group_named,
     held_by,
     membership_in,
@@ -25,6 +24,8 @@ from accessportal.directory.operations.shared import (
 )
 from accessportal.directory.queries.rights import may_leave
 from accessportal.directory.states import PERMANENT, Changed, Claim, GivenRole, Group, GroupRole, GroupVerb, Membership, Person, under
+from accessportal.directory.store.given import note_steps
+from accessportal.directory.store.people import MOST_ADMINS, MembershipChange, PersonChange, write_person
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict, NotFound
 
@@ -36,7 +37,7 @@ MOST_MEMBERSHIPS = 100
 class Given:
     """A membership to be written with the person, and the event that tells it."""
 
-    change: store.MembershipChange
+    change: MembershipChange
     draft: Draft
     makes_standing_admin: bool
 
@@ -70,13 +71,13 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
         draft = _granted(claim, former, after, now=now)
         standing = _standing_after(person, group, former, claim)
         changed, events = told_person(_kept(person, memberships), [draft], actor=actor, now=now)
-        change = store.PersonChange(person, changed, [store.MembershipChange(before, after, is_grant=True)], standing=standing)
+        change = PersonChange(person, changed, [MembershipChange(before, after, is_grant=True)], standing=standing)
         if right is None:
-            store.write_person(change, events=events, by=actor.name, at=now)
+            write_person(change, events=events, by=actor.name, at=now)
         else:
             given = GivenRole(person.key, group_id)
-            steps = store.note_steps(right.claim_id, given, giver=actor.name, right_on=right.group_id)
-            store.write_person(change, events=events, further=steps, by=actor.name, at=now)
+            steps = note_steps(right.claim_id, given, giver=actor.name, right_on=right.group_id)
+            write_person(change, events=events, further=steps, by=actor.name, at=now)
         return changed
 
     person = settled(attempt)
@@ -113,8 +114,8 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
         if is_last:
             drafts.append(about_deletion(person, reason="the last membership was revoked"))
         changed, events = told_person(person, drafts, actor=actor, now=now)
-        change = store.PersonChange(person, None if is_last else changed, [store.MembershipChange(before, after)], standing=standing)
-        store.write_person(change, events=events, by=actor.name, at=now)
+        change = PersonChange(person, None if is_last else changed, [MembershipChange(before, after)], standing=standing)
+        write_person(change, events=events, by=actor.name, at=now)
         return changed, is_last
 
     person, is_gone = settled(attempt)
@@ -144,8 +145,8 @@ def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person
         after = without_claims(before, claims)
         drafts = [about_membership("user.revoked", claim, after, of=before, now=now, reason="left by themselves") for claim in claims]
         changed, events = told_person(person, drafts, actor=actor, now=now)
-        change = store.PersonChange(person, changed, [store.MembershipChange(before, after)], standing=standing)
-        store.write_person(change, events=events, by=actor.name, at=now)
+        change = PersonChange(person, changed, [MembershipChange(before, after)], standing=standing)
+        write_person(change, events=events, by=actor.name, at=now)
         return changed
 
     person = settled(attempt)
@@ -167,7 +168,7 @@ def first_membership(key: str, group_id: str, role: GroupRole, *, actor: Actor, 
     membership = with_claim(None, claim, person=key, group_id=group_id)
     draft = about_membership("user.granted", claim, membership, of=membership, now=now)
     is_standing = group.is_root and role is GroupRole.ADMIN
-    return Given(store.MembershipChange(None, membership, is_grant=True), draft, is_standing)
+    return Given(MembershipChange(None, membership, is_grant=True), draft, is_standing)
 
 
 def require_grantable(person: Person, group: Group, role: GroupRole, memberships: Sequence[Membership]) -> None:
@@ -190,9 +191,9 @@ def require_room(group: Group, role: GroupRole, *, before: Membership | None) ->
     if not group.is_enabled:
         raise Conflict(f"The group {group.group_id} is disabled. Enable it first.", code="group_disabled", present=group)
     is_one_more = role is GroupRole.ADMIN and not (before and before.has_admin_claim)
-    if is_one_more and len(group.admins) >= store.MOST_ADMINS:
+    if is_one_more and len(group.admins) >= MOST_ADMINS:
         raise Conflict(
-            f"{group.group_id} has {store.MOST_ADMINS} admins, as many as it can. Take one away first, or choose another role.",
+            f"{group.group_id} has {MOST_ADMINS} admins, as many as it can. Take one away first, or choose another role.",
             code="too_many_admins",
             present=group,
         )

@@ -7,11 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
-from accessportal.directory import policy, store
-from accessportal.directory.operations.departures import ask_to_look
-from accessportal.directory.operations.shared import group_named, settled, told_group
+from accessportal.directory.operations.shared import ask_to_look, group_named, settled, told_group
+from accessportal.directory.policy.rights import may_move
+from accessportal.directory.policy.tree import MAX_ANCESTORS, is_at_or_below
+from accessportal.directory.policy.words import is_group_id
 from accessportal.directory.queries.rights import actor_rights_on
 from accessportal.directory.states import Changed, Group, Mirrored
+from accessportal.directory.store import groups as groups_store
+from accessportal.directory.store.reading import get_group, get_groups, list_branches
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, InvalidRequest
 
@@ -33,9 +36,9 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
 
     def attempt() -> Group:
         group = group_named(group_id)
-        parent = store.get_group(parent_id) if policy.is_group_id(parent_id) else None
+        parent = get_group(parent_id) if is_group_id(parent_id) else None
         parents = [above for above in (group.parent_id, parent.group_id if parent else None) if above]
-        policy.may_move(group, parents=parents, rights=actor_rights_on(parents, actor=actor, now=now), actor=actor).require()
+        may_move(group, parents=parents, rights=actor_rights_on(parents, actor=actor, now=now), actor=actor).require()
         place = _fit_parent(group, parent, parent_id)
         below = _everything_below(group)
         moved = replace(group, ancestors=(*place.ancestors, place.group_id))
@@ -43,8 +46,8 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
         _require_depth([moved, *replaced])
         data = {"group_id": group_id, "old_parent_id": group.parent_id or "", "parent_id": parent_id, "groups_moved": 1 + len(below)}
         changed, event = told_group(moved, Draft("group.moved", group_id, data), actor=actor, now=now)
-        old_parent = store.get_group(group.parent_id) if group.parent_id else None
-        store.move_group(
+        old_parent = get_group(group.parent_id) if group.parent_id else None
+        groups_store.move_group(
             changed, below=replaced, old_parent=old_parent, parent=place, lost=group.ancestors, by=actor.name, at=now, event=event
         )
         return changed
@@ -59,7 +62,7 @@ def _fit_parent(group: Group, parent: Group | None, parent_id: str) -> Group:
         raise InvalidRequest(
             f"The group {parent_id[:60]} does not exist or is disabled. Choose another one.", code="parent_missing", field="parent_id"
         )
-    if policy.is_at_or_below(parent, group.group_id):
+    if is_at_or_below(parent, group.group_id):
         raise InvalidRequest(
             f"{parent_id} is {group.group_id} itself or below it. Choose a place outside of it.", code="group_cycle", field="parent_id"
         )
@@ -75,7 +78,7 @@ def _everything_below(group: Group) -> list[Group]:
     read. (One query of both would not do: it may show a new version beside old branches.)
     """
     found: list[Group] = []
-    ids = store.list_branches(group.group_id)
+    ids = list_branches(group.group_id)
     while ids:
         if len(found) + len(ids) > MOST_BELOW:
             raise Conflict(
@@ -83,9 +86,9 @@ def _everything_below(group: Group) -> list[Group]:
                 code="group_too_large",
                 present=group,
             )
-        level = store.get_groups(ids)
+        level = get_groups(ids)
         found += level.values()
-        ids = tuple(child for group_id in level for child in store.list_branches(group_id))
+        ids = tuple(child for group_id in level for child in list_branches(group_id))
     return found
 
 
@@ -96,9 +99,9 @@ def _moved_along(one: Group, group: Group, moved: Group) -> Group:
 
 def _require_depth(groups: Sequence[Group]) -> None:
     deepest = max(groups, key=lambda one: len(one.ancestors))
-    if len(deepest.ancestors) > policy.MAX_ANCESTORS:
+    if len(deepest.ancestors) > MAX_ANCESTORS:
         raise InvalidRequest(
-            f"{deepest.group_id} would have {len(deepest.ancestors)} groups above it, of at most {policy.MAX_ANCESTORS}. "
+            f"{deepest.group_id} would have {len(deepest.ancestors)} groups above it, of at most {MAX_ANCESTORS}. "
             "Choose a place further up.",
             code="group_too_deep",
             field="parent_id",

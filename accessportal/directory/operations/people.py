@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
-from accessportal.directory import policy, store
 from accessportal.directory.operations.accounts import taken_for
-from accessportal.directory.operations.departures import ask_to_look
 from accessportal.directory.operations.memberships import first_membership
 from accessportal.directory.operations.shared import (
+    ask_to_look,
     end_of_chain,
     held_by,
     is_standing_admin,
@@ -21,7 +20,11 @@ from accessportal.directory.operations.shared import (
     settled,
     told_person,
 )
+from accessportal.directory.policy.words import clean_email, clean_name
 from accessportal.directory.states import Changed, GroupRole, Person, PersonVerb, State, person_entity
+from accessportal.directory.store.accounts import get_kept_identity
+from accessportal.directory.store.people import PersonChange, write_person
+from accessportal.directory.store.reading import get_person_with_memberships
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict, InvalidRequest
 
@@ -41,7 +44,7 @@ def create_person(
     :raises Conflict: when the address, in any spelling of its letters, belongs to somebody already, its account is another
         person's by now, or the group is disabled.
     """
-    address, clean_name = policy.clean_email(email), policy.clean_name(name)
+    address, new_name = clean_email(email), clean_name(name)
     if (group_id is None) != (role is None):
         raise InvalidRequest(
             "Give a group with a role, or neither.", code="group_without_role", field="role" if role is None else "group_id"
@@ -52,7 +55,7 @@ def create_person(
         if group_id is None or role is None:
             require_people_right(PersonVerb.CREATE, actor=actor, now=now)
         first = first_membership(key, group_id, role, actor=actor, now=now) if group_id and role else None
-        present, memberships = store.get_person_with_memberships(key)
+        present, memberships = get_person_with_memberships(key)
         if present is not None:
             raise Conflict(f"{address} is in the directory already.", code="person_exists", present=present)
         if memberships:
@@ -61,24 +64,24 @@ def create_person(
                 code="memberships_left_behind",
             )
         sequence, head = end_of_chain(person_entity(key))
-        drafts = [Draft("user.created", key, {"email": address, "name": clean_name, "state": State.ENABLED.value})]
+        drafts = [Draft("user.created", key, {"email": address, "name": new_name, "state": State.ENABLED.value})]
         drafts += [first.draft] if first else []
         wanted = Person(
             key,
             address,
-            clean_name,
+            new_name,
             State.ENABLED,
             created_at=now,
             version=sequence,
             audit_head=head,
-            identity=store.get_kept_identity(key),
+            identity=get_kept_identity(key),
             outlasts_groups=first is None,
         )
         person, events = told_person(wanted, drafts, actor=actor, now=now)
-        change = store.PersonChange(
+        change = PersonChange(
             None, person, [first.change] if first else [], standing=True if first and first.makes_standing_admin else None
         )
-        store.write_person(change, events=events, further=taken_for(wanted), by=actor.name, at=now)
+        write_person(change, events=events, further=taken_for(wanted), by=actor.name, at=now)
         return person
 
     return mirrored(settled(attempt), entity=person_entity(key), now=now)
@@ -107,8 +110,8 @@ def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -
             require_another_root_admin(person)
         changed, events = told_person(wanted, [Draft(f"user.{state.value}", person.key, {"state": state.value})], actor=actor, now=now)
         accounts = taken_for(wanted) if state is State.ENABLED else []
-        change = store.PersonChange(person, changed, standing=standing)
-        store.write_person(change, events=events, further=accounts, by=actor.name, at=now)
+        change = PersonChange(person, changed, standing=standing)
+        write_person(change, events=events, further=accounts, by=actor.name, at=now)
         return changed
 
     person = settled(attempt)
@@ -125,7 +128,7 @@ def rename_person(*, email: str, name: str, actor: Actor, now: datetime) -> Chan
     :raises NotFound: when nobody has this address.
     :raises Conflict: when the person has this name already, or is being deleted.
     """
-    clean = policy.clean_name(name)
+    clean = clean_name(name)
 
     def attempt() -> Person:
         require_people_right(PersonVerb.RENAME, actor=actor, now=now)
@@ -135,7 +138,7 @@ def rename_person(*, email: str, name: str, actor: Actor, now: datetime) -> Chan
             raise Conflict(f"{person.email} has this name already.", code="person_unchanged", present=person)
         draft = Draft("user.renamed", person.key, {"name": clean, "old_name": person.name})
         changed, events = told_person(replace(person, name=clean), [draft], actor=actor, now=now)
-        store.write_person(store.PersonChange(person, changed), events=events, by=actor.name, at=now)
+        write_person(PersonChange(person, changed), events=events, by=actor.name, at=now)
         return changed
 
     person = settled(attempt)

@@ -12,8 +12,9 @@ from typing import TypeVar
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
-from accessportal.directory import policy, store
 from accessportal.directory.following import follow
+from accessportal.directory.policy.rights import may_give, may_take, may_with_group, may_with_people
+from accessportal.directory.policy.words import is_group_id
 from accessportal.directory.queries.rights import actor_right_on
 from accessportal.directory.queries.roles import held_by as find_held
 from accessportal.directory.states import (
@@ -29,9 +30,11 @@ from accessportal.directory.states import (
     Person,
     PersonVerb,
 )
+from accessportal.directory.store.reading import get_group
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.kernel.ports import after_commit
 from accessportal.store.transactions import ConditionFailed, Guard, Insert
 
 R = TypeVar("R", Person, Group, Person | None)
@@ -58,6 +61,11 @@ def settled(attempt: Callable[[], T], *, guards: Sequence[Guard] = ()) -> T:
 def mirrored(record: R, *, entity: str, now: datetime) -> Changed[R]:
     """The written change, and whether Cognito follows it at once."""
     return Changed(record, follow(entity=entity, now=now))
+
+
+def ask_to_look() -> None:
+    """Have what hangs on the directory looked at soon, after a change by which somebody may lose something."""
+    after_commit("end_departed")
 
 
 def told_person(person: Person, drafts: Sequence[Draft], *, actor: Actor, now: datetime) -> tuple[Person, list[Insert]]:
@@ -112,7 +120,7 @@ def membership_in(memberships: Sequence[Membership], group_id: str) -> Membershi
 
 def group_named(group_id: str) -> Group:
     """:raises NotFound: when there is no such group."""
-    group = store.get_group(group_id) if policy.is_group_id(group_id) else None
+    group = get_group(group_id) if is_group_id(group_id) else None
     if group is None:
         raise NotFound("There is no group with this path.", code="group_not_found")
     return group
@@ -121,7 +129,7 @@ def group_named(group_id: str) -> Group:
 def require_group_right(verb: GroupVerb, group: Group, *, actor: Actor, now: datetime) -> None:
     """:raises NotAllowed: unless the actor may do this with the group."""
     right = actor_right_on(group.group_id, actor=actor, now=now)
-    policy.may_with_group(verb, group=group, right=right, actor=actor).require()
+    may_with_group(verb, group=group, right=right, actor=actor).require()
 
 
 def require_right_to_give(group: Group, role: GroupRole, *, to: str, is_new: bool, actor: Actor, now: datetime) -> EffectiveRole | None:
@@ -130,8 +138,8 @@ def require_right_to_give(group: Group, role: GroupRole, *, to: str, is_new: boo
     :raises NotAllowed: unless the actor may give the person ``to`` (``is_new``: to be created with it) this role in the group.
     """
     right = actor_right_on(group.group_id, actor=actor, now=now)
-    policy.may_with_group(GroupVerb.GRANT, group=group, right=right, actor=actor).require()
-    ruling = policy.may_give(group=group, role=role, right=right, is_own=to == actor.name, is_new=is_new, actor=actor)
+    may_with_group(GroupVerb.GRANT, group=group, right=right, actor=actor).require()
+    ruling = may_give(group=group, role=role, right=right, is_own=to == actor.name, is_new=is_new, actor=actor)
     ruling.decision.require()
     return right if ruling.ends_at is not None else None
 
@@ -139,12 +147,12 @@ def require_right_to_give(group: Group, role: GroupRole, *, to: str, is_new: boo
 def require_right_to_take(claims: Sequence[Claim], group: Group, *, actor: Actor, now: datetime) -> None:
     """:raises NotAllowed: unless the actor may take away what these claims give in the group."""
     right = actor_right_on(group.group_id, actor=actor, now=now)
-    policy.may_take(claims, group=group, right=right, actor=actor).require()
+    may_take(claims, group=group, right=right, actor=actor).require()
 
 
 def require_people_right(verb: PersonVerb, *, actor: Actor, now: datetime) -> None:
     """:raises NotAllowed: unless the actor may do this with people."""
-    policy.may_with_people(verb, right=actor_right_on(ROOT, actor=actor, now=now), actor=actor).require()
+    may_with_people(verb, right=actor_right_on(ROOT, actor=actor, now=now), actor=actor).require()
 
 
 def require_not_deleting(person: Person) -> None:
@@ -162,7 +170,7 @@ def is_standing_admin(person: Person, memberships: Sequence[Membership]) -> bool
 
 def require_another_root_admin(person: Person) -> None:
     """:raises Conflict: when the root would be left without an admin."""
-    root = store.get_group(ROOT)
+    root = get_group(ROOT)
     if root is not None and root.standing_admins <= {person.key}:
         raise Conflict(
             f"{person.email} is the last admin of {ROOT}. Make somebody else admin of {ROOT} first.", code="last_root_admin", present=root

@@ -8,11 +8,14 @@ from datetime import datetime
 
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
-from accessportal.directory import policy, store
 from accessportal.directory.operations.accounts import still_theirs
 from accessportal.directory.operations.shared import end_of_chain, held_by, require_people_right, settled, told_person
+from accessportal.directory.policy.words import key_of
 from accessportal.directory.queries.lists import find_owner
 from accessportal.directory.states import Person, PersonVerb, person_entity
+from accessportal.directory.store.accounts import forget_steps, get_kept_identity, write_accounts
+from accessportal.directory.store.people import PersonChange, write_person
+from accessportal.directory.store.reading import get_person
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 from accessportal.store.transactions import Step
@@ -34,7 +37,7 @@ def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor,
         _require_own(person, actor)
         if not person.is_enabled:
             raise NotAllowed(f"{person.email} is disabled in the directory.", code="person_disabled")
-        kept = person.identity or (store.get_kept_identity(person.key) if identity else "")
+        kept = person.identity or (get_kept_identity(person.key) if identity else "")
         if identity and kept and identity != kept:
             raise NotAllowed(
                 f"{person.email} belongs to another account of your sign-in service than the one you used. Ask an admin.",
@@ -45,7 +48,7 @@ def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor,
             accounts = still_theirs(wanted) if identity else []
         except Conflict as error:
             owner = find_owner(identity=identity)
-            raise NotAllowed(policy.account_taken(owner, person) if owner else error.message, code=error.code) from error
+            raise NotAllowed(_taken_by(owner, person) if owner else error.message, code=error.code) from error
         draft = Draft("user.signed_in", person.key, {"issuer": identity.partition("#")[0], "method": method})
         return _written(person, wanted, draft, actor, now, accounts=accounts)
 
@@ -79,21 +82,29 @@ def forget_identity(*, email: str, actor: Actor, now: datetime) -> Person | None
 
     def attempt() -> Person | None:
         require_people_right(PersonVerb.FORGET_IDENTITY, actor=actor, now=now)
-        key = policy.key_of(email) or ""
-        person, kept = store.get_person(key), store.get_kept_identity(key)
+        key = key_of(email) or ""
+        person, kept = get_person(key), get_kept_identity(key)
         identity = person.identity if person is not None and person.identity else kept
         if not identity:
             if person is None:
                 raise NotFound("Nobody in the directory has this address.", code="person_not_found")
             raise Conflict(f"No sign-in account is kept for {person.email}.", code="identity_not_kept", present=person)
         draft = Draft("user.identity_forgotten", key, {"issuer": identity.partition("#")[0]})
-        accounts = store.forget_steps(identity, key)
+        accounts = forget_steps(identity, key)
         if person is not None:
             return _written(person, replace(person, identity=""), draft, actor, now, accounts=accounts)
         _write_about_the_gone(key, draft, accounts, actor, now)
         return None
 
     return settled(attempt)
+
+
+def _taken_by(other: Person, wanted: Person) -> str:
+    """An address is for life: who is renamed at the sign-in service is followed by an admin, who moves what the person may do."""
+    return (
+        f"The account of the sign-in service is known here as {other.email}, and one account is one person. Sign in as {other.email}. "
+        f"If the person is called {wanted.email} from now on, an admin of / gives {wanted.email} the groups and disables {other.email}."
+    )
 
 
 def _require_own(person: Person, actor: Actor) -> None:
@@ -103,8 +114,8 @@ def _require_own(person: Person, actor: Actor) -> None:
 
 def _written(person: Person, wanted: Person, draft: Draft, actor: Actor, now: datetime, *, accounts: Sequence[Step] = ()) -> Person:
     changed, events = told_person(wanted, [draft], actor=actor, now=now)
-    change = store.PersonChange(person, changed)
-    store.write_person(change, events=events, further=accounts, is_mirrored=False, by=actor.name, at=now)
+    change = PersonChange(person, changed)
+    write_person(change, events=events, further=accounts, is_mirrored=False, by=actor.name, at=now)
     return changed
 
 
@@ -113,4 +124,4 @@ def _write_about_the_gone(key: str, draft: Draft, accounts: Sequence[Step], acto
     entity = person_entity(key)
     sequence, head = end_of_chain(entity)
     event = prepare_event(draft, entity=entity, sequence=sequence + 1, prev_hash=head, actor=actor, now=now)
-    store.write_accounts(accounts, events=[event.step])
+    write_accounts(accounts, events=[event.step])

@@ -13,7 +13,7 @@ MAX_ANCESTORS = 20
 def path_ancestors(group_id: str) -> tuple[str, ...]:
     """The groups above as the path has them, root first: ``/a/b`` gives ``/`` and ``/a``; the root has none.
 
-    It is where a group stands whose item does not say (other programs, data of the first version), and a guess for others.
+    It is where a group stands whose item does not say (other programs'), and a guess for others.
     """
     if group_id == ROOT:
         return ()

@@ -29,12 +29,12 @@ _MAX_DESCRIPTION = 1000
 
 
 def is_email(text: str) -> bool:
-    """Whether somebody in the table may have this address; earlier versions took longer ones than are accepted today."""
+    """Whether somebody in the table may have this address; other programs take longer ones than are accepted here."""
     return _EMAIL.fullmatch(text) is not None
 
 
 def is_group_id(text: str) -> bool:
-    """Whether a group in the table may have this path, the root included; earlier versions took longer ones."""
+    """Whether a group in the table may have this path, the root included; other programs take longer ones."""
     return text == ROOT or (len(text) <= _LONGEST_STORED_GROUP_ID and _GROUP_ID.fullmatch(text) is not None)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from accessportal.directory.queries.departures import list_departures
 from accessportal.directory.queries.explaining import explain_person
-from accessportal.directory.queries.importing import find_people
 from accessportal.directory.queries.lists import (
     find_group,
     find_groups,
     find_lasting_role,
     find_membership,
     find_owner,
+    find_people,
     find_person,
     list_child_groups,
     list_groups,
@@ -30,6 +29,7 @@ from accessportal.directory.queries.roles import (
     role_on,
     roles_of,
 )
+from accessportal.directory.store.departures import list_departures
 
 __all__ = [
     "admins_of",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from accessportal.directory import store
 from accessportal.directory.queries.lists import tree
 from accessportal.directory.queries.rights import held_by_seen
 from accessportal.directory.queries.roles import groups_through
 from accessportal.directory.states import Explanation, Group, Holding, Inherited, Membership, Person
+from accessportal.directory.store.reading import get_groups
 from accessportal.kernel.actors import Actor
 
 
@@ -22,7 +22,7 @@ def explain_person(*, email: str, actor: Actor, now: datetime) -> Explanation:
     :raises Unavailable: when the store did not answer.
     """
     person, memberships, is_whole = held_by_seen(email=email, actor=actor, now=now)
-    groups = store.get_groups(one.group_id for one in memberships)
+    groups = get_groups(one.group_id for one in memberships)
     direct = tuple(_holding(person, one, groups.get(one.group_id), now) for one in memberships)
     return Explanation(
         person=person,

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
-from accessportal.directory import policy, store
+from accessportal.directory.policy.words import is_group_id, key_of
 from accessportal.directory.queries.rights import may
 from accessportal.directory.states import PERMANENT, ROOT, Claim, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
+from accessportal.directory.store.accounts import get_owner
+from accessportal.directory.store.reading import (
+    every_group,
+    get_group,
+    get_groups,
+    get_membership,
+    get_people,
+    get_person,
+    get_person_with_memberships,
+    list_children,
+    page_of_groups,
+    page_of_groups_below,
+    page_of_members,
+    page_of_people,
+)
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, NotFound
 from accessportal.kernel.pages import Page, Unreadable
@@ -19,22 +34,32 @@ def find_person(*, email: str) -> Person | None:
 
     :raises Unavailable: when the store did not answer.
     """
-    key = policy.key_of(email)
-    return store.get_person(key) if key else None
+    key = key_of(email)
+    return get_person(key) if key else None
+
+
+def find_people(*, emails: Collection[str], past: Callable[[Unreadable], object] | None = None) -> dict[str, Person]:
+    """Those of ``emails`` whom the directory knows, by folded address; strongly read, a hundred a request. ``past`` as in
+    :func:`every`.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    keys = {key for key in map(key_of, emails) if key}
+    return {person.key: person for person in get_people(keys, past=past)}
 
 
 def find_owner(*, identity: str) -> Person | None:
     """The person whom an account of the sign-in service is bound to, enabled or not; strongly read."""
-    owner = store.get_owner(identity)
-    person = store.get_person(owner.key) if owner is not None else None
+    owner = get_owner(identity)
+    person = get_person(owner.key) if owner is not None else None
     return person if person is not None and person.identity == identity else None
 
 
 def put_into(*, email: str, since: datetime) -> tuple[tuple[Membership, Claim], ...]:
     """The memberships that other people gave the person by themselves since a moment, and by which claim, the newest first;
     strongly read, one request."""
-    key = policy.key_of(email)
-    held = store.get_person_with_memberships(key)[1] if key else ()
+    key = key_of(email)
+    held = get_person_with_memberships(key)[1] if key else ()
     claims = [(one, claim) for one in held for claim in one.claims if claim.is_by_admin and claim.given_by != key and "@" in claim.given_by]
     given = [(claim.given_at, one, claim) for one, claim in claims if claim.given_at is not None and claim.given_at >= since]
     return tuple((one, claim) for _, one, claim in sorted(given, key=lambda told: told[0], reverse=True))
@@ -42,18 +67,18 @@ def put_into(*, email: str, since: datetime) -> tuple[tuple[Membership, Claim], 
 
 def find_group(*, group_id: str) -> Group | None:
     """The group with this id, enabled or not; strongly read."""
-    return store.get_group(group_id) if policy.is_group_id(group_id) else None
+    return get_group(group_id) if is_group_id(group_id) else None
 
 
 def find_groups(*, group_ids: Iterable[str]) -> dict[str, Group]:
     """Those of ``group_ids`` that exist, enabled or not, by id; strongly read, a hundred a request."""
-    return store.get_groups(filter(policy.is_group_id, group_ids))
+    return get_groups(filter(is_group_id, group_ids))
 
 
 def find_membership(*, email: str, group_id: str) -> Membership | None:
     """The person's membership directly in the group, whether or not it gives anything now; strongly read."""
-    key = policy.key_of(email)
-    return store.get_membership(key, group_id) if key and policy.is_group_id(group_id) else None
+    key = key_of(email)
+    return get_membership(key, group_id) if key and is_group_id(group_id) else None
 
 
 def find_lasting_role(*, email: str, group_id: str) -> GroupRole | None:
@@ -72,7 +97,7 @@ def role_by_requests(*, email: str, group_id: str, now: datetime) -> GroupRole |
 
 def list_people(*, prefix: str = "", cursor: str | None = None, limit: int = 50) -> Page[Person]:
     """People in order of address, those whose address starts with ``prefix``. It may lag a moment behind a change."""
-    return store.page_of_people(prefix=fold_email(prefix), cursor=cursor, limit=limit)
+    return page_of_people(prefix=fold_email(prefix), cursor=cursor, limit=limit)
 
 
 def list_groups(*, under: str = ROOT, cursor: str | None = None, limit: int = 50) -> Page[Group]:
@@ -81,17 +106,17 @@ def list_groups(*, under: str = ROOT, cursor: str | None = None, limit: int = 50
 
     :raises InvalidRequest: when ``under`` is no group path.
     """
-    if not policy.is_group_id(under):
+    if not is_group_id(under):
         raise InvalidRequest("Give / or a group path like /engineering.", code="group_id_invalid", field="under")
     if under == ROOT:
-        return store.page_of_groups(cursor=cursor, limit=limit)
-    return store.page_of_groups_below(under, cursor=cursor, limit=limit)
+        return page_of_groups(cursor=cursor, limit=limit)
+    return page_of_groups_below(under, cursor=cursor, limit=limit)
 
 
 def list_child_groups(*, group_id: str, past: Callable[[Unreadable], object] | None = None) -> tuple[Group, ...]:
     """The groups right below, in order of path, by the seed's two steps. It may lag a moment behind a change. ``past`` as in
     :func:`every`."""
-    return store.list_children(group_id, past=past) if policy.is_group_id(group_id) else ()
+    return list_children(group_id, past=past) if is_group_id(group_id) else ()
 
 
 def list_members(*, group_id: str, cursor: str | None = None, limit: int = 50, actor: Actor, now: datetime) -> Page[Membership]:
@@ -104,13 +129,13 @@ def list_members(*, group_id: str, cursor: str | None = None, limit: int = 50, a
     if group is None:
         raise NotFound("There is no group with this path.", code="group_not_found")
     may(verb=GroupVerb.SEE_MEMBERS, group=group, actor=actor, now=now).require()
-    return store.page_of_members(group_id, cursor=cursor, limit=limit)
+    return page_of_members(group_id, cursor=cursor, limit=limit)
 
 
 def tree(*, past: Callable[[Unreadable], object] = lambda _one: None) -> Tree:
     """Every group with the ids right below it, for pages. One read of all groups from the index: it may lag a moment. Those that
     can't be read are left out; ``past`` is told of them."""
-    groups = {group.group_id: group for group in store.every_group(past=past)}
+    groups = {group.group_id: group for group in every_group(past=past)}
     children: dict[str, list[str]] = defaultdict(list)
     for group_id, group in sorted(groups.items()):
         if group.parent_id is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from accessportal.directory import policy, store
+from accessportal.directory.policy import rights as policy
+from accessportal.directory.policy.words import key_of
 from accessportal.directory.queries.roles import held_by, rights_on
 from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
+from accessportal.directory.store.reading import get_group, get_membership
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
@@ -28,12 +30,12 @@ def may_leave(*, group: Group | None, actor: Actor) -> Decision:
 
     :raises Unavailable: when the store did not answer.
     """
-    root = store.get_group(ROOT)
+    root = get_group(ROOT)
     at = group or root
     if at is None or root is None:
         raise _unfounded()
-    key = policy.key_of(actor.name)
-    membership = store.get_membership(key, at.group_id) if key else None
+    key = key_of(actor.name)
+    membership = get_membership(key, at.group_id) if key else None
     claims = [claim for claim in membership.claims if claim.is_by_admin] if membership is not None else []
     claim = next((claim for claim in claims if claim.claim_id == PERMANENT), next(iter(claims), None))
     return policy.may_leave(claim, group=at, keepers=root.standing_admins, actor=actor)
@@ -41,7 +43,7 @@ def may_leave(*, group: Group | None, actor: Actor) -> Decision:
 
 def verbs_on(*, group: Group | None, actor: Actor, now: datetime) -> dict[GroupVerb, Decision]:
     """What :func:`may` says of every verb but leaving, for the price of one. Moving still needs the same right at the new place."""
-    at = group or store.get_group(ROOT)
+    at = group or get_group(ROOT)
     if at is None:
         raise _unfounded()
     rights = actor_rights_on({at.group_id, at.parent_id or ROOT}, actor=actor, now=now)

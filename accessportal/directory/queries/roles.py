@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from accessportal.directory import policy, store
+from accessportal.directory.policy.tree import counted_groups, effective_roles, path_ancestors, right_at
+from accessportal.directory.policy.words import is_group_id, key_of
 from accessportal.directory.states import Crowd, EffectiveRole, Group, GroupRole, Membership, Person
+from accessportal.directory.store.reading import (
+    every_group,
+    every_member,
+    get_group,
+    get_groups,
+    get_memberships,
+    get_people,
+    get_person_with_memberships,
+)
 
 
 def groups_of(*, email: str, now: datetime) -> frozenset[str]:
@@ -46,12 +56,12 @@ def find_person_with_ends(*, email: str, now: datetime) -> tuple[Person | None, 
 
 def groups_through(memberships: Collection[Membership], *, now: datetime) -> dict[str, datetime | None]:
     """The ids of the groups that these memberships put an enabled person into, every group above included, with their ends."""
-    wanted = {above for one in memberships for above in (one.group_id, *policy.path_ancestors(one.group_id))}
-    groups = store.get_groups(wanted)
+    wanted = {above for one in memberships for above in (one.group_id, *path_ancestors(one.group_id))}
+    groups = get_groups(wanted)
     moved_below = {above for one in memberships if one.group_id in groups for above in groups[one.group_id].ancestors} - wanted
     if moved_below:
-        groups |= store.get_groups(moved_below)
-    return policy.counted_groups(memberships, groups=groups, now=now)
+        groups |= get_groups(moved_below)
+    return counted_groups(memberships, groups=groups, now=now)
 
 
 def roles_of(*, email: str, now: datetime) -> tuple[EffectiveRole, ...]:
@@ -64,8 +74,8 @@ def roles_of(*, email: str, now: datetime) -> tuple[EffectiveRole, ...]:
     person, memberships = held_by(email)
     if person is None or not person.is_enabled:
         return ()
-    groups = store.get_groups(one.group_id for one in memberships)
-    return policy.effective_roles(memberships, groups=groups, now=now)
+    groups = get_groups(one.group_id for one in memberships)
+    return effective_roles(memberships, groups=groups, now=now)
 
 
 def role_on(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
@@ -83,11 +93,9 @@ def rights_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[
     person, memberships = held_by(email)
     if person is None or not person.is_enabled or not memberships:
         return {}
-    groups = store.get_groups({*(one.group_id for one in memberships), *filter(policy.is_group_id, group_ids)})
+    groups = get_groups({*(one.group_id for one in memberships), *filter(is_group_id, group_ids)})
     rights = {
-        group_id: policy.right_at(memberships, groups=groups, group=groups[group_id], now=now)
-        for group_id in group_ids
-        if group_id in groups
+        group_id: right_at(memberships, groups=groups, group=groups[group_id], now=now) for group_id in group_ids if group_id in groups
     }
     return {group_id: right for group_id, right in rights.items() if right is not None}
 
@@ -103,11 +111,11 @@ def people_in(*, groups: Collection[str], groups_only: Collection[str] = (), use
     :raises Unavailable: when the store did not answer.
     """
     named = {*groups, *groups_only}
-    asked = store.get_groups(filter(policy.is_group_id, named))
+    asked = get_groups(filter(is_group_id, named))
     live = {group_id for group_id, group in asked.items() if group.is_enabled}
     memberships = _memberships_in(live.intersection(groups), live.intersection(groups_only))
     keys = {one.person for one in memberships if one.role_at(now)}
-    keys.update(key for key in map(policy.key_of, users) if key)
+    keys.update(key for key in map(key_of, users) if key)
     return Crowd(people=_enabled(keys), missing_groups=tuple(sorted(named - live)))
 
 
@@ -116,12 +124,12 @@ def admins_of(*, group_id: str, now: datetime) -> Crowd:
 
     :raises Unavailable: when the store did not answer.
     """
-    group = store.get_group(group_id) if policy.is_group_id(group_id) else None
+    group = get_group(group_id) if is_group_id(group_id) else None
     if group is None:
         return Crowd(people=(), missing_groups=(group_id,))
-    above = [group, *store.get_groups(group.ancestors).values()]
+    above = [group, *get_groups(group.ancestors).values()]
     candidates = [(key, one.group_id) for one in above if one.is_enabled for key in one.admins]
-    admins = {one.person for one in store.get_memberships(candidates) if one.role_at(now) is GroupRole.ADMIN}
+    admins = {one.person for one in get_memberships(candidates) if one.role_at(now) is GroupRole.ADMIN}
     return Crowd(people=_enabled(admins))
 
 
@@ -129,20 +137,20 @@ def _memberships_in(live: Collection[str], alone: Collection[str]) -> tuple[Memb
     """The memberships in the groups ``live`` (known to exist and to be enabled), in enabled groups below, and in ``alone``."""
     below = {one.group_id for one in _below(live).values() if one.is_enabled} if live else set()
     wanted = sorted({*below, *live, *alone})
-    candidates = [(one.person, one.group_id) for group_id in wanted for one in store.every_member(group_id)]
-    return store.get_memberships(candidates)
+    candidates = [(one.person, one.group_id) for group_id in wanted for one in every_member(group_id)]
+    return get_memberships(candidates)
 
 
 def _below(tops: Collection[str]) -> dict[str, Group]:
-    candidates = {one.group_id for one in store.every_group() if not one.is_root and set(tops).intersection(one.ancestors)}
-    return {group_id: one for group_id, one in store.get_groups(candidates).items() if set(tops).intersection(one.ancestors)}
+    candidates = {one.group_id for one in every_group() if not one.is_root and set(tops).intersection(one.ancestors)}
+    return {group_id: one for group_id, one in get_groups(candidates).items() if set(tops).intersection(one.ancestors)}
 
 
 def held_by(email: str) -> tuple[Person | None, tuple[Membership, ...]]:
     """Whoever has this address, in any spelling of its letters, with every membership; of one moment."""
-    key = policy.key_of(email)
-    return store.get_person_with_memberships(key) if key else (None, ())
+    key = key_of(email)
+    return get_person_with_memberships(key) if key else (None, ())
 
 
 def _enabled(keys: Iterable[str]) -> tuple[Person, ...]:
-    return tuple(person for person in store.get_people(keys) if person.is_enabled)
+    return tuple(person for person in get_people(keys) if person.is_enabled)

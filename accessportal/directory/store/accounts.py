@@ -3,12 +3,12 @@ each address keeps which account comes in there, also while nobody has the addre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
-from accessportal.directory.store.reading import find, get_many
+from accessportal.directory.store.reading import find
 from accessportal.store.transactions import Change, Guard, Insert, Remove, Step, Upsert, transact
 
 _ANY = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
@@ -25,11 +25,6 @@ class Owner:
 def get_owner(identity: str) -> Owner | None:
     """Strongly read."""
     return find(models.account_key(identity), lambda item: Owner(str(item.email), int(item.version)))
-
-
-def list_owned(identities: Iterable[str]) -> frozenset[str]:
-    """Those of the accounts that somebody has, strongly read; a hundred a request."""
-    return frozenset(get_many(map(models.account_key, identities), models.identity_in))
 
 
 def get_kept_identity(key: str) -> str:

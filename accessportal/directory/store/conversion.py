@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from accessportal.directory import models, policy
+from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
+from accessportal.directory.policy.tree import path_ancestors
 from accessportal.directory.states import PERMANENT, Claim, Group, GroupRole, Membership, Person, State, highest
 from accessportal.kernel.clock import from_epoch, to_epoch
 
@@ -31,14 +32,14 @@ def to_person(item: DirectoryItem) -> Person:
 
 
 def to_group(item: DirectoryItem) -> Group:
-    """An item that does not say where it stands was written by another program or the first version: it stands by its path."""
+    """An item that does not say where it stands was written by another program: it stands by its path."""
     group_id = models.group_in(item)
     return Group(
         group_id=group_id,
         name=item.name or group_id,
         description=item.description or "",
         state=State(item.state),
-        ancestors=policy.path_ancestors(group_id) if item.ancestors is None else tuple(item.ancestors),
+        ancestors=path_ancestors(group_id) if item.ancestors is None else tuple(item.ancestors),
         member_count=int(item.member_count or 0),
         child_count=int(item.child_count or 0),
         tree_version=int(item.tree_version or 0),
@@ -51,7 +52,7 @@ def to_group(item: DirectoryItem) -> Group:
 
 
 def to_membership(item: DirectoryItem) -> Membership:
-    """An item without claims (other programs, the first version) is held by the permanent one."""
+    """An item without claims (another program's) is held by the permanent one."""
     created_at = _moment(item.created_at) if item.created_at else from_epoch(0)
     by = item.created_by or ""
     if item.claims is None:

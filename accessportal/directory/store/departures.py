@@ -35,16 +35,19 @@ def departure_step(*, item_pk: str, now: datetime, lost: Collection[str] = ()) -
     return Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)
 
 
-def every_departure() -> Iterator[Departure | UnreadableDeparture]:
-    """All that wait, to their end. What can't be read is told in its place: it must not hide the rest. An index read: it may lag."""
+def list_departures() -> Iterator[Departure | UnreadableDeparture]:
+    """The people and groups that may have lost something and were not looked at since, to their end. An index read: it may lag.
+
+    What can't be read is told in its place: it must not hide the rest.
+    """
     departures = Listing[DirectoryItem, Departure | UnreadableDeparture](
         "directory.departures", DirectoryItem, _departure, DirectoryItem.kind_index, stand_in=_unreadable
     )
     return departures.every(models.DEPARTURES)
 
 
-def finish(departure: Departure) -> bool:
-    """Nothing is left to look at. False when there was a change meanwhile."""
+def settle_departure(departure: Departure) -> bool:
+    """Everything that hung on it was looked at. False when there was a further change meanwhile: then it stays."""
     pk, sk = models.departure_key(item_pk_of(departure.entity))
     try:
         transact([Remove(DirectoryItem, pk, DirectoryItem.token == departure.token, sk)])

@@ -8,8 +8,9 @@ from datetime import datetime
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from accessportal.directory import models, policy
+from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
+from accessportal.directory.policy.tree import path_ancestors
 from accessportal.directory.states import ROOT, Group, State
 from accessportal.directory.store.conversion import iso
 from accessportal.directory.store.departures import departure_step
@@ -115,7 +116,7 @@ def remove_group(group: Group, *, parent_exists: bool, at: datetime, event: Inse
 
 
 def place_groups(tops: Sequence[tuple[Group, Insert]], rest: Sequence[Group], *, by: str, at: datetime) -> None:
-    """Write down where groups of the first version stand. ``tops`` (already at their next version) become the root's children.
+    """Write down where groups stand that do not say so. ``tops`` (already at their next version) become the root's children.
 
     Each must still be without a written place; all of them have their admins in ``admins``.
     """
@@ -192,7 +193,7 @@ def _replace(group: Group) -> Change:
 def _adopt_child(parent: Group) -> Change:
     pk, sk = models.group_key(parent.group_id)
     stands = DirectoryItem.ancestors == list(parent.ancestors)
-    if parent.ancestors == policy.path_ancestors(parent.group_id):
+    if parent.ancestors == path_ancestors(parent.group_id):
         stands |= DirectoryItem.ancestors.does_not_exist()
     actions = [DirectoryItem.child_count.add(1), DirectoryItem.tree_version.add(1)]
     return Change(DirectoryItem, pk, actions, (DirectoryItem.state == State.ENABLED.value) & stands, sk)

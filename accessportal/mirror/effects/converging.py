@@ -17,8 +17,8 @@ from typing import Concatenate, ParamSpec
 
 from accessportal.aws import cognito
 from accessportal.aws.errors import Gone, OutsideError, Refused, Transient
-from accessportal.directory import store as directory
 from accessportal.directory.states import Mirrored, group_entity, person_entity
+from accessportal.directory.store.reading import every_member, get_group, get_groups, get_person_with_memberships
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
 from accessportal.mirror import policy, store
@@ -64,10 +64,10 @@ def wanted_user(key: str, now: datetime) -> UserImage | None:
 
     :raises Unavailable: when our store did not answer, or an item can't be read.
     """
-    person, memberships = directory.get_person_with_memberships(key)
+    person, memberships = get_person_with_memberships(key)
     if person is None:
         return None
-    groups = directory.get_groups(membership.group_id for membership in memberships)
+    groups = get_groups(membership.group_id for membership in memberships)
     return policy.wanted_user(person, memberships, groups=groups, now=now)
 
 
@@ -263,7 +263,7 @@ class _Worker:
 
     def _follow_group(self, group_id: str) -> None:
         for _ in range(_ROUNDS):
-            wanted = policy.wanted_groups(directory.get_group(group_id))
+            wanted = policy.wanted_groups(get_group(group_id))
             self._turn()
             present = present_groups(group_id)
             if wanted == present:
@@ -272,7 +272,7 @@ class _Worker:
             if missing:
                 # A group that was made has nobody in it. Its members are asked for first: after a crash in between, the
                 # group is still missing, and they are asked for again.
-                store.ask([person_entity(one.person) for one in directory.every_member(group_id)], now=self._clock.now())
+                store.ask([person_entity(one.person) for one in every_member(group_id)], now=self._clock.now())
             for name in sorted(missing):
                 self._change(cognito.create_group, name=name, description=group_id)
             for name in sorted(present - wanted):

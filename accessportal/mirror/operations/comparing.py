@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from accessportal.directory import store as directory
 from accessportal.directory.states import person_entity
+from accessportal.directory.store.reading import get_group
 from accessportal.directory.store.whole import TableImage, read_table
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE, brake, check_share
@@ -111,7 +111,7 @@ def _difference_of(entity: str, clock: Clock) -> MirrorDifference | None:
     with reading():
         if is_person(entity):
             return policy.user_difference(name, wanted_user(name, clock.now()), present_user(name))
-        return policy.group_difference(name, directory.get_group(name), present_groups(name))
+        return policy.group_difference(name, get_group(name), present_groups(name))
 
 
 def _is_known(entity: str, table: TableImage) -> bool:

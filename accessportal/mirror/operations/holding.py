@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from accessportal.directory import policy
-from accessportal.directory import store as directory
 from accessportal.directory.operations.claims import add_claim, remove_claim, take_back_given
+from accessportal.directory.policy.words import key_of
 from accessportal.directory.states import Claim, GroupRole, Membership, person_entity
+from accessportal.directory.store.reading import get_group, get_membership, get_person_with_memberships
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NotFound
@@ -79,7 +79,7 @@ def release_membership(*, email: str, group_id: str, claim: str, actor: Actor, c
 
 def _prove(email: str, clock: Clock) -> Attempt:
     """Cognito read back, whether or not something is pending: a proof stands on what is there now."""
-    key = policy.key_of(email)
+    key = key_of(email)
     if key is None:
         # Nobody can have it, here or there.
         return Attempt(is_done=True)
@@ -91,10 +91,10 @@ def _prove(email: str, clock: Clock) -> Attempt:
 
 def _held(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock) -> Proof | Waiting:
     """What was proved in Cognito is what the table said then; it must still say that the claim counts."""
-    key, now = policy.key_of(email) or "", clock.now()
-    person, memberships = directory.get_person_with_memberships(key)
+    key, now = key_of(email) or "", clock.now()
+    person, memberships = get_person_with_memberships(key)
     membership = next((one for one in memberships if one.group_id == group_id), None)
-    group = directory.get_group(group_id)
+    group = get_group(group_id)
     if person is None or membership is None or membership.claim(claim) is None or membership.role_at(now) is None:
         return _waiting("claim_lost", "The membership was taken away meanwhile.", clock)
     if not person.is_enabled:
@@ -106,7 +106,7 @@ def _held(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock)
 
 def _released(email: str, group_id: str, claim: str, attempt: Attempt, clock: Clock) -> Proof | Waiting:
     now = clock.now()
-    membership = directory.get_membership(policy.key_of(email) or "", group_id)
+    membership = get_membership(key_of(email) or "", group_id)
     if membership is None:
         return _proof("REVOKED", attempt, now, is_present=False)
     if membership.claim(claim) is not None:

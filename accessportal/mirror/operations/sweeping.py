@@ -9,7 +9,7 @@ from functools import partial
 
 from accessportal.directory import operations as directory
 from accessportal.directory.states import person_entity
-from accessportal.directory.store import get_person
+from accessportal.directory.store.reading import get_person
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import is_due

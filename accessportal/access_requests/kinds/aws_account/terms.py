@@ -9,8 +9,8 @@ from typing import Self
 
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import Account
-from accessportal.kernel.keys import fold_key
 from accessportal.kernel.pages import every
+from accessportal.kernel.texts import fold_key
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, judge_offer, listed
 from accessportal.rules.yaml_nodes import Place
 
