@@ -33,11 +33,8 @@ class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
 
 @register
 class DirectoryItem(PortalModel):
-    """A person, a membership, a group, a branch of the tree, mirror work, an account of the sign-in service, the account that an
-    address keeps, what was given for a time, or the counter: the keys tell which. Times are ISO, as in the seed.
-
-    One class for all kinds: a subclass for each would hide items of a kind whose module was not imported.
-    """
+    """Any item of the table: the keys tell which kind it is. Times are ISO, as in the seed. One class for all kinds, because a subclass for
+    each would hide items of a kind whose module was not imported."""
 
     base_table_name = "AccessManagement"
 

@@ -88,13 +88,9 @@ def highest(*roles: GroupRole | None) -> GroupRole | None:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """``email`` is as typed; ``key`` is the folded form that every other record refers to.
-
-    ``version`` and ``audit_head`` say where its chain in the audit log ends; memberships are told in the same chain.
-    ``is_deleting``: deleting was begun, it is disabled, and the sweep will finish it.
-    ``identity``: who they are at their issuer, kept from the first sign-in on. ``outlasts_groups``: they were in no group
-    for good when an admin added them, and so stay when they are removed from their last one.
-    """
+    """``email`` is as typed, ``key`` its folded form. ``version`` and ``audit_head`` are the end of its chain in the audit log.
+    ``is_deleting``: the sweep will finish it. ``identity`` is kept from the first sign-in on. ``outlasts_groups``: they stay when they
+    leave their last group."""
 
     key: str
     email: str
@@ -120,13 +116,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """``group_id`` looks like a path and is fixed for life; its place in the tree is ``ancestors``, from the root down.
-
-    ``member_count`` and ``child_count`` count the memberships and the groups directly in it, not those further below.
-    ``admins`` are the folded addresses with an admin claim on it, past its end or not. ``tree_version`` grows whenever its
-    ancestors or its set of children change. ``standing_admins`` (the root alone): enabled people with a permanent admin claim.
-    ``created_at`` is unknown (``None``) for items of other programs that do not say.
-    """
+    """``group_id`` is fixed for life; ``ancestors`` is its place, root first. The counts and ``admins`` (past their end or not) are of the
+    group itself. ``tree_version`` grows with its ancestors or children. ``standing_admins``: the root's enabled permanent ones."""
 
     group_id: str
     name: str
@@ -168,11 +159,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One reason why somebody is in a group: ``PERMANENT``; a request id with its end (``ends_at`` is then set); or what somebody
-    gave who is admin by a request themselves (:func:`under`), which ends with that.
-
-    ``given_at`` and ``given_by`` tell when and by whom; unknown (``None``, empty) for items of other programs.
-    """
+    """One reason why somebody is in a group: ``PERMANENT``, a request id with its end, or what somebody gave who is admin by a request
+    (:func:`under`). ``given_at`` and ``given_by`` are unknown for items of other programs."""
 
     claim_id: str
     role: GroupRole
@@ -234,10 +222,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveRole:
-    """``role`` on ``group_id`` and everything below it. ``ends_at``: when the claim that gives it ends, ``None`` for never.
-
-    ``claim_id`` is that claim: of several the one that lasts longest.
-    """
+    """``role`` on ``group_id`` and everything below it, by ``claim_id``, of several claims the one that lasts longest. ``ends_at``: when
+    that ends, ``None`` for never."""
 
     group_id: str
     role: GroupRole
@@ -255,10 +241,8 @@ class GivenRole:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The enabled people in some groups and everything below them, by folded address, each once, sorted.
-
-    ``missing_groups`` are the asked groups that do not exist or are disabled: they have nobody.
-    """
+    """The enabled people in some groups and everything below them, sorted. ``missing_groups`` are those that do not exist or are disabled:
+    they have nobody."""
 
     people: tuple[Person, ...]
     missing_groups: tuple[str, ...] = ()
@@ -266,10 +250,8 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A direct membership and what it gives now: ``role`` is ``None`` when nothing, and ``reason`` then says why.
-
-    ``group`` is ``None`` when the group is gone.
-    """
+    """A direct membership and what it gives now; without ``role`` nothing, and ``reason`` says why. ``group`` is ``None`` when it is
+    gone."""
 
     membership: Membership
     group: Group | None
@@ -288,11 +270,8 @@ class Inherited:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a person has their rights: direct memberships, the roles that these give on the groups below, and the groups that
-    rules see them in (``groups``, those above included). A disabled person has nothing but the memberships.
-
-    ``is_whole``: nothing was left out. An admin of some groups sees what is in these and below, and nothing of the others.
-    """
+    """Why a person has their rights: direct memberships, the roles that these give on groups below, and the groups that rules see them in.
+    ``is_whole``: nothing was left out; an admin of some groups sees only these and what is below."""
 
     person: Person
     direct: tuple[Holding, ...]
@@ -311,12 +290,8 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A person or group (``entity``, by its audit name) that may have lost something: it was disabled or deleted, left a group, or
-    was moved. Whoever gives things by the directory's word looks again at what it holds.
-
-    ``token`` is new with every change, ``since`` is the moment of the last. ``lost``: of a group, the groups that its members
-    may be in no longer by it.
-    """
+    """A person or group that may have lost something: whoever gives things by the directory's word looks again at what it holds. ``token``
+    is new with every change, ``since`` the moment of the last. ``lost``: groups that a group's members may be in no longer."""
 
     entity: str
     token: str

@@ -50,10 +50,8 @@ class Imported:
 
 
 def carry_out(plan: Plan, *, actor: Actor, clock: Clock, progress: Progress) -> Imported:
-    """Make the groups one after the other, parents first, then the people side by side; tell what was made and what failed.
-
-    Ctrl-C and an outage stop it: what was begun is finished, nothing else is begun.
-    """
+    """Make the groups, parents first, then the people side by side; tell what was made and what failed. Ctrl-C and an outage stop it: what
+    was begun is finished, nothing else is begun."""
     total = Imported()
     try:
         for one in chain(_groups(plan, actor, clock, progress), _people(plan, actor, clock, progress)):

@@ -30,10 +30,8 @@ class Step:
 
 @dataclass(slots=True)
 class Plan:
-    """``groups`` are to be made, parents first, each with the line that names it. ``steps`` are those with something to do.
-
-    ``names_kept``: so many people are called otherwise in the directory; an import renames nobody.
-    """
+    """``groups`` are to be made, parents first, each with the line that names it; ``steps`` have something to do. ``names_kept`` counts
+    people who are called otherwise in the directory: an import renames nobody."""
 
     groups: dict[str, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
@@ -56,12 +54,8 @@ class Plan:
 
 
 def make_plan(file: PeopleFile, *, create_groups: bool, actor: Actor, now: datetime) -> Plan:
-    """What must be written so that the directory holds everything in ``file``. What the file does not name stays as it is.
-
-    ``problems`` tell what can't be done: then nothing should be.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Find what must be written so that the directory holds everything in ``file``; what the file does not name stays as it is. With
+    ``problems`` nothing should be written."""
     plan = Plan()
     groups = queries.tree().groups
     _plan_groups(plan, file, groups, create_groups=create_groups)
@@ -168,10 +162,8 @@ def _permanent_role(membership: Membership | None) -> GroupRole | None:
 
 
 def _check_rights(plan: Plan, groups: Mapping[str, Group], actor: Actor, now: datetime) -> None:
-    """A problem for each place where ``actor`` would be refused; told before anything is written.
-
-    What is imported is for good, as a new group is.
-    """
+    """Note a problem for each place where ``actor`` would be refused, before anything is written. What is imported is for good, as a new
+    group is."""
     if ROOT not in groups:
         plan.problems.append(Problem(1, "The directory is not founded yet: run found_directory first."))
         return

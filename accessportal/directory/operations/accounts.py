@@ -10,13 +10,8 @@ from accessportal.store.transactions import Step
 
 
 def taken_for(person: Person) -> list[Step]:
-    """What has to be written with a change after which ``person``, enabled, comes in with their account; nothing without one.
-
-    The account must be nobody's, theirs already, or of somebody who is disabled, gone, or bound to another since. Whoever
-    becomes enabled meanwhile takes it too, and so one of the two fails.
-
-    :raises Conflict: when the account is that of another enabled person.
-    """
+    """Make the steps by which an enabled ``person`` comes in with their account; none without an account. :raises Conflict: when it is
+    another enabled person's. Two who become enabled at once both write it, so one of them fails."""
     if not person.identity:
         return []
     owner = get_owner(person.identity)
@@ -33,9 +28,6 @@ def taken_for(person: Person) -> list[Step]:
 
 
 def still_theirs(person: Person) -> list[Step]:
-    """As :func:`taken_for`, for somebody who is enabled already: what is theirs is only looked at.
-
-    :raises Conflict: as :func:`taken_for`.
-    """
+    """Make the steps of :func:`taken_for` for somebody who is enabled already: what is theirs is only looked at."""
     owner = get_owner(person.identity) if person.identity else None
     return [still_owns(person.identity, person.key)] if owner is not None and owner.key == person.key else taken_for(person)

@@ -29,13 +29,8 @@ from accessportal.store.transactions import Guard
 
 
 def add_claim(*, email: str, group_id: str, claim: Claim, guards: Sequence[Guard], actor: Actor, now: datetime) -> Membership:
-    """``claim`` is one of those that hold the membership; nothing is written when it is there already, with this role and end.
-
-    ``guards`` are the caller's conditions for still wanting it.
-
-    :raises NotFound: when the person or the group does not exist.
-    :raises Conflict: when a guard does not hold, one of the two is disabled, or a limit is reached.
-    """
+    """Add a request's ``claim`` to a membership; write nothing when it is there already with this role and end. ``guards`` are the caller's
+    conditions for still wanting it. :raises Conflict: when one fails, person or group is disabled, or a limit is reached."""
     ends_at = None if claim.ends_at is None else from_epoch(to_epoch(claim.ends_at))
     wanted = replace(claim, ends_at=ends_at, given_at=now, given_by=actor.name)
 
@@ -58,12 +53,8 @@ def add_claim(*, email: str, group_id: str, claim: Claim, guards: Sequence[Guard
 
 
 def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now: datetime) -> Membership | None:
-    """``claim_id`` no longer holds the membership, which is returned as the other claims hold it (``None``: it is gone).
-
-    Nothing is written when it does not hold it. The person stays, in whatever groups: who came by a request was there before.
-
-    :raises NotFound: when the person is gone.
-    """
+    """Take ``claim_id`` off a membership and return what the other claims leave of it (``None``: nothing). The person stays, in whatever
+    groups: who came by a request was there before."""
 
     def attempt() -> Membership | None:
         person, memberships = held_by(email)
@@ -85,11 +76,8 @@ def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now:
 
 
 def take_back_given(claim_id: str, *, actor: Actor, clock: Clock) -> None:
-    """What somebody gave as an admin by ``claim_id`` is taken away: it ends with that right. To be called when the claim is gone;
-    nothing more can be given with it then.
-
-    :raises Unavailable: when the store did not answer, or somebody's item can't be read; the others' went all the same.
-    """
+    """Take away what somebody gave as an admin by ``claim_id``, after that claim is gone: nothing more can be given with it then. One
+    person who can't be read holds up no other. :raises Unavailable: at the end, for such a one."""
     failed: Unavailable | None = None
     for given in list_given(claim_id):
         try:

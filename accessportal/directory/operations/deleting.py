@@ -30,15 +30,8 @@ _REASON = "the person was deleted"
 
 
 def delete_person(*, email: str, actor: Actor, now: datetime) -> Changed[Person]:
-    """The person and all their memberships are gone. Their chain of events stays; if they come again, they go on with it.
-
-    Up to 30 memberships go in one transaction with the person. With more the person is disabled first and marked as being
-    deleted, and the rest follows in parts; a crash between leaves it to the next deletion or the sweep.
-
-    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
-    :raises NotFound: when nobody has this address.
-    :raises Conflict: when the person is the last admin of the root.
-    """
+    """Delete a person and all their memberships; their chain of events stays. With more than 30 memberships the person is disabled and
+    marked first, and the rest follows in parts: after a crash the next deletion or the sweep goes on."""
 
     def attempt() -> Person:
         require_people_right(PersonVerb.DELETE, actor=actor, now=now)

@@ -55,16 +55,8 @@ _OTHERS_AT_ONCE = 90
 def found_directory(
     *, admin_email: str, admin_name: str, operator_group: str, auditor_group: str, actor: Actor, now: datetime
 ) -> Changed[Group]:
-    """The root exists, with ``admin_email`` as an admin for good; every group stands below it; the portal's own two groups
-    exist, and the first admin is an operator if nobody is and they never were.
-
-    The only way to a first admin, who then admits everybody else. It may be repeated, for instance after a crash: what
-    exists is left alone. Groups that do not say where they stand are taken in where their paths put them.
-
-    :raises InvalidRequest: for a bad address, name or group path.
-    :raises NotAllowed: unless the actor is the portal itself, or an admin of the root.
-    :raises Conflict: when somebody else is admin of the root already, or the person is disabled.
-    """
+    """Make the root with a first admin, who then admits everybody else, the portal's own two groups, and the first operator if there never
+    was one. It may be repeated: what exists stays, and groups that do not say where they stand are taken in by their paths."""
     address, name = clean_email(admin_email), clean_name(admin_name)
     key = fold_email(address)
     require_people_right(PersonVerb.CREATE, actor=actor, now=now)
@@ -140,10 +132,8 @@ def _make_admin(key: str, address: str, name: str, *, actor: Actor, now: datetim
 
 
 def _take_in_groups(*, actor: Actor, now: datetime) -> None:
-    """Write down where groups stand that do not say so: right below the root for those at the top of their paths.
-
-    A founding that was cut off goes on where it ended: what stands already is not touched.
-    """
+    """Write down where groups stand that do not say so; those at the top of their paths come right below the root. What stands already is
+    not touched, so a founding that was cut off goes on."""
 
     def attempt() -> None:
         placeless = list_placeless()

@@ -27,13 +27,8 @@ from accessportal.kernel.errors import Conflict, InvalidRequest
 def create_group(
     *, group_id: str, name: str, description: str, parent_id: str | None = None, actor: Actor, now: datetime
 ) -> Changed[Group]:
-    """A new, enabled, empty group exists below ``parent_id``; without one, below the leading part of its path.
-
-    :raises InvalidRequest: for a bad path, name or description, or when the parent does not exist, is disabled or too deep.
-    :raises NotAllowed: unless the actor is an admin of the parent, or the portal itself. Where the path leads elsewhere, the actor
-        must be an admin there too: rules and programs know groups by their path, and not everybody may take any.
-    :raises Conflict: when the group exists already, there are too many, or the directory was not founded.
-    """
+    """Create an enabled, empty group below ``parent_id``, or below the leading part of its path, for admins of the parent. Where the path
+    leads elsewhere they must be admins there, too: rules and programs know groups by their path."""
     clean_group_id(group_id)
     wanted = Group(group_id, clean_name(name), clean_description(description), State.ENABLED, created_at=now)
     place = parent_id or path_ancestors(group_id)[-1]
@@ -68,13 +63,7 @@ def create_group(
 
 
 def rename_group(*, group_id: str, name: str, description: str, actor: Actor, now: datetime) -> Changed[Group]:
-    """The group has this name and description. Its id, and so every rule and membership, stays as it is.
-
-    :raises InvalidRequest: for a bad name or description.
-    :raises NotFound: when there is no such group.
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself.
-    :raises Conflict: when both are as wanted already.
-    """
+    """Give the group a name and a description. Its id stays, and so does every rule and membership."""
     new_name, new_description = clean_name(name), clean_description(description)
 
     def attempt() -> Group:
@@ -98,12 +87,7 @@ def rename_group(*, group_id: str, name: str, description: str, actor: Actor, no
 
 
 def set_group_state(*, group_id: str, state: State, actor: Actor, now: datetime) -> Changed[Group]:
-    """The group is enabled or disabled from now on. While disabled nobody is in it, and its memberships give nothing anywhere.
-
-    :raises NotFound: when there is no such group.
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and for the root.
-    :raises Conflict: when the group is in that state already.
-    """
+    """Enable or disable the group. While it is disabled nobody is in it, and its memberships give nothing anywhere."""
     verb = GroupVerb.ENABLE if state is State.ENABLED else GroupVerb.DISABLE
 
     def attempt() -> Group:
@@ -123,12 +107,7 @@ def set_group_state(*, group_id: str, state: State, actor: Actor, now: datetime)
 
 
 def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group]:
-    """The group is gone. Its chain of events stays, and a later group of the same path goes on with it.
-
-    :raises NotFound: when there is no such group.
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and for the root.
-    :raises Conflict: while it has members or groups below.
-    """
+    """Delete a group without members and groups below. Its chain of events stays, and a later group of the same path goes on with it."""
 
     def attempt() -> Group:
         group = group_named(group_id)

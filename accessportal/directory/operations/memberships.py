@@ -43,15 +43,8 @@ class Given:
 
 
 def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor, now: datetime) -> Changed[Person]:
-    """The person is in the group with ``role``, for good: what admins gave them there before is replaced in one step. By an actor
-    who is admin for a time themselves: until that is over. What requests give there is left alone.
-
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and, for the role admin
-        and for oneself, admin without an end.
-    :raises NotFound: when the person or the group does not exist.
-    :raises Conflict: when the person has that role so long already, one of the two is disabled, a limit is reached, or the root
-        would lose its last admin.
-    """
+    """Put a person into the group with ``role`` for good, in place of what admins gave them there before; what requests give stays. Who is
+    admin for a time gives it until that is over, and neither the role admin nor anything to themselves."""
 
     def attempt() -> Person:
         group = group_named(group_id)
@@ -85,17 +78,8 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
 
 
 def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime) -> Changed[Person | None]:
-    """The person no longer has a role in the group that an admin gave. What requests give there stays until their end.
-
-    Whoever is then in no group at all is deleted with it (seed 001, "Revoke a user access to a group", step 4): the record
-    is ``None`` then. A disabled person stays: made anew they would be enabled, which is for admins of the root. And so does
-    somebody who was in no group before: else any group's admin could delete them, by adding and removing them.
-
-    :raises NotAllowed: unless the actor is an admin of the group or of one above it, or the portal itself; and, where the role has
-        no end, admin without an end.
-    :raises NotFound: when the person or the group does not exist, or the person is not directly in the group.
-    :raises Conflict: when only requests hold the membership, or the root would lose its last admin.
-    """
+    """Take away what admins gave the person in the group; what requests give stays. Whoever is then in no group is deleted, as seed 001
+    says (the record is ``None``), but a disabled person and one who was in no group before: see ``docs/subsystems/directory.md``."""
 
     def attempt() -> tuple[Person, bool]:
         group = group_named(group_id)
@@ -124,14 +108,8 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
 
 
 def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person]:
-    """The actor is no longer in the group by an admin's hand: the way out of what a group's admin put them into without being asked.
-
-    What requests give there stays until its end. The person stays in the directory, also in no group.
-
-    :raises NotAllowed: when no admin put the actor into the group, or they were put there by an admin of the root or the portal.
-    :raises NotFound: when there is no such group, or the actor is nobody in the directory.
-    :raises Conflict: when the root would lose its last admin.
-    """
+    """Let the actor out of what a group's admin put them into without asking. What requests give there stays, and the person stays in the
+    directory. :raises NotAllowed: for what an admin of the root or the portal gave."""
 
     def attempt() -> Person:
         group = group_named(group_id)
@@ -155,12 +133,7 @@ def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person
 
 
 def first_membership(key: str, group_id: str, role: GroupRole, *, actor: Actor, now: datetime) -> Given:
-    """The permanent membership that a new person gets at once.
-
-    :raises NotFound: when there is no such group.
-    :raises NotAllowed: as :func:`grant_membership`.
-    :raises Conflict: when the group is disabled or has too many admins.
-    """
+    """Make the permanent membership that a new person gets at once, judged as by :func:`grant_membership`."""
     group = group_named(group_id)
     require_right_to_give(group, role, to=key, is_new=True, actor=actor, now=now)
     require_room(group, role, before=None)
@@ -235,10 +208,8 @@ def _granted(claim: Claim, former: Claim | None, after: Membership, *, now: date
 
 
 def _require_gain(person: Person, before: Membership | None, claim: Claim) -> Claim | None:
-    """The claim that ``claim`` takes the place of, if there is one.
-
-    :raises Conflict: when the person has as much already: this very thing, or for good what would be given for a time.
-    """
+    """Return the claim whose place ``claim`` takes. :raises Conflict: when the person has as much already: this very thing, or for good
+    what would be given for a time."""
     former = before.claim(claim.claim_id) if before else None
     is_same = former is not None and (former.role, former.ends_at) == (claim.role, claim.ends_at)
     permanent = before.claim(PERMANENT) if before else None
@@ -274,10 +245,7 @@ def _admins_claims(person: Person, before: Membership | None, group_id: str) -> 
 
 
 def _standing_after(person: Person, group: Group, former: Claim | None, claim: Claim | None) -> bool | None:
-    """What the change does to the root's standing admins.
-
-    :raises Conflict: when it would take the last one.
-    """
+    """Say what the change does to the root's standing admins. :raises Conflict: when it would take the last one."""
     was = former is not None and former.role is GroupRole.ADMIN
     is_now = claim is not None and claim.role is GroupRole.ADMIN
     if not group.is_root or not person.is_enabled or was is is_now:

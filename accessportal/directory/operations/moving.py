@@ -23,16 +23,8 @@ MOST_BELOW = 90
 
 
 def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) -> Changed[Group]:
-    """The group, with everything below it, stands right below ``parent_id``. Ids and memberships stay as they are; what is
-    inherited changes at once. Cognito knows of no tree and has nothing to follow.
-
-    :raises NotFound: when there is no such group.
-    :raises NotAllowed: unless the actor is an admin of the old and of the new parent without an end, or the portal itself; and
-        for the root.
-    :raises InvalidRequest: when the parent does not exist, is disabled, is the group itself or below it, or would make a group
-        too deep.
-    :raises Conflict: when it stands there already, or more than 90 groups are below it.
-    """
+    """Put the group with everything below it right below ``parent_id``, for admins of both parents without an end. Ids and memberships
+    stay, what is inherited changes at once; Cognito knows of no tree and has nothing to follow."""
 
     def attempt() -> Group:
         group = group_named(group_id)
@@ -72,11 +64,8 @@ def _fit_parent(group: Group, parent: Group | None, parent_id: str) -> Group:
 
 
 def _everything_below(group: Group) -> list[Group]:
-    """Every group below, strongly read, parents first.
-
-    Each group is read before its branches: if these change meanwhile, the transaction fails on the ``tree_version`` that was
-    read. (One query of both would not do: it may show a new version beside old branches.)
-    """
+    """Read every group below strongly, parents first. Each is read before its branches, so that a change meanwhile fails on its
+    ``tree_version``; one query of both might show a new version beside old branches."""
     found: list[Group] = []
     ids = list_branches(group.group_id)
     while ids:

@@ -32,18 +32,8 @@ from accessportal.kernel.errors import Conflict, InvalidRequest
 def create_person(
     *, email: str, name: str, group_id: str | None = None, role: GroupRole | None = None, actor: Actor, now: datetime
 ) -> Changed[Person]:
-    """A new, enabled person exists, with ``role`` in ``group_id`` from the first moment on, or in no group: then they stay when
-    they leave their last one.
-
-    Somebody who was deleted and comes again goes on with the old chain of events, and with the account of the sign-in service
-    that the address keeps.
-
-    :raises InvalidRequest: for a bad address or name, or a group without a role.
-    :raises NotFound: when there is no such group.
-    :raises NotAllowed: unless the actor is an admin of that group or of one above it; without a group, of the root.
-    :raises Conflict: when the address, in any spelling of its letters, belongs to somebody already, its account is another
-        person's by now, or the group is disabled.
-    """
+    """Create an enabled person, with ``role`` in ``group_id`` from the first moment on, or in no group: then they stay when they leave
+    their last one. Who was deleted goes on with their chain of events and the account that the address keeps."""
     address, new_name = clean_email(email), clean_name(name)
     if (group_id is None) != (role is None):
         raise InvalidRequest(
@@ -88,13 +78,7 @@ def create_person(
 
 
 def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -> Changed[Person]:
-    """The person is enabled or disabled from now on; a disabled one is in no group and may decide nothing.
-
-    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
-    :raises NotFound: when nobody has this address.
-    :raises Conflict: when the person is in that state already, is being deleted, is the last admin of the root, or comes in with
-        an account that is another person's by now.
-    """
+    """Enable or disable the person, for admins of the root. A disabled person is in no group and may decide nothing."""
 
     def attempt() -> Person:
         require_people_right(PersonVerb.ENABLE if state is State.ENABLED else PersonVerb.DISABLE, actor=actor, now=now)
@@ -121,13 +105,7 @@ def set_person_state(*, email: str, state: State, actor: Actor, now: datetime) -
 
 
 def rename_person(*, email: str, name: str, actor: Actor, now: datetime) -> Changed[Person]:
-    """The person has this name. The address, which everything refers to, stays for life.
-
-    :raises InvalidRequest: for a bad name.
-    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
-    :raises NotFound: when nobody has this address.
-    :raises Conflict: when the person has this name already, or is being deleted.
-    """
+    """Give the person a name. The address, which everything refers to, stays for life."""
     clean = clean_name(name)
 
     def attempt() -> Person:

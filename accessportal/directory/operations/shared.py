@@ -43,10 +43,8 @@ _ATTEMPTS = 12
 
 
 def settled(attempt: Callable[[], T], *, guards: Sequence[Guard] = ()) -> T:
-    """The result of ``attempt``, which reads, decides and writes anew when another writer came between.
-
-    :raises Conflict: when one of ``guards`` does not hold, or others never cease to come between.
-    """
+    """Run ``attempt``, which reads, decides and writes, anew while other writers come between. :raises Conflict: when one of ``guards``
+    does not hold, or they never cease."""
     for number in range(_ATTEMPTS):
         try:
             return attempt()
@@ -133,10 +131,8 @@ def require_group_right(verb: GroupVerb, group: Group, *, actor: Actor, now: dat
 
 
 def require_right_to_give(group: Group, role: GroupRole, *, to: str, is_new: bool, actor: Actor, now: datetime) -> EffectiveRole | None:
-    """The actor's own right that ends, and what they give with it; ``None``: it is given for good.
-
-    :raises NotAllowed: unless the actor may give the person ``to`` (``is_new``: to be created with it) this role in the group.
-    """
+    """Return the actor's own right that ends and what they give with it; ``None``: it is given for good. :raises NotAllowed: unless they
+    may give ``to`` (``is_new``: to be created with it) this role."""
     right = actor_right_on(group.group_id, actor=actor, now=now)
     may_with_group(GroupVerb.GRANT, group=group, right=right, actor=actor).require()
     ruling = may_give(group=group, role=role, right=right, is_own=to == actor.name, is_new=is_new, actor=actor)

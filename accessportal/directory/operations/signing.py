@@ -22,15 +22,8 @@ from accessportal.store.transactions import Step
 
 
 def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor, now: datetime) -> Person:
-    """The person's history tells that they signed in, and by which ``method``.
-
-    ``identity`` is who they are at their issuer. The first one is kept for life, and no other may come in at this address
-    any more: an issuer may give a left address to somebody else. And it comes in nowhere else: one identity is one person.
-
-    :raises NotFound: when nobody has this address.
-    :raises NotAllowed: when the person is disabled or bound to another identity, the identity is another person's, or the actor
-        is somebody else.
-    """
+    """Tell in the person's history that they signed in, and by which ``method``. Their first ``identity`` is kept for life: no other comes
+    in at this address, because an issuer may give a left address to somebody else, and it comes in nowhere else."""
 
     def attempt() -> Person:
         person, _ = held_by(email)
@@ -56,11 +49,7 @@ def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor,
 
 
 def record_sign_out(*, email: str, reason: str = "", actor: Actor, now: datetime) -> Person:
-    """The person's history tells that they signed out, and why if it was not by themselves.
-
-    :raises NotFound: when nobody has this address.
-    :raises NotAllowed: when the actor is somebody else.
-    """
+    """Tell in the person's history that they signed out, and why if it was not by themselves."""
 
     def attempt() -> Person:
         person, _ = held_by(email)
@@ -71,14 +60,8 @@ def record_sign_out(*, email: str, reason: str = "", actor: Actor, now: datetime
 
 
 def forget_identity(*, email: str, actor: Actor, now: datetime) -> Person | None:
-    """Whoever signs in next at this address is kept as its identity: for an address that rightly went to somebody else, and for
-    an issuer that gave everybody new accounts. The address keeps its identity while nobody has it, and that is forgotten too
-    (then there is no record).
-
-    :raises NotAllowed: unless the actor is an admin of the root, or the portal itself.
-    :raises NotFound: when nobody has this address, and no identity is kept for it.
-    :raises Conflict: when somebody has it, and no identity is kept.
-    """
+    """Forget who comes in at this address, so that the next one is kept: for an address that rightly went to somebody else, and for an
+    issuer that gave everybody new accounts. An address keeps its account also while nobody has it (then there is no record)."""
 
     def attempt() -> Person | None:
         require_people_right(PersonVerb.FORGET_IDENTITY, actor=actor, now=now)

@@ -27,11 +27,8 @@ _NEVER_WITH_THE_ROOT = {GroupVerb.DISABLE, GroupVerb.ENABLE, GroupVerb.DELETE}
 
 
 def may_with_group(verb: GroupVerb, *, group: Group, right: EffectiveRole | None, actor: Actor) -> Decision:
-    """Whether ``actor``, who has the role ``right`` on ``group`` (given there or above), may do this with it.
-
-    Operators have no part in it: who is in which group decides who approves, and so it lies with the groups' own admins.
-    Moving has its own function, because it asks for a role on the parents.
-    """
+    """Say whether ``actor``, with the role ``right`` on ``group``, may do this with it. Operators have no part in it: who is in which group
+    decides who approves. Moving has its own function."""
     if verb in _NEVER_WITH_THE_ROOT and group.is_root:
         return _root_stays()
     if verb is GroupVerb.SEE_MEMBERS:
@@ -45,11 +42,8 @@ def may_with_group(verb: GroupVerb, *, group: Group, right: EffectiveRole | None
 
 
 def may_leave(claim: Claim | None, *, group: Group, keepers: Collection[str], actor: Actor) -> Decision:
-    """Whether ``actor``, whom ``claim`` puts into ``group`` for good, may leave it: whatever a group's admin put them into.
-
-    ``keepers`` are the admins of the root. What they or the portal gave stays: rules that refuse something to a group would refuse
-    nothing if everybody in it could leave.
-    """
+    """Say whether ``actor`` may leave what ``claim`` put them into for good. What the root's admins (``keepers``) or the portal gave stays:
+    rules that refuse something to a group would refuse nothing if everybody in it could leave."""
     if claim is None:
         return refuse(f"You are not in {group.group_id} for good. What a request gives ends with the request.", code="not_in_group")
     if claim.given_by == actor.name or (is_email(claim.given_by) and claim.given_by not in keepers):
@@ -59,11 +53,8 @@ def may_leave(claim: Claim | None, *, group: Group, keepers: Collection[str], ac
 
 
 def may_give(*, group: Group, role: GroupRole, right: EffectiveRole | None, is_own: bool, is_new: bool, actor: Actor) -> Ruling:
-    """Whether ``actor``, who is admin of ``group`` by ``right``, may give somebody ``role`` in it, and until when.
-
-    Who is admin for a time gives roles until that time is over. Neither the role admin, nor one to themselves (``is_own``):
-    they must not outlast it by another admin's hand. Nor do they bring people in (``is_new``): these stay in the directory.
-    """
+    """Say whether an admin of ``group`` by ``right`` may give ``role`` in it, and until when. Who is admin for a time gives until then, but
+    neither the role admin, nor to themselves (``is_own``), nor to new people (``is_new``): that would outlast it."""
     if actor.is_system or right is None:
         return Ruling(allow("the portal itself keeps the directory"), None)
     can_end = role is not GroupRole.ADMIN and not is_own and not is_new
@@ -108,10 +99,8 @@ def may_with_people(verb: PersonVerb, *, right: EffectiveRole | None, actor: Act
 
 
 def may_see_person(key: str, *, is_admin_of_theirs: bool, actor: Actor) -> Decision:
-    """Whether ``actor`` may see the page of the person ``key``.
-
-    ``is_admin_of_theirs``: admin of the root, or of a group (or of one above it) that the person is directly in.
-    """
+    """Say whether ``actor`` may see the page of the person ``key``. ``is_admin_of_theirs``: of the root, or of a group (or of one above it)
+    that the person is directly in."""
     if actor.reads_everything:
         return allow("operators, auditors and the portal itself see everybody")
     if actor.name == key:

@@ -11,10 +11,8 @@ MAX_ANCESTORS = 20
 
 
 def path_ancestors(group_id: str) -> tuple[str, ...]:
-    """The groups above as the path has them, root first: ``/a/b`` gives ``/`` and ``/a``; the root has none.
-
-    It is where a group stands whose item does not say (other programs'), and a guess for others.
-    """
+    """Return the groups above as the path has them, root first: where a group stands whose item does not say (other programs'), and a guess
+    for others."""
     if group_id == ROOT:
         return ()
     parts = group_id.split("/")[1:-1]
@@ -26,12 +24,8 @@ def is_at_or_below(group: Group, group_id: str) -> bool:
 
 
 def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> dict[str, datetime | None]:
-    """The groups that these memberships put a person into at ``now``, the groups above included, each with its end
-    (``None``: never).
-
-    ``groups`` are those that exist. A membership counts only while a claim does and its own group exists and is enabled;
-    of the groups above, each counts for itself, so a missing one in between takes nothing from the others.
-    """
+    """Return the groups, those above included, that these memberships put a person into at ``now``, each with its end. A membership counts
+    while a claim does and its own group is enabled; of the groups above each counts for itself."""
     enabled = {group_id for group_id, group in groups.items() if group.is_enabled}
     found: dict[str, datetime | None] = {}
     for membership in memberships:
@@ -45,11 +39,8 @@ def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Gr
 
 
 def role_at(memberships: Iterable[Membership], *, groups: Mapping[str, Group], group: Group, now: datetime) -> GroupRole | None:
-    """The highest role on ``group`` at ``now``, given by memberships in it or in a group above it.
-
-    ``groups`` are those that exist, at least those of the memberships. A disabled group's own memberships give nothing;
-    what comes from above it still reaches it, so that it can be enabled again.
-    """
+    """Return the highest role on ``group`` at ``now``, given in it or above it. A disabled group's own memberships give nothing; what comes
+    from above still reaches it, so that it can be enabled again."""
     right = right_at(memberships, groups=groups, group=group, now=now)
     return right.role if right is not None else None
 

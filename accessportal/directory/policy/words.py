@@ -39,10 +39,7 @@ def is_group_id(text: str) -> bool:
 
 
 def clean_email(text: str) -> str:
-    """The address as typed, without space around it, fit for a new person.
-
-    :raises InvalidRequest: on field ``email``.
-    """
+    """Return the address as typed, without space around it, fit for a new person."""
     email = text.strip(string.whitespace)
     # Where a person or a group may be named, what begins with a slash is a group.
     if not is_email(email) or len(email) > _MAX_EMAIL or email.startswith("/"):
@@ -56,10 +53,7 @@ def clean_email(text: str) -> str:
 
 
 def clean_group_id(text: str) -> str:
-    """The path, unchanged, fit for a new group below the root.
-
-    :raises InvalidRequest: on field ``group_id``.
-    """
+    """Return the path, unchanged, fit for a new group below the root."""
     if text == ROOT or not is_group_id(text) or len(text) > _MAX_GROUP_ID:
         raise InvalidRequest(
             f"“{cut(text)}” is not a group path: write it like /engineering/payments, at most {_MAX_GROUP_ID} lower-case letters, "
@@ -71,10 +65,7 @@ def clean_group_id(text: str) -> str:
 
 
 def clean_name(text: str) -> str:
-    """The name without space around it, of 1 to 200 printable characters; blanks of every kind become spaces.
-
-    :raises InvalidRequest: on field ``name``.
-    """
+    """Return the name without space around it, of 1 to 200 printable characters; blanks of every kind become spaces."""
     name = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text.strip()[: _MAX_NAME + 1])
     wrong = next((char for char in name if not char.isprintable() and char not in _JOINERS), "")
     if not name.strip(_JOINERS) or len(name) > _MAX_NAME or wrong:
@@ -85,10 +76,7 @@ def clean_name(text: str) -> str:
 
 
 def clean_description(text: str) -> str:
-    """The description without space around it, of at most 1,000 characters; it may be empty.
-
-    :raises InvalidRequest: on field ``description``.
-    """
+    """Return the description without space around it, of at most 1,000 characters; it may be empty."""
     description = text.strip()
     # A lone surrogate can't be stored as UTF-8.
     if len(description) > _MAX_DESCRIPTION or any("\ud800" <= char <= "\udfff" for char in description):

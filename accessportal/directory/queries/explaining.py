@@ -13,14 +13,8 @@ from accessportal.kernel.actors import Actor
 
 
 def explain_person(*, email: str, actor: Actor, now: datetime) -> Explanation:
-    """The person's direct memberships with each claim, and the roles that these give on groups below, at ``now``.
-
-    Memberships and their groups are strongly read; the groups below come from the index and may lag a moment. Whoever is admin of
-    some of the groups alone sees these alone.
-
-    :raises NotFound: when nobody has this address, or the actor may not see them.
-    :raises Unavailable: when the store did not answer.
-    """
+    """Explain what the person's direct memberships give, there and on groups below, at ``now``. The groups below come from the index and
+    may lag. Whoever is admin of some of the groups alone sees these alone."""
     person, memberships, is_whole = held_by_seen(email=email, actor=actor, now=now)
     groups = get_groups(one.group_id for one in memberships)
     direct = tuple(_holding(person, one, groups.get(one.group_id), now) for one in memberships)

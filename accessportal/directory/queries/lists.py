@@ -30,20 +30,14 @@ from accessportal.kernel.pages import Page, Unreadable
 
 
 def find_person(*, email: str) -> Person | None:
-    """The person with this address, in any spelling of its letters; strongly read.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Find the person with this address, in any spelling of its letters; strongly read."""
     key = key_of(email)
     return get_person(key) if key else None
 
 
 def find_people(*, emails: Collection[str], past: Callable[[Unreadable], object] | None = None) -> dict[str, Person]:
-    """Those of ``emails`` whom the directory knows, by folded address; strongly read, a hundred a request. ``past`` as in
-    :func:`every`.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Find those of ``emails`` whom the directory knows, by folded address; strongly read, a hundred a request. ``past`` as in
+    :func:`every`."""
     keys = {key for key in map(key_of, emails) if key}
     return {person.key: person for person in get_people(keys, past=past)}
 
@@ -101,11 +95,7 @@ def list_people(*, prefix: str = "", cursor: str | None = None, limit: int = 50)
 
 
 def list_groups(*, under: str = ROOT, cursor: str | None = None, limit: int = 50) -> Page[Group]:
-    """Groups in order of path: all of them, the root included, or those below ``under`` at any depth in the tree, wherever
-    their paths would put them. It may lag a moment behind a change.
-
-    :raises InvalidRequest: when ``under`` is no group path.
-    """
+    """List all groups, or those below ``under`` at any depth in the tree, in order of path. It may lag a moment behind a change."""
     if not is_group_id(under):
         raise InvalidRequest("Give / or a group path like /engineering.", code="group_id_invalid", field="under")
     if under == ROOT:
@@ -120,11 +110,8 @@ def list_child_groups(*, group_id: str, past: Callable[[Unreadable], object] | N
 
 
 def list_members(*, group_id: str, cursor: str | None = None, limit: int = 50, actor: Actor, now: datetime) -> Page[Membership]:
-    """The memberships directly in a group, in order of address, those past their end included. It may lag a moment.
-
-    :raises NotFound: when there is no such group.
-    :raises NotAllowed: when the actor has no role there and is neither operator nor auditor.
-    """
+    """List the memberships directly in a group, in order of address, those past their end included, for whoever may see them. It may lag a
+    moment."""
     group = find_group(group_id=group_id)
     if group is None:
         raise NotFound("There is no group with this path.", code="group_not_found")

@@ -16,20 +16,14 @@ from accessportal.kernel.errors import NotFound
 
 
 def may(*, verb: str, group: Group | None, actor: Actor, now: datetime) -> Decision:
-    """Whether ``actor`` may do ``verb`` (a :class:`GroupVerb`) with ``group``; without one, with the root.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Say whether ``actor`` may do ``verb`` (a :class:`GroupVerb`) with ``group``; without one, with the root."""
     if verb == GroupVerb.LEAVE:
         return may_leave(group=group, actor=actor)
     return verbs_on(group=group, actor=actor, now=now)[GroupVerb(verb)]
 
 
 def may_leave(*, group: Group | None, actor: Actor) -> Decision:
-    """Whether ``actor`` may leave ``group`` (without one: the root), which they are in for good. Two strong requests.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Say whether ``actor`` may leave ``group`` (without one: the root), which they are in for good. Two strong requests."""
     root = get_group(ROOT)
     at = group or root
     if at is None or root is None:
@@ -55,10 +49,7 @@ def verbs_on(*, group: Group | None, actor: Actor, now: datetime) -> dict[GroupV
 
 
 def may_with_people(*, verb: str, actor: Actor, now: datetime) -> Decision:
-    """Whether ``actor`` may do ``verb`` (a :class:`PersonVerb`) with any person.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Say whether ``actor`` may do ``verb`` (a :class:`PersonVerb`) with any person."""
     return policy.may_with_people(PersonVerb(verb), right=actor_right_on(ROOT, actor=actor, now=now), actor=actor)
 
 
@@ -73,20 +64,14 @@ def actor_rights_on(group_ids: Collection[str], *, actor: Actor, now: datetime) 
 
 
 def get_person_for(*, email: str, actor: Actor, now: datetime) -> Person:
-    """The person, for somebody who may see their page: themselves, operators, auditors, admins of the root, and admins of a
-    group (or of one above it) that the person is directly in.
-
-    :raises NotFound: when nobody has this address, and just so when the actor may not see them.
-    :raises Unavailable: when the store did not answer.
-    """
+    """Get the person for somebody who may see their page: themselves, who reads everything, admins of the root or of a group (or of one
+    above) that the person is directly in. :raises NotFound: also when the actor may not see them."""
     return held_by_seen(email=email, actor=actor, now=now)[0]
 
 
 def held_by_seen(*, email: str, actor: Actor, now: datetime) -> tuple[Person, tuple[Membership, ...], bool]:
-    """As :func:`get_person_for`, with the memberships that the actor may see, and whether these are all; of one moment.
-
-    Whoever adds somebody to their group learns nothing of where else they are.
-    """
+    """Get the person as :func:`get_person_for`, the memberships that the actor may see, and whether these are all: whoever adds somebody to
+    their group learns nothing of where else they are."""
     person, memberships = held_by(email)
     if person is None:
         raise _unknown()

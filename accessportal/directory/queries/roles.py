@@ -20,23 +20,16 @@ from accessportal.directory.store.reading import (
 
 
 def groups_of(*, email: str, now: datetime) -> frozenset[str]:
-    """The ids of the groups that a person is in at ``now``, every group above included; empty for unknown or disabled people.
-
-    Only groups that exist and are enabled count, and a membership counts only while its own group and one of its claims do.
-
-    :raises Unavailable: when the store did not answer; never an empty set for that.
-    """
+    """Return the ids of the groups that a person is in at ``now``, every group above included; none for unknown or disabled people. Only
+    enabled groups count, and memberships of which a claim does."""
     return find_person_with_groups(email=email, now=now)[1]
 
 
 def find_person_with_groups(
     *, email: str, without: Collection[str] = (), now: datetime
 ) -> tuple[Person | None, frozenset[str], frozenset[str]]:
-    """What :func:`find_person` and :func:`groups_of` say, of one moment, and which of the groups they are directly in. Two
-    strong requests for up to a hundred groups; one more when a group of theirs was moved. ``without``: claims that don't count.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Find a person, the groups that they are in, and those that they are directly in, of one moment: two strong requests for up to a
+    hundred groups, one more when a group of theirs was moved. ``without``: claims that don't count."""
     person, memberships = held_by(email)
     if person is None or not person.is_enabled:
         return person, frozenset(), frozenset()
@@ -65,12 +58,8 @@ def groups_through(memberships: Collection[Membership], *, now: datetime) -> dic
 
 
 def roles_of(*, email: str, now: datetime) -> tuple[EffectiveRole, ...]:
-    """What each of a person's memberships gives at ``now``, on its group and everything below; in order of path.
-
-    On any one group the highest of those at or above it counts. Two strong requests. Empty for unknown or disabled people.
-
-    :raises Unavailable: when the store did not answer; never an empty answer for that.
-    """
+    """Return what each of a person's memberships gives at ``now`` on its group and everything below, in order of path; on any group the
+    highest counts. Two strong requests; nothing for unknown or disabled people."""
     person, memberships = held_by(email)
     if person is None or not person.is_enabled:
         return ()
@@ -79,11 +68,8 @@ def roles_of(*, email: str, now: datetime) -> tuple[EffectiveRole, ...]:
 
 
 def role_on(*, email: str, group_id: str, now: datetime) -> GroupRole | None:
-    """The highest role of a person on a group at ``now``, given in it or in one above; ``None`` for none, and for a group that
-    does not exist. Two strong requests.
-
-    :raises Unavailable: when the store did not answer; never ``None`` for that.
-    """
+    """Return the highest role of a person on a group at ``now``, given in it or above; ``None`` also for a group that does not exist. Two
+    strong requests."""
     right = rights_on(email=email, group_ids=[group_id], now=now).get(group_id)
     return right.role if right is not None else None
 
@@ -101,15 +87,9 @@ def rights_on(*, email: str, group_ids: Collection[str], now: datetime) -> dict[
 
 
 def people_in(*, groups: Collection[str], groups_only: Collection[str] = (), users: Collection[str] = (), now: datetime) -> Crowd:
-    """The enabled people in ``groups`` and in every group below at ``now``, those directly in ``groups_only``, and these users
-    if they are enabled.
-
-    It agrees with :func:`groups_of`: somebody is here through ``groups`` exactly if one of them is among theirs. Index
-    reads only find candidates; each group, membership and person is then strongly read, because the right to approve
-    stands on it. Somebody added a moment ago may be missing until the index has caught up; nobody removed is ever here.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Find the enabled people in ``groups`` and below, directly in ``groups_only``, and among ``users``, at ``now``. The right to approve
+    stands on it: the index only finds candidates, all are read strongly; somebody new may be missing for a moment, nobody removed is
+    here."""
     named = {*groups, *groups_only}
     asked = get_groups(filter(is_group_id, named))
     live = {group_id for group_id, group in asked.items() if group.is_enabled}
@@ -120,10 +100,7 @@ def people_in(*, groups: Collection[str], groups_only: Collection[str] = (), use
 
 
 def admins_of(*, group_id: str, now: datetime) -> Crowd:
-    """The enabled people whose role on the group at ``now`` is admin, given in it or in one above. All strongly read.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Find the enabled people whose role on the group at ``now`` is admin, given in it or in one above. All strongly read."""
     group = get_group(group_id) if is_group_id(group_id) else None
     if group is None:
         return Crowd(people=(), missing_groups=(group_id,))

@@ -68,8 +68,5 @@ def forget_steps(identity: str, key: str) -> list[Step]:
 
 
 def write_accounts(steps: Sequence[Step], *, events: Sequence[Insert] = ()) -> None:
-    """A change of accounts alone, of nobody's person.
-
-    :raises ConditionFailed: when the directory is not as the caller read it.
-    """
+    """Change accounts alone, of nobody's person. :raises ConditionFailed: when the directory is not as the caller read it."""
     transact([*steps, *events])

@@ -36,10 +36,8 @@ def departure_step(*, item_pk: str, now: datetime, lost: Collection[str] = ()) -
 
 
 def list_departures() -> Iterator[Departure | UnreadableDeparture]:
-    """The people and groups that may have lost something and were not looked at since, to their end. An index read: it may lag.
-
-    What can't be read is told in its place: it must not hide the rest.
-    """
+    """List the people and groups that may have lost something and were not looked at since, to their end; what can't be read is told in its
+    place. An index read: it may lag."""
     departures = Listing[DirectoryItem, Departure | UnreadableDeparture](
         "directory.departures", DirectoryItem, _departure, DirectoryItem.kind_index, stand_in=_unreadable
     )

@@ -18,19 +18,14 @@ _ALWAYS = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
 
 
 def work_step(*, item_pk: str, now: datetime, forgets: bool = False) -> list[Step]:
-    """The step that asks to follow the person or group whose own partition is ``item_pk``; none where nobody follows.
-
-    It belongs in the transaction of every change that must be followed. ``forgets``: who was there under this address must be
-    forgotten, also if the address has a new owner when the work is done.
-    """
+    """Make the step that asks to follow the person or group ``item_pk``, for the transaction of every change that must be followed; none
+    where nobody follows. ``forgets``: who was there must be forgotten, whoever has the address by then."""
     return [ask_step(item_pk, now, forgets=forgets)] if is_followed() else []
 
 
 def deletion_step(*, item_pk: str, now: datetime, is_over: bool) -> list[Step]:
-    """The step of a deletion in several parts: the work by which the sweep finds what was begun, also where nobody follows.
-
-    ``is_over``: the person is gone.
-    """
+    """Make the step of a deletion in several parts: the sweep finds what was begun by it, also where nobody follows. ``is_over``: the
+    person is gone."""
     if is_followed() or not is_over:
         return [ask_step(item_pk, now, forgets=is_over)]
     pk, sk = models.work_key(item_pk)

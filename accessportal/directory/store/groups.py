@@ -22,11 +22,8 @@ MOST_GROUPS = 3_333
 
 
 def insert_group(group: Group, *, parent: Group, by: str, at: datetime, event: Insert) -> None:
-    """Write the group, its branch in the tree and the counts (the seed's "Create a new group").
-
-    The parent must still be enabled and stand where it was read: it may not have been moved, or the new group's ancestors
-    would be wrong. Its version is not asked, so that many groups can be made below it at once.
-    """
+    """Write the group, its branch in the tree and the counts. The parent must still stand where it was read, or the new ancestors would be
+    wrong; its version is not asked, so that many groups can be made below it at once."""
     transact(
         [
             Insert(_group_item(group, by=by, at=at)),
@@ -79,12 +76,8 @@ def move_group(
     at: datetime,
     event: Insert,
 ) -> None:
-    """Put the group (already at its next version) and those below it, all with their new ancestors, below ``parent``.
-    ``lost`` are the groups that were above it.
-
-    Each must have the ``tree_version`` that was read: then nothing was made, moved or deleted below it meanwhile. The new
-    parent must stand where it was read, or two groups could be moved below each other.
-    """
+    """Put the group and those ``below`` it, with their new ancestors, below ``parent``. Each must have the ``tree_version`` that was read,
+    and the parent must stand where it was, or two groups could be moved below each other. ``lost``: the groups above before."""
     moved: list[Action] = [DirectoryItem.ancestors.set(list(group.ancestors)), DirectoryItem.tree_version.add(1)]
     steps: list[Step] = [
         _next_version(group, moved, by=by, at=at, condition=_has_tree_version(group)),
@@ -116,10 +109,8 @@ def remove_group(group: Group, *, parent_exists: bool, at: datetime, event: Inse
 
 
 def place_groups(tops: Sequence[tuple[Group, Insert]], rest: Sequence[Group], *, by: str, at: datetime) -> None:
-    """Write down where groups stand that do not say so. ``tops`` (already at their next version) become the root's children.
-
-    Each must still be without a written place; all of them have their admins in ``admins``.
-    """
+    """Write down where groups stand that do not say so yet, and their admins. ``tops`` (already at their next version) become the root's
+    children."""
     steps: list[Step] = []
     for group, event in tops:
         steps += [

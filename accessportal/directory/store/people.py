@@ -23,11 +23,8 @@ MOST_ADMINS = 200
 
 @dataclass(frozen=True, slots=True)
 class MembershipChange:
-    """A membership as it was and as it shall be; ``None`` where there is none.
-
-    ``is_grant``: somebody gets something by it, so the group must be enabled. ``group_exists`` is false for a group that
-    another program deleted with its members left behind.
-    """
+    """A membership as it was and as it shall be. ``is_grant``: somebody gets something, so the group must be enabled. ``group_exists`` is
+    false where another program deleted the group and left its members."""
 
     before: Membership | None
     after: Membership | None
@@ -43,11 +40,8 @@ class MembershipChange:
 
 @dataclass(frozen=True, slots=True)
 class PersonChange:
-    """A person as they were and as they shall be (``None``: not there), with every membership that changes with it.
-
-    ``standing``: whether the person becomes (``True``) or stops being (``False``) an admin of the root who always is; the
-    root must never be without one.
-    """
+    """A person as they were and as they shall be (``None``: not there), with every membership that changes. ``standing``: whether they
+    become or stop being an admin of the root, which must never be without one."""
 
     before: Person | None
     after: Person | None
@@ -91,11 +85,8 @@ def write_person(
     by: str,
     at: datetime,
 ) -> None:
-    """Write the change, its events, its mirror work and its departure, all or nothing, with the ``further`` steps and guards of the
-    caller's.
-
-    :raises ConditionFailed: when one of those does not hold, or the directory is not as the caller read it.
-    """
+    """Write the change, its events, its mirror work, its departure and the caller's ``further`` steps, all or nothing. :raises
+    ConditionFailed: when a guard does not hold, or the directory is not as the caller read it."""
     steps: list[Step] = [*further, *person_steps(change, by=by, at=at), *_group_steps(change), *events]
     item_pk, is_gone = models.person_pk(change.key), change.after is None
     if change.loses:

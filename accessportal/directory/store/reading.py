@@ -136,19 +136,14 @@ def every_member(group_id: str) -> Iterable[Membership]:
 
 
 def find(key: Key, convert: Callable[[DirectoryItem], R]) -> R | None:
-    """The item with this key as a record, strongly read; ``None`` when there is none.
-
-    :raises Unavailable: when the store did not answer, or the item can't be read; it is named.
-    """
+    """Return the item with this key as a record, strongly read. :raises Unavailable: also for an item that can't be read; it is named."""
     item = get_item(DirectoryItem, *key)
     return read_as(convert, item) if item else None
 
 
 def get_many(keys: Iterable[Key], convert: Callable[[DirectoryItem], R], *, past: Past | None = None) -> list[R]:
-    """Those that exist as records, strongly read, in key order; 100 to a request (a DynamoDB limit). ``past`` as in :func:`every`.
-
-    :raises Unavailable: when the store did not answer, or (without ``past``) an item can't be read; it is named.
-    """
+    """Return those that exist as records, strongly read, in key order; 100 to a request (a DynamoDB limit). ``past`` as in :func:`every`;
+    without it, an item that can't be read is an error that names it."""
     wanted = set(keys)
     try:
         found = {(item.pk, item.sk): item for item in DirectoryItem.batch_get(wanted, consistent_read=True)} if wanted else {}
@@ -173,10 +168,7 @@ def _passing(read: Callable[[], R | None], key: Key, past: Past | None) -> R | N
 
 
 def read_as(convert: Callable[[DirectoryItem], R], item: DirectoryItem) -> R:
-    """The item as a record. What makes no sense in it was written by another program.
-
-    :raises Unavailable: when it can't be read; it is named.
-    """
+    """Return the item as a record. :raises Unavailable: naming an item that makes no sense: another program wrote it."""
     try:
         return convert(known(item))
     except BROKEN as error:

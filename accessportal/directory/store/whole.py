@@ -27,12 +27,8 @@ class TableImage:
 
 
 def read_table(*, past: Callable[[str, Unavailable], object] | None = None) -> TableImage:
-    """Every person, group and membership, strongly read. A scan: a membership that another program wrote is in no index.
-
-    ``past`` is told of a person of whom some item can't be read, and why; they are in no part of the image then.
-
-    :raises Unavailable: when the table could not be read to its end, or (of a person: without ``past``) an item can't be read; it is named.
-    """
+    """Read every person, group and membership strongly. A scan: a membership that another program wrote is in no index. ``past`` is told of
+    a person of whom an item can't be read; without it, and for groups, that is an error."""
     image, unread = _Image(), set[str]()
     try:
         for page in DirectoryItem.scan(consistent_read=True).page_iter:
