@@ -36,10 +36,7 @@ class CognitoUser:
 
 
 def find_user_pool(name: str) -> str | None:
-    """The id of the pool with this name.
-
-    :raises Refused: when there are several; a name is not unique to the service.
-    """
+    """Find the id of the pool with this name. :raises Refused: when there are several: a name is not unique to the service."""
     found = [pool["Id"] for pool in _pages(cognito_client().list_user_pools, "UserPools") if pool["Name"] == name]
     if len(found) > 1:
         raise Refused("SeveralUserPools", f"There are {len(found)} user pools named {name!r}: {', '.join(sorted(found))}")
@@ -47,11 +44,8 @@ def find_user_pool(name: str) -> str | None:
 
 
 def create_user_pool(name: str) -> str:
-    """Make a pool whose users are made by administrators alone, and return its id.
-
-    Its users are named by their address. That rules out the e-mail alias (the service refuses such names then) and the
-    pools that take an address for a name but keep one of their own (``UsernameAttributes``).
-    """
+    """Make a pool whose users administrators alone make, named by their address, and return its id. That rules out the e-mail alias (such
+    names are refused then) and ``UsernameAttributes`` (pools keep a name of their own)."""
     answer = sorted_call(
         cognito_client().create_user_pool,
         PoolName=name,
@@ -64,11 +58,8 @@ def create_user_pool(name: str) -> str:
 
 
 def require_one_case(pool_id: str) -> None:
-    """A pool that tells the case of user names apart holds ``Alice@…`` and ``alice@…`` as two users of one person: who disables
-    one of them leaves the other.
-
-    :raises Refused: for such a pool; that can't be changed once it is made.
-    """
+    """Refuse a pool that tells the case of user names apart: it holds two users of one person, and who disables one leaves the other. That
+    can't be changed once a pool is made."""
     pool = _call(pool_id, cognito_client().describe_user_pool, UserPoolId=pool_id)["UserPool"]
     # Pools that say nothing about it are older than the setting, and tell it apart.
     if pool.get("UsernameConfiguration", {}).get("CaseSensitive", True):
@@ -92,14 +83,8 @@ def get_user(pool_id: str, username: str) -> CognitoUser | None:
 
 
 def create_user(pool_id: str, *, username: str, email: str, name: str, invites: bool) -> None:
-    """The user exists, enabled if it did not before.
-
-    ``invites``: a new user is sent an invitation by e-mail, once, with a temporary password that must be changed at the first
-    sign-in. Without it no message is sent and nobody knows the password; "Forgot password" does not help, because Cognito resets
-    only a password that its owner has set.
-
-    :raises Refused: when the pool gives its users names of its own, or somebody from another identity provider has the name.
-    """
+    """Make the user, enabled. ``invites``: a new one is sent a temporary password, once; without it nobody knows one, and "Forgot password"
+    does not help. :raises Refused: when the pool names users itself, or somebody from another provider has the name."""
     user: AdminCreateUserRequestTypeDef = {
         "UserPoolId": pool_id,
         "Username": username,
@@ -157,10 +142,7 @@ def delete_user(pool_id: str, username: str) -> None:
 
 
 def list_users(pool_id: str) -> Iterator[CognitoUser]:
-    """Every user. The service may lag a moment behind a change.
-
-    :raises OutsideError: when any page could not be read.
-    """
+    """List every user. The service may lag a moment behind a change."""
     call = patient_cognito_client().list_users
     for user in _pages(call, "Users", paged_by=("PaginationToken", "Limit"), pool_id=pool_id, UserPoolId=pool_id):
         yield _user(user["Username"], user.get("Attributes", []), is_enabled=user["Enabled"], status=user.get("UserStatus"))
@@ -193,10 +175,7 @@ def delete_group(pool_id: str, name: str) -> None:
 
 
 def list_groups(pool_id: str) -> Iterator[str]:
-    """The name of every group.
-
-    :raises OutsideError: when any page could not be read.
-    """
+    """List the name of every group."""
     for group in _pages(
         patient_cognito_client().list_groups, "Groups", paged_by=("NextToken", "Limit"), pool_id=pool_id, UserPoolId=pool_id
     ):
@@ -207,10 +186,7 @@ def list_groups(pool_id: str) -> Iterator[str]:
 
 
 def groups_of_user(pool_id: str, username: str) -> frozenset[str]:
-    """The names of all groups that the user is in.
-
-    :raises Gone: when there is no such user.
-    """
+    """Return the names of all groups that the user is in. :raises Gone: when there is no such user."""
     rows = _pages(
         cognito_client().admin_list_groups_for_user,
         "Groups",
@@ -223,10 +199,8 @@ def groups_of_user(pool_id: str, username: str) -> frozenset[str]:
 
 
 def add_to_group(pool_id: str, *, username: str, group: str) -> None:
-    """The user is in the group, again or for the first time.
-
-    :raises Gone: when there is no such user (``UserNotFoundException``) or group (``ResourceNotFoundException``).
-    """
+    """Put the user into the group, again or for the first time. :raises Gone: when there is no such user (``UserNotFoundException``) or
+    group (``ResourceNotFoundException``)."""
     _call(pool_id, cognito_client().admin_add_user_to_group, UserPoolId=pool_id, Username=username, GroupName=group)
 
 
@@ -236,11 +210,7 @@ def remove_from_group(pool_id: str, *, username: str, group: str) -> None:
 
 
 def list_users_in_group(pool_id: str, group: str) -> Iterator[str]:
-    """The name of every user in the group.
-
-    :raises Gone: when there is no such group.
-    :raises OutsideError: when any page could not be read.
-    """
+    """List the name of every user in the group. :raises Gone: when there is no such group."""
     call = patient_cognito_client().list_users_in_group
     for user in _pages(call, "Users", paged_by=("NextToken", "Limit"), pool_id=pool_id, UserPoolId=pool_id, GroupName=group):
         yield user["Username"]

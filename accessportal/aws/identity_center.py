@@ -102,11 +102,8 @@ class IdentityCenter:
         return _job(answer.get("AccountAssignmentDeletionStatus"))
 
     def is_present(self, target: AssignmentTarget) -> bool:
-        """Read back whether the principal itself (not through a group) is assigned. In an account or with a permission set that
-        does not exist any more, nobody is.
-
-        Asks by account and permission set: what a principal has may be asked from the management account alone.
-        """
+        """Read back whether the principal itself is assigned; nobody is in an account that is gone. It asks by account and permission set:
+        what a principal has may be asked from the management account alone."""
         try:
             return target in self.list_assignments(account_id=target.account_id, permission_set_arn=target.permission_set_arn)
         except Gone:
@@ -118,25 +115,17 @@ class IdentityCenter:
         return has_principal(store_id, principal_type=target.principal_type, principal_id=target.principal_id)
 
     def require_instance(self, target: AssignmentTarget) -> None:
-        """To be asked after :class:`~accessportal.aws.errors.Gone`: from the wrong region or account everything is not found.
-
-        :raises Refused: when these credentials do not see the instance here.
-        """
+        """Refuse credentials that do not see the instance here. To be asked after ``Gone``: from the wrong region or account everything is
+        not found."""
         self._instance_of(target.permission_set_arn)
 
     def list_accounts_of(self, *, permission_set_arn: str) -> Iterator[str]:
-        """Every account that the permission set is provisioned to.
-
-        :raises Gone: when the permission set does not exist.
-        """
+        """List every account that the permission set is provisioned to. :raises Gone: when it does not exist."""
         call = assignment_client().list_accounts_for_provisioned_permission_set
         yield from self._rows(call, "AccountIds", permission_set_arn=permission_set_arn)
 
     def list_assignments(self, *, account_id: str, permission_set_arn: str) -> Iterator[AssignmentTarget]:
-        """Every assignment of the permission set in the account.
-
-        :raises Gone: when the account or the permission set does not exist.
-        """
+        """List every assignment of the permission set in the account. :raises Gone: when one of them does not exist."""
         call = assignment_client().list_account_assignments
         for row in self._rows(call, "AccountAssignments", permission_set_arn=permission_set_arn, AccountId=account_id):
             yield AssignmentTarget(row["PrincipalType"], row["PrincipalId"], row["AccountId"], row["PermissionSetArn"])

@@ -27,28 +27,19 @@ class StoreGroup:
 
 
 def read_users(identity_store_id: str) -> list[StoreUser]:
-    """Every user of the store.
-
-    :raises OutsideError: when any page could not be read.
-    """
+    """Read every user of the store, to the last page."""
     pages = sorted_call(list, identity_store_client().get_paginator("list_users").paginate(IdentityStoreId=identity_store_id))
     return [StoreUser(user["UserId"], _address(user)) for page in pages for user in page["Users"]]
 
 
 def read_groups(identity_store_id: str) -> list[StoreGroup]:
-    """Every group of the store.
-
-    :raises OutsideError: when any page could not be read.
-    """
+    """Read every group of the store, to the last page."""
     pages = sorted_call(list, identity_store_client().get_paginator("list_groups").paginate(IdentityStoreId=identity_store_id))
     return [StoreGroup(group["GroupId"], group.get("DisplayName", "")) for page in pages for group in page["Groups"]]
 
 
 def has_principal(identity_store_id: str, *, principal_type: str, principal_id: str) -> bool:
-    """Whether the ``USER`` or ``GROUP`` of this id exists.
-
-    :raises OutsideError: when AWS did not say.
-    """
+    """Say whether the ``USER`` or ``GROUP`` of this id exists."""
     client = principal_client()
     try:
         if principal_type == "USER":

@@ -28,10 +28,7 @@ class OrganizationAccount:
 
 
 def read_accounts() -> list[OrganizationAccount]:
-    """Every account of the organization, closed ones too, once each.
-
-    :raises OutsideError: when any part of the tree could not be read.
-    """
+    """Read every account of the organization, closed ones too, once each, from the whole tree."""
     client = organizations_client()
     management = sorted_call(client.describe_organization)["Organization"]["MasterAccountId"]
     found: dict[str, OrganizationAccount] = {}
@@ -52,12 +49,8 @@ def read_accounts() -> list[OrganizationAccount]:
 
 
 def read_tags(account_ids: Collection[str]) -> Mapping[str, Mapping[str, str] | None]:
-    """The tags of each account; ``None`` for an account whose tags could not be read.
-
-    One call an account: AWS has no other way. A few run at a time, and all slow down together when AWS throttles.
-
-    :raises Transient: when so many calls got no answer that it is an outage.
-    """
+    """Read the tags of each account, one call each; ``None`` where they could not be read. A few run at a time, and slow down together when
+    AWS throttles. :raises Transient: when so many got no answer that it is an outage."""
     client = organizations_client()
     lost: list[Transient] = []
 

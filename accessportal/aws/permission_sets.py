@@ -37,20 +37,14 @@ class PermissionSetFacts:
 
 
 def read_instances(*, pace: Pace, client: Callable[[], SSOAdminClient] = sso_admin_client) -> list[Instance]:
-    """Every instance that these credentials see. ``pace`` is called before each call and returns at its turn; ``client`` is the
-    patient one of background jobs, if not said otherwise.
-
-    :raises OutsideError: when AWS did not answer or refused.
-    """
+    """Read every instance that these credentials see. ``pace`` returns when it is our turn; ``client`` is the patient one of background
+    jobs, if not said otherwise."""
     pages = _at_pace(client().get_paginator("list_instances").paginate(), pace=pace)
     return [Instance(one["InstanceArn"], one["IdentityStoreId"]) for page in pages for one in page["Instances"]]
 
 
 def read_permission_sets(instance_arn: str, *, pace: Pace) -> list[PermissionSetFacts]:
-    """Every permission set of the instance. One call each: AWS has no other way.
-
-    :raises OutsideError: when any of them could not be read.
-    """
+    """Read every permission set of the instance. One call each: AWS has no other way."""
     paginator = sso_admin_client().get_paginator("list_permission_sets")
     pages = _at_pace(paginator.paginate(InstanceArn=instance_arn, PaginationConfig={"PageSize": 100}), pace=pace)
     arns = [arn for page in pages for arn in page["PermissionSets"]]

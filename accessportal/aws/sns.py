@@ -23,11 +23,8 @@ _STRING = "String"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """``attributes`` are strings that subscribers filter by, none of them empty.
-
-    ``group_id`` (delivered in order; at most 128 characters, ASCII without spaces) and ``deduplication_id`` (the same one
-    within five minutes is delivered once) count on FIFO topics only.
-    """
+    """``attributes`` are strings, none empty, that subscribers filter by. ``group_id`` (delivered in order; 128 characters of ASCII without
+    spaces at most) and ``deduplication_id`` (once within five minutes) count on FIFO topics only."""
 
     body: str
     attributes: Mapping[str, str]
@@ -56,13 +53,8 @@ def batches(messages: Iterable[Message]) -> Iterator[list[Message]]:
 
 
 def publish_batch(topic_arn: str, messages: Sequence[Message]) -> tuple[OutsideError | None, ...]:
-    """Hand one batch to the topic, in one attempt. For each message ``None`` (SNS has it), or why SNS would not take it.
-
-    Messages of a batch fail one by one: whoever needs them in order must not put two of one group into it.
-
-    :raises OutsideError: for what is not about a message (no such topic, no right, throttled, no answer). After
-        :class:`Transient` some or all of them may have been published.
-    """
+    """Hand one batch to the topic, in one attempt; say of each message why SNS would not take it, or ``None``. Never two of one group:
+    messages fail one by one. After :class:`Transient` some or all may have been published."""
     entries = [_entry(number, message, is_fifo=topic_arn.endswith(".fifo")) for number, message in enumerate(messages)]
     try:
         answer = sorted_call(sns_client().publish_batch, TopicArn=topic_arn, PublishBatchRequestEntries=entries)

@@ -25,15 +25,8 @@ _TRIES_FOR_A_TURN = 30
 
 
 def sync_catalog(*, most_share: float = MOST_SHARE, now: datetime, clock: Clock) -> Freshness:
-    """The catalog holds what AWS has, read whole: accounts with place and tags, permission sets, principals.
-
-    Everything is read before anything is written, and written in one transaction: whatever fails, the former catalog
-    stays whole, and the run keeps the error for :func:`accessportal.catalog.queries.freshness`.
-
-    :raises Conflict: when a list is empty, or would take away more than ``most_share`` of what the catalog has (and more than a
-        handful); ``most_share=1`` takes it all the same.
-    :raises Unavailable: when AWS or the database did not answer, or there is not exactly one Identity Center instance.
-    """
+    """Fill the catalog with what AWS has, read whole before anything is written in one transaction: whatever fails, the former catalog
+    stays. :raises Conflict: when a list is empty, or more than ``most_share`` would go (1 lets it)."""
     run_id = store.start_run(now)
     try:
         reading = _read_everything(clock)

@@ -22,10 +22,8 @@ _ACCOUNT_ID = re.compile(r"\d{12}", re.ASCII)
 
 @database_errors()
 def find_account(*, account: str) -> Account | None:
-    """The account with this 12-digit id or else this name (letters' case does not matter), whatever its status.
-
-    :raises Conflict: when several accounts carry the name; it names their ids.
-    """
+    """Find the account with this id or else this name, in any case, whatever its status. :raises Conflict: naming the ids, when several
+    carry the name."""
     wanted = account.strip().replace("\0", "")
     row = AccountRow.objects.filter(account_id=wanted).first() if _ACCOUNT_ID.fullmatch(wanted) else None
     if row is not None:
@@ -38,10 +36,7 @@ def find_account(*, account: str) -> Account | None:
 
 
 def get_account(*, account: str) -> Account:
-    """Like :func:`find_account`.
-
-    :raises NotFound: when there is none.
-    """
+    """Get the account as :func:`find_account` does. :raises NotFound: when there is none."""
     found = find_account(account=account)
     if found is None:
         raise NotFound("There is no account with this id or name.", code="account_not_found")
@@ -50,11 +45,8 @@ def get_account(*, account: str) -> Account:
 
 @database_errors()
 def search_accounts(*, text: str, limit: int = 20) -> tuple[Account, ...]:
-    """Active accounts whose id, name, place or tag values hold every word of ``text``; best match first.
-
-    First the exact id, then the exact name, names that start with the text, names that hold all its words, names that
-    hold one, places that hold one, tags. Without text: by name.
-    """
+    """Search active accounts whose id, name, place or tag values hold every word of ``text``, best match first: exact id, exact name,
+    beginning, all words, one word, places, tags. Without text: by name."""
     words = policy.words_of(text)
     phrase = " ".join(words)
     rows = AccountRow.objects.filter(_holds_all("search_text", words), status=policy.ACTIVE)
@@ -109,18 +101,13 @@ def list_permission_sets(*, search: str = "", cursor: str | None = None, limit: 
 
 
 def find_user_principal(*, email: str) -> Principal | None:
-    """The user of the Identity Store with this address, in any spelling of its letters.
-
-    :raises Conflict: when several users carry it, because access must not go to the wrong one.
-    """
+    """Find the Identity Store's user with this address, in any spelling of its letters. :raises Conflict: when several carry it: access
+    must not go to the wrong one."""
     return _find_principal(PrincipalType.USER, email)
 
 
 def find_group_principal(*, group_id: str) -> Principal | None:
-    """The group of the Identity Store whose display name is exactly this group path.
-
-    :raises Conflict: when several groups carry it.
-    """
+    """Find the Identity Store's group whose display name is exactly this group path. :raises Conflict: when several carry it."""
     return _find_principal(PrincipalType.GROUP, group_id)
 
 

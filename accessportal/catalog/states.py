@@ -48,10 +48,8 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """When the catalog last became complete, what that run counted, and the error of a later run that failed.
-
-    ``instance_arn`` and ``identity_store_id`` are those of the one IAM Identity Center instance.
-    """
+    """When the catalog last became complete, what that run counted, of which Identity Center instance, and the error of a later run that
+    failed."""
 
     synced_at: datetime | None
     accounts: int

@@ -45,10 +45,8 @@ class MakerIndex(GlobalSecondaryIndex["TokenItem"]):
 
 @register
 class TokenItem(PortalModel):
-    """A token, or what is taken of its requests in a minute (``RATE#<token_id>``: ``window_at`` and ``used``, in no index).
-
-    Times are epoch seconds. ``last_used_at`` is bookkeeping: it moves without a version.
-    """
+    """A token, or what is taken of its requests in a minute (``RATE#<token_id>``, in no index). Times are epoch seconds. ``last_used_at``
+    moves without a version."""
 
     base_table_name = "ApiTokens"
 

@@ -39,15 +39,8 @@ def create_token(
     actor: Actor,
     now: datetime,
 ) -> NewToken:
-    """A token that opens the API within ``scope`` from now on, until ``expires_at`` if one is given, and never longer than the
-    actor is an operator. ``tracks`` and ``most_held`` are as for :class:`ApiToken`.
-
-    The answer holds its text, which is stored nowhere. ``submission_id`` is the once-only number of a form.
-
-    :raises NotAllowed: unless the actor is an operator.
-    :raises InvalidRequest: for ``name``, ``rate_per_minute``, ``expires_at``, ``tracks`` or ``most_held``.
-    :raises Conflict: when the same form made a token before; its text can't be shown again.
-    """
+    """Create a token within ``scope`` until ``expires_at``, and never longer than the actor is an operator. The answer holds its text,
+    which is stored nowhere. :raises Conflict: when the form ``submission_id`` made a token before."""
     policy.may_manage(actor).require()
     wanted_end = policy.check_end(None if expires_at is None else _whole(expires_at), now=now)
     secret = policy.new_secret()
@@ -84,12 +77,7 @@ def create_token(
 
 
 def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime) -> ApiToken:
-    """The token opens nothing any more: every request that is authenticated after this is refused. Again: nothing changes.
-
-    :raises NotAllowed: unless the actor is an operator.
-    :raises NotFound: when there is no such token.
-    :raises InvalidRequest: for a ``reason`` that is too long.
-    """
+    """Revoke the token: every request that is authenticated after this is refused. Again: nothing changes."""
     policy.may_manage(actor).require()
     data = {"reason": check_reason(reason)} if reason.strip() else {}
     token = _found(token_id)
@@ -104,12 +92,8 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
 
 
 def revoke_every_token(*, made_before: datetime, keep: Collection[str], reason: str, actor: Actor, now: datetime) -> tuple[str, ...]:
-    """None of the tokens that were made before opens anything any more, but for those to ``keep``; the ids of what was revoked now.
-
-    :raises NotAllowed: unless the actor is an operator.
-    :raises NotFound: when there is none of those to keep; nothing was revoked then.
-    :raises Unavailable: also, after all others were revoked, for one that can't be read; it is named.
-    """
+    """Revoke every token that was made before, but for those to ``keep``; return the ids. Without one of those to keep nothing is revoked.
+    :raises Unavailable: at the end, naming one that can't be read."""
     policy.may_manage(actor).require()
     for token_id in keep:
         _found(token_id)
@@ -125,14 +109,8 @@ def revoke_every_token(*, made_before: datetime, keep: Collection[str], reason: 
 
 
 def authenticate(*, text: str, address: str = "", now: datetime) -> ApiToken:
-    """The live token whose text this is, read anew; its last use is noted, at most once a minute.
-
-    ``address`` is the client's: from one with too many wrong texts in this minute only what is a token is looked at further.
-
-    :raises TokenRefused: when there is none.
-    :raises RateLimited: when there is none, and the address has tried too often.
-    :raises Unavailable: when the store did not answer; nobody is let in then.
-    """
+    """Return the live token whose text this is, read anew, and note its use once a minute. :raises TokenRefused: when there is none.
+    :raises RateLimited: for one more wrong text from an ``address`` with too many in this minute."""
     seconds = _guesses.wait(address, now=now)
     if seconds > 0 and not _known.holds(text, now=now):
         raise RateLimited("Too many texts that are no token came from this address.", seconds)
@@ -159,10 +137,7 @@ def claim_request(*, token: ApiToken, now: datetime) -> float:
 
 
 def require_maker(*, token: ApiToken, is_operator: Callable[[str], bool]) -> None:
-    """The token still stands on the right of whoever made it. ``is_operator`` says of an address whether it is one now.
-
-    :raises TokenRefused: when it does not.
-    """
+    """Require that whoever made the token may make one still, which ``is_operator`` says of an address. :raises TokenRefused: else."""
     policy.require_maker(token, is_operator=token.is_by_portal or is_operator(token.created_by))
 
 

@@ -140,10 +140,7 @@ def text_of(token_id: str, secret: str) -> str:
 
 
 def parts_of(text: str) -> tuple[str, str]:
-    """Id and secret.
-
-    :raises TokenRefused: when it is no text of a token.
-    """
+    """Split the text of a token into id and secret. :raises TokenRefused: when it is none."""
     found = _TEXT.fullmatch(text)
     if found is None:
         raise _invalid()
@@ -156,10 +153,7 @@ def hash_of(secret: str) -> str:
 
 
 def admit(token: ApiToken | None, *, stored_hash: str, secret: str, now: datetime) -> ApiToken:
-    """The token, if the secret is its own and it is live.
-
-    :raises TokenRefused: an unknown id and a wrong secret are told alike.
-    """
+    """Return the token, if the secret is its own and it is live. :raises TokenRefused: an unknown id and a wrong secret are told alike."""
     is_right = hmac.compare_digest(stored_hash, hash_of(secret))
     if token is None or not is_right:
         raise _invalid()

@@ -14,10 +14,7 @@ from accessportal.kernel.pages import Page
 
 
 def find_token(*, token_id: str) -> ApiToken:
-    """One token, strongly read.
-
-    :raises NotFound: when there is no such token.
-    """
+    """Find one token, strongly read. :raises NotFound: when there is none."""
     found = store.get(token_id)
     if found is None:
         raise NoSuchToken
@@ -60,10 +57,7 @@ def may_see(*, actor: Actor) -> Decision:
 
 
 def explain(*, token_id: str, now: datetime) -> str:
-    """Whether the token is let in and how often, in words.
-
-    :raises NotFound: when there is no such token.
-    """
+    """Say in words whether the token is let in and how often. :raises NotFound: when there is no such token."""
     token = find_token(token_id=token_id)
     match token.state(now):
         case TokenState.REVOKED:

@@ -36,10 +36,8 @@ class RateLimit:
         self._shares: dict[str, _Share] = {}
 
     def claim(self, token: ApiToken, *, now: datetime) -> float:
-        """Seconds until the token may ask again; 0.0: it may now, and one of its requests is used.
-
-        A store that does not answer lets requests through: limits are for fairness, and must not be an outage of their own.
-        """
+        """Use one of the token's requests; return the seconds until it may ask again, 0.0 for now. A store that does not answer lets
+        requests through: limits are for fairness, and must not be an outage of their own."""
         with self._lock:
             share = self._shares.setdefault(token.token_id, _Share())
         window_at = policy.window_of(now)

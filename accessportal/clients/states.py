@@ -34,11 +34,8 @@ class TokenState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token without its secret. ``expires_at`` ``None``: until it is revoked. ``last_used_at`` is at most a minute behind.
-
-    ``tracks`` are those that it may act for, one that ends with ``*`` stands for all that begin so; none: any.
-    ``most_held``: so many of the sandboxes that it took may stand at a time.
-    """
+    """A token without its secret. ``last_used_at`` is at most a minute behind. ``tracks``: those it may act for, with ``*`` at the end all
+    that begin so; none: any. ``most_held``: how many of the sandboxes that it took may stand at a time."""
 
     token_id: str
     name: str
@@ -92,10 +89,8 @@ class NoSuchToken(NotFound):
 
 
 class TokenRefused(NotAllowed):
-    """The text opens nothing. ``code``: ``invalid_token``, ``token_revoked``, ``token_expired`` or ``token_orphaned``.
-
-    All but the first are told only to whoever has shown the right secret.
-    """
+    """The text opens nothing. ``code``: ``invalid_token``; and, only told to whoever has shown the right secret, ``token_revoked``,
+    ``token_expired``, ``token_orphaned``."""
 
 
 class RateLimited(PortalError):

@@ -29,10 +29,7 @@ class Overtaken(Exception):
 
 
 def get(token_id: str) -> tuple[ApiToken, str] | None:
-    """A token and the hash of its secret, strongly read.
-
-    :raises Unavailable: also for a row that can't be read; it is named.
-    """
+    """Get a token and the hash of its secret, strongly read. :raises Unavailable: also for a row that can't be read; it is named."""
     return read_item(TokenItem, lambda item: None if item.secret_hash is None else (_record(item), item.secret_hash), token_id)
 
 
@@ -54,10 +51,7 @@ def unrevoked_hashes(*, most: int) -> dict[str, str]:
 
 
 def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
-    """A new token and its event.
-
-    :raises Taken: when the id is in use.
-    """
+    """Write a new token and its event. :raises Taken: when the id is in use."""
     event = prepare_event(draft, entity=token.entity, sequence=1, prev_hash="", actor=actor, now=now)
     made = dataclasses.replace(token, version=1, audit_head=event.head)
     item = TokenItem(
@@ -84,10 +78,7 @@ def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now
 
 
 def revoke(token: ApiToken, *, at: datetime, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
-    """It is revoked from ``at`` on, and told.
-
-    :raises Overtaken: when somebody else revoked it first.
-    """
+    """Revoke the token from ``at`` on, and tell it. :raises Overtaken: when somebody else revoked it first."""
     event = prepare_event(draft, entity=token.entity, sequence=token.version + 1, prev_hash=token.audit_head, actor=actor, now=now)
     after = dataclasses.replace(token, revoked_by=actor.name, revoked_at=at, version=token.version + 1, audit_head=event.head)
     actions = [
@@ -117,10 +108,8 @@ def note_use(token_id: str, *, now: datetime) -> bool:
 
 
 def reserve(token_id: str, *, block: int, most: int, window_at: int) -> int:
-    """So many of the requests of the minute ``window_at``, at most ``block``; all processes together get ``most``.
-
-    0: they are used up. One write, at the beginning of a minute two or three.
-    """
+    """Reserve at most ``block`` requests of the minute ``window_at``, of which all processes together get ``most``; 0: they are used up.
+    One write, at the beginning of a minute two or three."""
     window, used = TokenItem.window_at, TokenItem.used
     # A process whose clock is a little ahead has begun the next minute: it is the one that counts then, for all.
     next_at = window_at + policy.WINDOW_SECONDS

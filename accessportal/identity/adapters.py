@@ -57,10 +57,8 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
         return get_random_string(_STATE_LENGTH)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """The issuer has spoken: the directory decides, and tells of it. allauth then signs in whom this names.
-
-        No ``SocialAccount`` is ever saved: who belongs to an identity is a durable fact, and is kept in the directory.
-        """
+        """Let the directory decide on whom the issuer named; allauth then signs them in. No ``SocialAccount`` is saved: who belongs to an
+        identity is kept in the directory."""
         proven = sociallogin.account.extra_data.pop("proven")
         try:
             sociallogin.user = operations.admit(proven=proven, now=SystemClock().now())
@@ -71,10 +69,8 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: dict[str, Any] | None = None
     ) -> None:
-        """allauth would show a page of its own; ours are made where all refusals are.
-
-        Without a state this browser did not begin here, or has been back already: the state is taken out when it is used.
-        """
+        """Show our own page of refusals. Without a state this browser did not begin here, or has been back already: a state is used
+        once."""
         told = extra_context or {}
         if "state" not in told:
             raise NotAllowed(

@@ -19,11 +19,8 @@ _IDENTITY = "_portal_identity"
 
 
 class DirectoryBackend(ModelBackend):
-    """Passwords work only where ``DEMO`` is on; permissions come from the person's role in the directory, read live.
-
-    Operators may do everything that Django's own admin pages offer, auditors may look. Django's permission tables and the
-    ``is_superuser`` flag of an active user keep their meaning for the framework only; no domain function asks them.
-    """
+    """Passwords work only where ``DEMO`` is on; permissions come from the role in the directory, read live: operators may do all that
+    Django's own admin pages offer, auditors may look. No domain function asks Django's permission tables."""
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any

@@ -43,11 +43,8 @@ def is_whole(claims: Mapping[str, Any], reading: Reading) -> bool:
 
 
 def completed(claims: Mapping[str, Any], told: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    """``claims`` of the ID token, with those that the userinfo endpoint ``told`` where the token has none. Address and proof are
-    of one source: the one doesn't vouch for the other's.
-
-    :raises Refused: when that was told of somebody else.
-    """
+    """Add to ``claims`` of the ID token those that the userinfo endpoint ``told`` and the token lacks; address and proof are of one source.
+    :raises Refused: when that was told of somebody else."""
     if told.get("sub") != claims["sub"]:
         raise untrusted("wrong_subject")
     pair = (reading.email_claim, reading.verified_claim)
@@ -57,10 +54,7 @@ def completed(claims: Mapping[str, Any], told: Mapping[str, Any], reading: Readi
 
 
 def prove(claims: Mapping[str, Any], reading: Reading) -> Proven:
-    """Whom the ``claims`` of a checked ID token vouch for.
-
-    :raises Refused: when they name nobody, or no verified address.
-    """
+    """Say whom the ``claims`` of a checked ID token vouch for. :raises Refused: when they name nobody, or no verified address."""
     subject = str(claims["sub"])
     if not subject or len(subject) > _MOST_SUBJECT:
         raise untrusted("claim_missing")

@@ -55,10 +55,7 @@ class Client:
 
 
 def discover(issuer: str) -> Discovery:
-    """What ``issuer`` publishes, as known for five minutes.
-
-    :raises Unavailable: when it does not answer, or answers with what can't be used.
-    """
+    """Return what ``issuer`` publishes, as known for five minutes."""
     key = f"issuer:{issuer}"
     known = cache.get(key)
     if isinstance(known, _Down):
@@ -82,11 +79,8 @@ class Tokens:
 
 
 def fetch_tokens(found: Discovery, client: Client, *, code: str, verifier: str) -> Tokens:
-    """What the issuer gives for ``code`` and the proof of who asked for it (PKCE).
-
-    :raises Refused: when the issuer does not accept the code.
-    :raises Unavailable: when it does not answer, or does not accept us.
-    """
+    """Fetch what the issuer gives for ``code`` and the proof of who asked for it (PKCE). :raises Refused: when it does not accept the
+    code."""
     form = {"grant_type": "authorization_code", "code": code, "redirect_uri": client.redirect_uri, "code_verifier": verifier}
     basic: tuple[str, str] | None = None
     if "client_secret_post" in found.token_auth_methods:
@@ -106,10 +100,7 @@ def fetch_tokens(found: Discovery, client: Client, *, code: str, verifier: str) 
 
 
 def fetch_userinfo(found: Discovery, access_token: str) -> dict[str, Any]:
-    """What the issuer tells of whom ``access_token`` is for. Whom it tells of, the caller must check.
-
-    :raises Unavailable: when it does not answer, or has no such endpoint.
-    """
+    """Fetch what the issuer tells of whom ``access_token`` is for. Whom it tells of, the caller must check."""
     if not found.userinfo_endpoint:
         raise _unusable("it publishes no userinfo_endpoint, and PORTAL_OIDC_USERINFO is set")
     status, told = _call("GET", found.userinfo_endpoint, bearer=access_token)
@@ -119,10 +110,7 @@ def fetch_userinfo(found: Discovery, access_token: str) -> dict[str, Any]:
 
 
 def fetch_keys(found: Discovery) -> dict[str, Any]:
-    """The JWK set, read anew: a key that the issuer took back counts no more.
-
-    :raises Unavailable: when the issuer does not answer, or publishes no keys.
-    """
+    """Read the JWK set anew: a key that the issuer took back counts no more."""
     status, keys = _call("GET", found.jwks_uri)
     if status != HTTPStatus.OK or not isinstance(keys.get("keys"), list) or not keys["keys"]:
         raise _unusable(f"its keys can't be read ({status})")

@@ -50,10 +50,8 @@ def actor_of(request: HttpRequest) -> Actor:
 
 
 class ActorMiddleware(LoginRequiredMiddleware):
-    """Sends anonymous people to the sign-in page, except from views marked ``login_not_required``, and sets ``request.actor``.
-
-    A person who was disabled or removed since they signed in is signed out here, at their next request.
-    """
+    """Send anonymous people to the sign-in page, except from views marked ``login_not_required``, and set ``request.actor``. Who was
+    disabled or removed since they signed in is signed out at their next request."""
 
     def process_view(
         self, request: HttpRequest, view_func: Callable[..., HttpResponseBase], view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
@@ -92,10 +90,8 @@ class ActorMiddleware(LoginRequiredMiddleware):
         return str(resolve_url(settings.LOGIN_URL))
 
     def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]) -> Any:
-        """htmx follows a redirect and would put the sign-in page into a corner of the old one: send the whole page there.
-
-        What was sent is kept for when they are back (``drafts``).
-        """
+        """Send the whole page there: htmx would follow a redirect and put the sign-in page into a corner. What was sent is kept for when
+        they are back."""
         if request.method == "POST":
             drafts.keep(request)
         ended = why_ended(request)

@@ -36,14 +36,8 @@ _ATTEMPTS = 3
 
 
 def admit(*, proven: Proven, now: datetime) -> User:
-    """The person whom the issuer vouches for may come in: they are in the directory, enabled, bound to this identity, and the
-    sign-in is told in their history. Returns the user that the session is to be for.
-
-    A person is bound to the first identity that they sign in with: an address that the issuer gave to somebody else must not
-    bring that somebody what the former owner has. And an identity is one person: who is known here by another address is told so.
-
-    :raises NotAllowed: with the reason for the person; nothing was written then, except perhaps a new person.
-    """
+    """Let in whom the issuer vouches for, tell it in their history, and return the session's user. A person is bound to their first
+    identity and it to them, so that nobody comes in by an address that the issuer gave away. :raises NotAllowed: with the reason."""
     known = directory_queries.find_person(email=proven.email) or _first_time(proven, now)
     if not known.is_enabled:
         raise NotAllowed(
@@ -91,10 +85,8 @@ def record_password_sign_in(*, email: str, now: datetime) -> None:
 
 
 def record_sign_out(*, email: str, reason: str = "", now: datetime) -> None:
-    """The sign-out is told in the person's history; with a ``reason`` (a code) it was the portal's doing and not their own.
-
-    What can't be told keeps nobody signed in: it is logged.
-    """
+    """Tell the sign-out in the person's history; with a ``reason`` (a code) it was the portal's doing. What can't be told is logged and
+    keeps nobody signed in."""
     try:
         directory.record_sign_out(email=email, reason=reason, actor=system("sign-in") if reason else person(email), now=now)
     except PortalError:
@@ -102,11 +94,8 @@ def record_sign_out(*, email: str, reason: str = "", now: datetime) -> None:
 
 
 def record_refusal(*, email: str, reason: str, method: str, now: datetime) -> None:
-    """The refused sign-in is told under ``sign_in#<address>``, or under ``sign_in#unknown`` for an address nobody in the
-    directory has: whoever can make up addresses must not make up histories.
-
-    The same refusal is told once a minute; the others, and what the store did not take, are in the log alone.
-    """
+    """Tell the refused sign-in once a minute, under ``sign_in#<address>``, or ``sign_in#unknown`` for an address that nobody has: whoever
+    can make up addresses must not make up histories. The log has all."""
     log.warning("identity.sign_in_refused", email=fold_email(email), reason=reason, method=method)
     try:
         known = directory_queries.find_person(email=email) if email else None
@@ -134,10 +123,7 @@ def _tell_refusal(key: str, *, reason: str, method: str, now: datetime) -> None:
 
 
 def end_every_session() -> int:
-    """Nobody is signed in any more; how many sessions there were.
-
-    :raises Unavailable: when Django's database does not answer.
-    """
+    """Sign everybody out and return how many sessions there were."""
     try:
         ended, _ = Session.objects.all().delete()
     except DatabaseError as error:
@@ -146,11 +132,8 @@ def end_every_session() -> int:
 
 
 def ensure_user(*, email: str, name: str) -> User:
-    """Django's user for the person, with their present name. A new one has no password; a known one keeps what it has.
-
-    What they may do stays with the directory: no role or permission is kept on the user. ``is_staff`` only lets Django's
-    admin site be reached at all; its pages ask the actor.
-    """
+    """Return Django's user for the person, with their present name; a new one has no password. Roles stay with the directory: ``is_staff``
+    only lets the admin site be reached, whose pages ask the actor."""
     first, _, last = name.partition(" ")
     told = {"email": email.strip(), "first_name": first[:150], "last_name": last[:150]}
     user, is_new = get_user_model().objects.update_or_create(

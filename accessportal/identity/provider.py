@@ -28,11 +28,8 @@ PROVIDER_ID = "issuer"
 
 
 def nonce_for(code_verifier: str) -> str:
-    """The nonce of the sign-in that ``code_verifier`` belongs to.
-
-    The verifier is random and lies in the session of the browser that began, so what is made of it binds the ID token to that
-    session, and telling it to the issuer does not tell the verifier.
-    """
+    """Make the nonce of the sign-in that ``code_verifier`` belongs to: it binds the ID token to the session that began, and tells the
+    issuer nothing of the verifier."""
     return base64.urlsafe_b64encode(hashlib.sha256(f"nonce {code_verifier}".encode()).digest()).rstrip(b"=").decode()
 
 

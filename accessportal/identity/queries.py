@@ -18,10 +18,7 @@ class _Named(Protocol):
 
 
 def actor_for(user: _Named, now: datetime, *, identity: str = "") -> Actor:
-    """The actor behind a signed-in user. The user name is the e-mail address. ``identity`` is as for :func:`actor_named`.
-
-    :raises NotAllowed: the directory does not know the person, has them disabled, or no longer keeps that identity.
-    """
+    """Return the actor behind a signed-in user, whose name is the e-mail address, as :func:`actor_named`."""
     return actor_named(email=user.get_username(), now=now, identity=identity)
 
 
@@ -33,16 +30,8 @@ def is_operator(*, email: str, since: datetime, now: datetime) -> bool:
 
 
 def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:
-    """The actor with this address, with the roles that the directory gives them at ``now``.
-
-    ``identity`` is who signed in at the issuer, empty where no issuer vouched. The address may have another owner since: then
-    the directory has forgotten that identity, and keeps another or none.
-
-    Roles are never kept in a session: a person taken out of the operators' group stops being one at the next request
-    (``kernel.actors``).
-
-    :raises NotAllowed: the directory does not know the person, has them disabled, or no longer keeps ``identity``.
-    """
+    """Return the actor with this address and the roles that the directory gives them now; a session keeps none. ``identity``: who signed in
+    at the issuer, if one vouched. :raises NotAllowed: for somebody unknown or disabled, and when the address has another identity since."""
     known, groups = directory.find_person_with_ends(email=email, now=now)
     if known is None:
         raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")

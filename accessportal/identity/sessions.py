@@ -54,10 +54,8 @@ class Limits:
 
 
 def ended_at(session: dict[str, Any], *, limits: Limits, now: datetime) -> Ended | None:
-    """Why the signed-in ``session`` is over ``now``; ``None`` while it goes on.
-
-    A session without its times was not begun by signing in here: it is over.
-    """
+    """Say why the signed-in ``session`` is over ``now``; ``None`` while it goes on. One without its times was not begun by signing in here:
+    it is over."""
     started, seen = session.get(SIGNED_IN_AT), session.get(SEEN_AT)
     if not isinstance(started, int) or not isinstance(seen, int) or now >= from_epoch(started) + limits.absolute:
         return Ended.TOO_LONG
@@ -105,11 +103,8 @@ def is_kept(request: HttpRequest) -> bool:
 
 
 class SessionLimits:
-    """Signs out whoever did nothing for too long, or signed in too long ago.
-
-    What htmx fetches by GET counts as nothing: pages refresh themselves, and a page left open must not keep its session
-    alive for ever. Whoever works on a page opens others and sends forms.
-    """
+    """Sign out whoever did nothing for too long, or signed in too long ago. What htmx fetches by GET counts as nothing: a page left open
+    refreshes itself, and must not keep its session alive for ever."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase], clock: Clock | None = None) -> None:
         self._get_response = get_response
@@ -154,10 +149,8 @@ def _is_refresh(request: HttpRequest) -> bool:
 
 @receiver(user_logged_in, dispatch_uid="accessportal.identity.sessions")
 def _begin(request: HttpRequest, user: Any, **_: Any) -> None:
-    """Whatever way somebody signs in, Django calls this: a session that was not marked here has no time left.
-
-    What is over goes out of the database with the next sign-in; nothing else would ever delete it.
-    """
+    """Mark a session that begins, whatever the way in: Django calls this. What is over goes out of the database now; nothing else would
+    ever delete it."""
     now = to_epoch(SystemClock().now())
     request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now
     request.session[_IDENTITY] = getattr(request, _VOUCHED, "")

@@ -57,10 +57,8 @@ class Refused(NotAllowed):
 
 
 def read_id_token(token: str, *, keys: Mapping[str, Any], expected: Expected) -> dict[str, Any]:
-    """What ``token`` says, once its signature by one of ``keys`` (a JWK set) was checked, and that it was made for us, here and now.
-
-    :raises Refused: with a code and words that hold nothing of the token.
-    """
+    """Read ``token`` once its signature by one of ``keys`` (a JWK set) was checked, and that it was made for us, here and now. :raises
+    Refused: with words that hold nothing of the token."""
     claims = _signed_claims(token, keys=keys, expected=expected)
     if not hmac.compare_digest(str(claims["nonce"]).encode(), expected.nonce.encode()):
         raise untrusted("wrong_nonce")

@@ -48,10 +48,8 @@ class Hint:
 
 @method_decorator(login_not_required, name="dispatch")
 class SignIn(views.LoginView):
-    """The ways in that there are: the issuer's button where one is set, Django's form where ``DEMO`` is on.
-
-    ``next`` is checked by the base class: an address of another site is dropped.
-    """
+    """Offer the ways in: the issuer's button where one is set, Django's form where ``DEMO`` is on. The base class drops a ``next`` of
+    another site."""
 
     template_name = "identity/sign_in.html"
     authentication_form = SignInForm
@@ -95,11 +93,8 @@ sign_in = SignIn.as_view()
 @login_not_required
 @require_GET
 def start(request: HttpRequest) -> HttpResponseBase:
-    """Off to the issuer. A link and not a form: ``form-action`` of the content policy would stop the redirects of a form.
-
-    It changes nothing but this browser's own session, and signs nobody in: that takes the way back with the state. A page of
-    another site can't begin it either; it gets the sign-in page.
-    """
+    """Go to the issuer, by a link: ``form-action`` of the content policy would stop a form's redirect. It changes nothing but this
+    browser's own session and signs nobody in; a page of another site gets the sign-in page."""
     if not has_issuer():
         raise Http404
     if request.user.is_authenticated:
@@ -163,10 +158,8 @@ def _issuer_failed(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Signed out here, and on to a page that offers to sign out of the issuer too. A GET signs nobody out and leads home.
-
-    Not straight there: ``form-action`` would stop the redirect, and at the issuer the person is signed in for other programs.
-    """
+    """Sign out here, and go on to a page that offers to sign out of the issuer, where the person is signed in for other programs. A GET
+    signs nobody out and leads home."""
     if request.method != "POST":
         return redirect("home")
     email = request.user.get_username() if request.user.is_authenticated else ""

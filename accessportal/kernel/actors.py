@@ -19,11 +19,8 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person by folded e-mail address, or a part of the system by name (``system:tick``).
-
-    ``roles`` are the portal-wide roles held at the moment the actor was made. ``operator_until``: when being an operator ends;
-    ``None`` for good.
-    """
+    """A person by folded e-mail address, or a part of the system by name (``system:tick``). ``roles`` are those held when the actor was
+    made. ``operator_until``: when being an operator ends; ``None`` for good."""
 
     name: str
     roles: frozenset[Role] = field(default_factory=frozenset)

@@ -30,21 +30,16 @@ def is_on_this_machine(value: str) -> bool:
 
 
 def client_address(headers: Mapping[str, str], *, trusted_proxies: int) -> str:
-    """Who sent a request with these WSGI variables, with so many proxies of ours in front of the portal.
-
-    Each proxy adds to ``X-Forwarded-For`` whom it heard from, so ours wrote the last ones. What stands before them, or is there
-    without a proxy of ours, the client may have made up.
-    """
+    """Say who sent a request with these WSGI variables through so many proxies of ours. Each adds to ``X-Forwarded-For`` whom it heard
+    from; what stands before our proxies' entries the client may have made up."""
     heard = headers.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", maxsplit=trusted_proxies) if trusted_proxies else []
     told = heard[-trusted_proxies].strip() if len(heard) >= trusted_proxies > 0 else ""
     return told[:_LONGEST_ADDRESS] or headers.get("REMOTE_ADDR", "")
 
 
 def network_of(address: str) -> str:
-    """What ``address`` is counted by where tries are: whoever has one address of IPv6 has the 64 bits below it. Empty for no address.
-
-    Some proxies write the port behind it, some servers the zone, and one that takes both kinds writes those of IPv4 as parts of IPv6.
-    """
+    """Return what tries from ``address`` are counted by: of IPv6 its first 64 bits. Empty for no address. Some proxies write the port
+    behind it, some servers the zone, and some IPv4 as a part of IPv6."""
     host = address[1:].partition("]")[0] if address.startswith("[") else address.partition(":")[0] if address.count(":") == 1 else address
     try:
         known = ipaddress.ip_address(host.partition("%")[0])

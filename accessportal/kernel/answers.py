@@ -11,12 +11,8 @@ _LAST_GOOD_STATUS = 299
 
 
 def refuse_garbled(*, operation_model: Any, response_dict: dict[str, Any], **_: object) -> None:
-    """An answer that is no JSON object is none: a proxy's page, or half an answer.
-
-    botocore takes it for an empty one, so for an absent item, an empty list, a write that was done.
-
-    :raises NoAnswer: when such an answer says that all is well.
-    """
+    """Refuse an answer that is no JSON object (a proxy's page, half an answer), which botocore takes for an empty one: an absent item, a
+    write that was done. :raises NoAnswer: when it says that all is well."""
     body: bytes = response_dict["body"]
     is_told_anything = operation_model.output_shape is not None and bool(operation_model.output_shape.members)
     if _is_object(body) or not (body or is_told_anything):

@@ -44,10 +44,8 @@ def to_epoch(moment: datetime) -> int:
 
 
 def from_epoch(seconds: float) -> datetime:
-    """The aware UTC moment of epoch ``seconds``.
-
-    :raises ValueError: for what is no moment that anybody could show or reckon with: before 1970 or after the year 9000.
-    """
+    """Return the aware UTC moment of epoch ``seconds``. :raises ValueError: before 1970 or after the year 9000, which nobody could show or
+    reckon with."""
     if not 0 <= seconds <= _LAST_EPOCH:
         raise ValueError(f"{seconds} is no moment in epoch seconds")
     return datetime.fromtimestamp(seconds, UTC)

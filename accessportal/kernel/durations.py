@@ -17,10 +17,8 @@ LONGEST_SECONDS = 3_650 * 86_400
 
 
 def parse_duration(text: str, *, field: str = "duration") -> int:
-    """Whole seconds, 1 to 3,650 days, of ``30m``, ``8h``, ``2h30m``, ``2d``, ``45s`` or ISO 8601 ``PT8H``, ``P1DT2H``.
-
-    :raises InvalidRequest: naming ``field``, the rule and the remedy.
-    """
+    """Return the whole seconds, 1 to 3,650 days, of ``30m``, ``8h``, ``2h30m``, ``2d``, ``45s`` or ISO 8601 ``PT8H``, ``P1DT2H``. :raises
+    InvalidRequest: naming ``field``, the rule and the remedy."""
     compact = "".join(text[: _LONGEST_TEXT + 1].split())
     if not compact:
         raise InvalidRequest(f"A duration is needed: {_HINT}.", code="duration_missing", field=field)

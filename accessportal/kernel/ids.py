@@ -14,11 +14,8 @@ def new_submission_id() -> str:
 
 
 def request_id_for(*, requested_by: str, submission_id: str) -> str:
-    """The request id (a uuid4 in form, seed 000) that this person's submission always gets.
-
-    The same form sent twice must give one request: the id is the digest of who sent what, so the second insert meets the
-    first one's key and no look-up or guard item is needed. Another person's equal token gives another id.
-    """
+    """Make the request id (a uuid4 in form, seed 000) that this person's submission always gets: the digest of who sent what, so that the
+    same form sent twice meets its own key. Another person's equal token gives another id."""
     digest = hashlib.sha256(f"{len(requested_by)}:{requested_by}:{submission_id}".encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))
 

@@ -37,11 +37,8 @@ class Ruling:
 
 
 def rule_on_effect(right: Right, *, ends_at: datetime | None = None, can_end: bool = False) -> Ruling:
-    """Whether what is done with ``right`` may stay until ``ends_at`` (``None``: for good).
-
-    ``can_end``: it is something given, and can be given for a shorter time: then no longer than the right. What is done with
-    a right that ends must itself have an end; it may be a later one where nobody is given anything.
-    """
+    """Rule whether what is done with ``right`` may stay until ``ends_at`` (``None``: for good). ``can_end``: something is given and can end
+    with the right. Other effects of a right that ends need an end, which may be later."""
     if right.ends_at is None:
         return Ruling(allow("the right has no end"), ends_at)
     if can_end:

@@ -36,10 +36,8 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """``items`` in order, and the opaque ``next_cursor`` that continues after them (``None``: this was the last page).
-
-    ``unreadable`` are items of this page that can't be read: whoever shows the others names these.
-    """
+    """``items`` in order, and the opaque ``next_cursor`` that continues after them (``None``: the last page). Whoever shows the items names
+    the ``unreadable`` ones."""
 
     items: tuple[T, ...]
     next_cursor: str | None = None
@@ -50,12 +48,8 @@ class Page(Generic[T]):
 
 
 def every(fetch: Callable[[str | None], Page[T]], *, past: Callable[[Unreadable], object] | None = None) -> Iterator[T]:
-    """All items of a paged list, to its end. ``fetch`` takes the cursor, ``None`` first.
-
-    ``past`` is told of each item that can't be read, and the others come all the same: for whoever shows, or does one by one.
-
-    :raises Unavailable: without ``past``, at an item that can't be read: nobody decides as if it were not there.
-    """
+    """Return all items of a paged list, to its end; ``fetch`` takes the cursor. ``past`` is told of each item that can't be read. :raises
+    Unavailable: without it, at such an item: nobody decides as if it were not there."""
     cursor: str | None = None
     while True:
         page = fetch(cursor)

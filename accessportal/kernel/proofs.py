@@ -8,12 +8,8 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was proved by reading back: the receipt of a grant or a revocation.
-
-    ``job_id`` and ``job_status`` are the outside system's own words, where it has any. ``called_at`` is when the call that
-    changed it was sent (``None``: no call was needed). ``kept_by`` are the other claims that go on holding it (a revocation
-    that only gave back its claim).
-    """
+    """The receipt of a grant or a revocation, proved by reading back. ``job_id`` and ``job_status`` are the outside system's words.
+    ``called_at``: when the call that changed it was sent; ``None`` for none. ``kept_by``: the claims that go on holding it."""
 
     is_present: bool
     job_id: str
@@ -25,11 +21,8 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Not proved yet. ``retry_at`` is when to look again; ``code`` and ``reason`` say what is waited for.
-
-    ``is_error`` is false while a job is simply running. ``is_queued``: others must free a place first, so standing by for it
-    would keep a worker from work that can go on. ``is_final``: it can never be so, because what was decided on is gone.
-    """
+    """Not proved yet: ``code`` and ``reason`` say what is waited for until ``retry_at``. ``is_error`` is false while a job runs.
+    ``is_queued``: others must free a place first, so nobody stands by. ``is_final``: what was decided on is gone."""
 
     code: str
     reason: str

@@ -18,10 +18,8 @@ _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def clean_text(text: str, *, field: str, name: str, longest: int, newlines: bool = False) -> str:
-    """``text`` in one spelling (Unicode NFC, line feeds), without blanks around it; empty when nothing in it is visible.
-
-    :raises InvalidRequest: as :func:`check_text`, and for more marks on a letter than any language writes.
-    """
+    """Return ``text`` in one spelling (Unicode NFC, line feeds), without blanks around it; empty when nothing in it is visible. :raises
+    InvalidRequest: as :func:`check_text`, and for more marks on a letter than any language writes."""
     if len(text) > _LONGEST_SPELLING * longest:
         check_length(text, field=field, name=name, longest=longest)
     _check_marks(text, field=field, name=name)
@@ -31,10 +29,8 @@ def clean_text(text: str, *, field: str, name: str, longest: int, newlines: bool
 
 
 def check_text(text: str, *, field: str, name: str, longest: int, newlines: bool = True) -> None:
-    """Refuse what is too long, or can't be stored and shown faithfully: control characters, turned writing directions.
-
-    :raises InvalidRequest: naming ``field`` (``name`` is its word for people), the rule and the remedy.
-    """
+    """Refuse what is too long, or can't be stored and shown faithfully: control characters, turned writing directions. The error names
+    ``field`` (``name`` is its word for people), the rule and the remedy."""
     check_length(text, field=field, name=name, longest=longest)
     for character in text:
         if newlines and character in "\n\r\t":
@@ -44,10 +40,8 @@ def check_text(text: str, *, field: str, name: str, longest: int, newlines: bool
 
 
 def check_reason(reason: str, *, missing: str = "") -> str:
-    """The reason as it is kept. ``missing``: what to say to somebody who gives none where there must be one.
-
-    :raises InvalidRequest: as :func:`check_text`, on field ``reason``.
-    """
+    """Return the reason as it is kept, judged by :func:`check_text`. ``missing``: what to say to somebody who gives none where there must
+    be one."""
     check_text(reason, field="reason", name="The reason", longest=LONGEST_REASON)
     if missing and not is_visible(reason):
         raise InvalidRequest(missing, code="reason_missing", field="reason")
@@ -62,7 +56,7 @@ def check_length(text: str, *, field: str, name: str, longest: int) -> None:
 
 
 def cut(text: str, *, longest: int = 60) -> str:
-    """``text`` as it may stand in a sentence."""
+    """Return ``text`` as it may stand in a sentence."""
     return text if len(text) <= longest else text[:longest] + "…"
 
 
@@ -72,11 +66,8 @@ def is_visible(text: str) -> bool:
 
 
 def fold_key(name: str) -> str:
-    """The key that a name is found and compared by: ASCII letters in lower case, all else unchanged.
-
-    Unicode's own folding makes ASCII of some foreign letters (the Kelvin sign becomes ``k``, ``ß`` becomes ``ss``), so that one
-    name would be found under the key of another.
-    """
+    """Make the key that a name is found and compared by: ASCII letters in lower case. Unicode's own folding makes ASCII of some foreign
+    letters (``ß`` becomes ``ss``), so that one name would be found under the key of another."""
     return name.translate(_LOWER)
 
 

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
-    """``user_pool_id``: the Cognito user pool that follows the directory; empty for none.
-
-    ``user_pool_invites``: Cognito invites each new user by e-mail, with a temporary password; else nobody knows their password,
-    because they come from another identity provider.
-    """
+    """``user_pool_id``: the Cognito user pool that follows the directory; empty for none. ``user_pool_invites``: Cognito sends each new
+    user a temporary password; else nobody knows it, because people come from another identity provider."""
 
     user_pool_id: str = ""
     user_pool_invites: bool = False

@@ -28,11 +28,8 @@ class UserImage:
 
 
 def wanted_user(person: Person, memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> UserImage:
-    """What the table says of a person at ``now``. ``groups`` are those that exist, at least those of the memberships.
-
-    As everywhere in the directory, a disabled person is in no group, nobody is in a disabled one, and a claim past its end
-    gives nothing. Inherited roles are not spelled out: who reads Cognito's groups knows the tree, or asks the portal.
-    """
+    """Say what the pool is to have of a person at ``now``: in no group while disabled, in no disabled group, by no claim past its end.
+    Inherited roles are not spelled out: who reads Cognito's groups knows the tree, or asks the portal."""
     if not person.is_enabled or person.is_deleting:
         return UserImage(is_enabled=False, name=person.name, groups=frozenset())
     live = ((membership, membership.role_at(now)) for membership in memberships if is_live(membership, groups))

@@ -10,12 +10,8 @@ from accessportal.kernel.runs import Report
 
 @dataclass(frozen=True, slots=True)
 class MirrorWork:
-    """Something that Cognito must still follow: ``entity`` is a person or group by its audit name.
-
-    ``token`` is new with every change. ``attempts`` and ``error`` tell of failures; ``due_at`` is when it is tried again,
-    ``since`` when the oldest change that waits was made. ``forgets``: a person was deleted, and whoever has the address now
-    is somebody new, who must not get the former one's user with its password and its sessions.
-    """
+    """Something that Cognito must still follow. ``token`` is new with every change, ``since`` is when the oldest one that waits was made,
+    ``due_at`` when it is tried again. ``forgets``: a new owner of the address must not get the former one's user."""
 
     entity: str
     token: str
@@ -56,11 +52,8 @@ class MirrorDifference:
 
 @dataclass(frozen=True, slots=True)
 class PoolComparison(Report):
-    """The whole table against the whole pool.
-
-    ``listed``: users, groups and members of groups in the pool. ``mended``: differences that are none any more; failures are those
-    that are, and what could not be read again. ``stopped`` says that the brake held back every removal, and why.
-    """
+    """The whole table against the whole pool. ``listed`` counts users, groups and members in the pool; failures still differ, or could not
+    be read again, with the reason; ``stopped`` says why the brake held back every removal."""
 
     listed: int
     differences: tuple[MirrorDifference, ...]

@@ -37,10 +37,8 @@ def ask(entities: Collection[str], *, now: datetime) -> None:
 
 
 def find_pending(entity: str) -> MirrorWork | None:
-    """What Cognito must still follow of a person or group (by its audit name); ``None`` when it has followed everything.
-
-    Strongly read: a page that says "removed" may stand on it.
-    """
+    """Find what Cognito must still follow of a person or group; ``None`` when it has followed everything. Strongly read: a page that says
+    "removed" may stand on it."""
     return reading.find(models.work_key(item_pk_of(entity)), _work)
 
 
@@ -64,10 +62,8 @@ def every_work() -> Iterator[MirrorWork | Failure]:
 
 
 def take(entity: str, *, now: datetime, until: datetime) -> MirrorWork | None:
-    """The work with a lease until ``until``; ``None`` when there is none, or when another worker has it.
-
-    ``until`` must be later than any lease could be that is free at ``now``.
-    """
+    """Lease the work until ``until``, which must be later than any lease that is free at ``now``; ``None`` when there is none, or another
+    worker has it."""
     lease, beyond = DirectoryItem.lease_until, furthest(now, longest=until - now)
     return _leased(entity, until, lease.does_not_exist() | (lease <= _epoch(now)) | (lease > _epoch(beyond)))
 

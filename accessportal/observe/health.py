@@ -37,10 +37,8 @@ class Asker:
         self.late: Future[Any] | None = None
 
     def answer(self, ask: Callable[[], T]) -> T:
-        """What ``ask`` finds out, which has only so long.
-
-        :raises TimeoutError: when it took longer; at once while it still keeps what was asked before waiting.
-        """
+        """Return what ``ask`` finds out. :raises TimeoutError: when it takes too long; at once while it still keeps whoever asked before
+        waiting."""
         if self.late is not None and not self.late.done():
             raise TimeoutError
         asked = self._thread.submit(ask)

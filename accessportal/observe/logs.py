@@ -80,10 +80,8 @@ def configure_structlog() -> None:
 
 
 def logging_settings(*, level: str, as_json: bool) -> dict[str, Any]:
-    """Django's ``LOGGING``: everything to standard error, so that the output of commands stays clean.
-
-    ``level`` is for our own and the job queue's events; libraries speak from WARNING on.
-    """
+    """Make Django's ``LOGGING``: everything to standard error, so that the output of commands stays clean. ``level`` is for our own and the
+    queue's events; libraries speak from WARNING on."""
     ending: list[Processor] = (
         [_TRACEBACKS, hide_secrets, structlog.processors.JSONRenderer()]
         if as_json

@@ -18,11 +18,8 @@ _BUSY = "The portal has too much to do right now. Nothing was done. Try again in
 
 
 class Seats:
-    """Half of the threads work on requests at a time, the others wait for them to end: a burst is served, one after the other.
-
-    Once somebody has waited in vain nobody else waits until a seat is free again, and is told 503 at once. Probes and static files need
-    no seat: they are answered before. A view that streams would have left its seat before its body is sent; there is none.
-    """
+    """Let half of the threads work on requests at a time while the others wait: a burst is served in turn. Once somebody waited in vain,
+    others are told 503 at once until a seat is free. Probes and static files need none; no view streams."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

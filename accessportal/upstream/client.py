@@ -54,10 +54,7 @@ def current_url() -> str:
 
 
 def provider() -> Provider:
-    """The provider of this installation.
-
-    :raises Unavailable: when none is set.
-    """
+    """Return the provider of this installation. :raises Unavailable: when none is set."""
     global _provider
     if _provider is None:
         if not _settings.url:

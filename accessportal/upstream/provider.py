@@ -9,11 +9,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSandbox:
-    """One sandbox as the provider tells it.
-
-    ``is_ready``: clean, and free to be lent. ``generation`` is the provider's own word for this life of the sandbox: another
-    one after every reset. Empty where the provider has none.
-    """
+    """One sandbox as the provider tells it. ``is_ready``: clean, and free to be lent. ``generation``: the provider's own word for this life
+    of it, another one after every reset; empty where it has none."""
 
     external_id: str
     name: str
@@ -23,11 +20,8 @@ class UpstreamSandbox:
 
 
 class Provider(Protocol):
-    """Raises :class:`~accessportal.upstream.errors.UpstreamError`.
-
-    From the moment at which :meth:`delete_sandbox` has returned, :meth:`get_sandbox` must not show the former life of the
-    sandbox as ready any more (or tell generations).
-    """
+    """A sandbox provider; its calls raise ``UpstreamError``. Once :meth:`delete_sandbox` has returned, :meth:`get_sandbox` must not show
+    the former life as ready any more (or tell generations)."""
 
     def list_sandboxes(self) -> Iterator[tuple[UpstreamSandbox, ...]]:
         """Every sandbox, page by page, to the end."""
@@ -38,8 +32,6 @@ class Provider(Protocol):
         ...
 
     def delete_sandbox(self, external_id: str, *, generation: str = "") -> None:
-        """Have it deleted; the provider may make a new one under the same id. With ``generation`` only that life of it.
-
-        :raises Gone: when it does not exist. :raises Changed: when it is another generation by now.
-        """
+        """Have it deleted, with ``generation`` only that life of it; a new one may come under the same id. :raises Gone: when it does not
+        exist. :raises Changed: when it is another generation by now."""
         ...

@@ -48,10 +48,8 @@ class Attempt:
 
 
 def converge_after(*, entity: str, now: datetime) -> Mirrored:
-    """One attempt to make Cognito follow a change of ``entity`` (a person or group by its audit name) that was just written.
-
-    Never raises for trouble outside: the change stands, and the sweep goes on.
-    """
+    """Make one attempt to have Cognito follow a change of ``entity`` that was just written. It never raises for trouble outside: the change
+    stands, and the sweep goes on."""
     try:
         attempt = converge(entity=entity, clock=_ClockFrom(now), patience=_PATIENCE)
     except Unavailable as error:
@@ -60,10 +58,7 @@ def converge_after(*, entity: str, now: datetime) -> Mirrored:
 
 
 def wanted_user(key: str, now: datetime) -> UserImage | None:
-    """What the table says, strongly read; ``None`` when nobody has this address.
-
-    :raises Unavailable: when our store did not answer, or an item can't be read.
-    """
+    """Read strongly what the table wants of a person; ``None`` when nobody has this address."""
     person, memberships = get_person_with_memberships(key)
     if person is None:
         return None
@@ -72,10 +67,8 @@ def wanted_user(key: str, now: datetime) -> UserImage | None:
 
 
 def converge(*, entity: str, clock: Clock, patience: timedelta | None = None) -> Attempt:
-    """Make Cognito follow ``entity`` and take its work item away, if there is one and nobody else is at it.
-
-    :raises Unavailable: when our store did not answer, or an item can't be read; the work stays.
-    """
+    """Make Cognito follow ``entity`` and take its work item away, if there is one and nobody else is at it. After an error the work
+    stays."""
     if not current().user_pool_id:
         return Attempt(is_done=True)
     now = clock.now()

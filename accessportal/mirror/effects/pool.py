@@ -38,10 +38,7 @@ class PoolImage:
 
 @contextlib.contextmanager
 def reading() -> Iterator[None]:
-    """Around calls that read the pool.
-
-    :raises Unavailable: when Cognito does not say.
-    """
+    """Turn whatever keeps Cognito from telling into ``Unavailable``."""
     try:
         yield
     except OutsideError as error:
@@ -49,11 +46,8 @@ def reading() -> Iterator[None]:
 
 
 def ensure(name: str) -> UserPool:
-    """The pool of that name; a new one if there is none.
-
-    :raises Conflict: when Cognito refuses, or has several pools of that name.
-    :raises Unavailable: when Cognito did not answer; trying again finds what was made.
-    """
+    """Find the pool of that name, or make one; tried again after no answer, it finds what was made. :raises Conflict: when Cognito refuses,
+    or has several of that name."""
     try:
         found = cognito.find_user_pool(name)
         pool_id = found or cognito.create_user_pool(name)
@@ -66,10 +60,8 @@ def ensure(name: str) -> UserPool:
 
 
 def read_whole(*, progress: Callable[[int, int], None] | None = None) -> PoolImage:
-    """The whole pool. ``progress`` is told how many of how many groups have been read.
-
-    :raises Unavailable: when a list can't be read to its end; half a list is never compared.
-    """
+    """Read the whole pool. ``progress`` is told how many of how many groups have been read. Half a list is never compared: it is an
+    error."""
     pool = current().user_pool_id
     with reading():
         cognito.require_one_case(pool)
@@ -89,20 +81,14 @@ def read_whole(*, progress: Callable[[int, int], None] | None = None) -> PoolIma
 
 
 def present_groups(group_id: str) -> frozenset[str]:
-    """Those of a group's three that Cognito has.
-
-    :raises OutsideError: when Cognito did not say.
-    """
+    """Return those of a group's three that Cognito has."""
     pool = current().user_pool_id
     return frozenset(name for name in sorted(policy.cognito_groups(group_id)) if cognito.find_group(pool, name))
 
 
 def present_user(key: str) -> UserImage | None:
-    """The user as the pool has it, with the groups that are ours; ``None`` when there is none, or when it is somebody's who comes
-    from another identity provider: such a user is not ours, whatever its name looks like.
-
-    :raises OutsideError: when Cognito did not say.
-    """
+    """Return the user as the pool has it, with the groups that are ours. Somebody from another identity provider is none of ours, whatever
+    the name looks like."""
     pool = current().user_pool_id
     user = cognito.get_user(pool, key)
     if user is None or user.is_federated:

@@ -27,19 +27,8 @@ Progress = Callable[[int, int], None]
 def compare_mirror(
     *, apply: bool, most_share: float = MOST_SHARE, progress: Progress | None = None, actor: Actor, clock: Clock
 ) -> PoolComparison:
-    """The whole table has been held against the whole pool and, with ``apply``, the pool made equal.
-
-    The lists only find candidates; each is then read again in both, so that a change under way is no difference. One that
-    can't be read then is among those that wait. The sweep makes it equal, which reads anew and tries again; but not what the
-    pool alone has: nothing goes because of a list. The brake: when more than ``most_share`` of what the pool holds is unknown
-    to the table (and more than a handful), nothing that removes is done, and ``stopped`` says so. What is to be mended becomes
-    mirror work first: a crash forgets none of it. Of whom an item can't be read is among those that wait, and left as they are.
-
-    :raises NotAllowed: for anybody but operators and the portal itself.
-    :raises InvalidRequest: when no user pool is set, or ``most_share`` is not a share.
-    :raises Unavailable: when the list of the table or of the pool can't be read to its end, and then nothing was changed; or
-        when the mirror work could not be written.
-    """
+    """Hold the whole table against the whole pool and, with ``apply``, make the pool equal. The lists only find candidates, each is read
+    again in both, and nothing goes because of a list; more than ``most_share`` unknown to the table stops every removal."""
     policy.may_keep_pool(actor).require()
     _check(most_share)
     unread: dict[str, str] = {}

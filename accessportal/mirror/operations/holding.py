@@ -35,15 +35,8 @@ def hold_membership(
     actor: Actor,
     clock: Clock,
 ) -> Proof | Waiting:
-    """``claim`` holds the membership until ``ends_at``, and Cognito is proved to have the person in the group.
-
-    ``guards`` are the caller's conditions for still wanting it: the claim is written only in a transaction in which they
-    hold. Repeating it is harmless. A person or group that is unknown or disabled, and a limit that is reached, are waited for with
-    the code that says so; nothing is claimed then.
-
-    :raises Conflict: when a guard does not hold; then nothing was claimed.
-    :raises Unavailable: when our store does not answer.
-    """
+    """Hold the membership by ``claim`` until ``ends_at``, and prove that Cognito has the person in the group; repeat it freely. Who is
+    unknown or disabled, and a full group, are waited for. :raises Conflict: when one of the caller's ``guards`` fails."""
     wanted = Claim(claim, role, ends_at)
     try:
         add_claim(email=email, group_id=group_id, claim=wanted, guards=guards, actor=actor, now=clock.now())
@@ -60,13 +53,8 @@ def hold_membership(
 
 
 def release_membership(*, email: str, group_id: str, claim: str, actor: Actor, clock: Clock) -> Proof | Waiting:
-    """``claim`` holds the membership no longer, and Cognito is proved to have the person there only as the other claims say.
-
-    What was given with the role that it gave goes with it. While others hold it, the proof names them in ``kept_by``. Repeating it
-    is harmless, and so is a person or group that is gone: then nobody is in it.
-
-    :raises Unavailable: when our store does not answer.
-    """
+    """Give ``claim`` and what was given by it back, and prove that Cognito has the person there only as other claims say (``kept_by``).
+    Repeat it freely, also when person or group is gone."""
     # A person who was deleted took the claim along. Cognito may still have to forget them.
     with contextlib.suppress(NotFound):
         remove_claim(email=email, group_id=group_id, claim_id=claim, actor=actor, now=clock.now())

@@ -18,12 +18,8 @@ from accessportal.mirror.states import Disabled
 
 
 def disable_as_mirrored(*, actor: Actor, clock: Clock) -> Disabled:
-    """Whom the user pool has disabled, or has no more, and the table enabled, is disabled. Without a pool nobody knows
-    of any. The brake: of more than a fifth who are not in the pool none is disabled for that; then it is the wrong pool.
-
-    :raises NotAllowed: for anybody but operators and the portal itself.
-    :raises Unavailable: when table or pool can't be read to their end.
-    """
+    """Disable whom the table has enabled and the user pool has disabled, or has no more. When more than a fifth are not in the pool, none
+    is disabled for that: it is the wrong pool."""
     policy.may_keep_pool(actor).require()
     if not current().user_pool_id:
         return Disabled(())

@@ -23,13 +23,7 @@ def configure(settings: MirrorSettings) -> None:
 
 
 def ensure_user_pool(*, name: str = POOL_NAME, actor: Actor) -> UserPool:
-    """There is a user pool of that name. The directory is mirrored to it once its id is set.
-
-    :raises NotAllowed: for anybody but operators and the portal itself.
-    :raises InvalidRequest: for a name that Cognito would not take.
-    :raises Conflict: when Cognito refuses, or has several pools of that name.
-    :raises Unavailable: when Cognito did not answer.
-    """
+    """Find or make the user pool of that name. The directory is mirrored to it once its id is set."""
     policy.may_keep_pool(actor).require()
     if not re.fullmatch(r"[\w\s+=,.@-]{1,128}", name):
         text = "A pool's name has 1 to 128 letters, digits, spaces and + = , . @ - _ characters."

@@ -27,11 +27,8 @@ _FAILURES_TO_TELL = 3
 
 
 def sweep_mirror(*, clock: Clock, limit_seconds: float | None = SWEEP_SECONDS, workers: int = WORKERS) -> MirrorReport:
-    """Cognito has followed every change that is due, or the change has a later due time and the reason.
-
-    Nothing new is begun after ``limit_seconds`` (``None``: no limit). One item that fails stops nobody; ``failures`` are those
-    that broke or that failed repeatedly. May run at any time, twice, and beside itself.
-    """
+    """Have Cognito follow every change that is due; what fails gets a later due time and the reason. Nothing new is begun after
+    ``limit_seconds``. One item that fails stops nobody; those are told that broke or failed repeatedly. It may run beside itself."""
     run = Following(clock, until=None if limit_seconds is None else clock.now() + timedelta(seconds=limit_seconds))
     missed = partial(run.fail, "the list of what waits")
     seen: set[tuple[str, str, int]] = set()
@@ -90,10 +87,7 @@ class Following(Run):
 
 
 def bring_up(*, entity: str, clock: Clock) -> Attempt:
-    """As :func:`converge`; deleting a person that was begun is finished first.
-
-    :raises Unavailable: when our store did not answer.
-    """
+    """Finish deleting the person if that was begun, then :func:`converge`."""
     if is_person(entity):
         key = entity.partition("#")[2]
         person = get_person(key)
