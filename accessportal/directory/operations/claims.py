@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.directory.following import follow
-from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claim
+from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claims
 from accessportal.directory.operations.shared import (
     about_membership,
     ask_to_look,
@@ -62,7 +62,7 @@ def remove_claim(*, email: str, group_id: str, claim_id: str, actor: Actor, now:
         claim = before.claim(claim_id) if before else None
         if before is None or claim is None:
             return before
-        after = without_claim(before, claim_id)
+        after = without_claims(before, [claim])
         draft = about_membership("user.revoked", claim, after, of=before, now=now)
         changed, events = told_person(person, [draft], actor=actor, now=now)
         exists = get_group(group_id) is not None

@@ -60,7 +60,11 @@ def grant_membership(*, email: str, group_id: str, role: GroupRole, actor: Actor
         )
         former = _require_gain(person, before, claim)
         require_grantable(person, group, role, memberships)
-        after = with_claim(_without_given(before) if right is None else before, claim, person=person.key, group_id=group_id)
+        kept = before
+        if before is not None and right is None:
+            # What admins gave for a time makes way for what one gives for good.
+            kept = before.without([one.claim_id for one in before.claims if one.is_by_admin and one.ends_at is not None])
+        after = with_claim(kept, claim, person=person.key, group_id=group_id)
         draft = _granted(claim, former, after, now=now)
         standing = _standing_after(person, group, former, claim)
         changed, events = told_person(_kept(person, memberships), [draft], actor=actor, now=now)
@@ -181,15 +185,10 @@ def with_claim(before: Membership | None, claim: Claim, *, person: str, group_id
     return replace(before, claims=(*others, claim))
 
 
-def without_claim(before: Membership, claim_id: str) -> Membership | None:
-    """The membership as the other claims hold it; ``None`` when there are none."""
-    return without_claims(before, [one for one in before.claims if one.claim_id == claim_id])
-
-
 def without_claims(before: Membership, claims: Sequence[Claim]) -> Membership | None:
-    """As :func:`without_claim`."""
-    others = tuple(one for one in before.claims if one not in claims)
-    return replace(before, claims=others) if others else None
+    """Return the membership as the other claims hold it; ``None`` when there are none."""
+    after = before.without([one.claim_id for one in claims])
+    return after if after.claims else None
 
 
 def about_deletion(person: Person, *, reason: str) -> Draft:
@@ -219,15 +218,6 @@ def _require_gain(person: Person, before: Membership | None, claim: Claim) -> Cl
         group_id = before.group_id if before else ""
         raise Conflict(f"{person.email} is in {group_id} already, as {held.role.value}.", code="membership_exists", present=before)
     return former
-
-
-def _without_given(before: Membership | None) -> Membership | None:
-    """What admins gave for a time makes way for what one gives for good."""
-    return (
-        None
-        if before is None
-        else replace(before, claims=tuple(one for one in before.claims if one.ends_at is None or not one.is_by_admin))
-    )
 
 
 def _admins_claims(person: Person, before: Membership | None, group_id: str) -> list[Claim]:
