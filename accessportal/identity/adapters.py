@@ -17,7 +17,6 @@ from accessportal.identity import operations
 from accessportal.identity.provider import PROVIDER_ID
 from accessportal.identity.sessions import vouch
 from accessportal.identity.tokens import Refused
-from accessportal.identity.ways import has_issuer
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
 
@@ -45,7 +44,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth is
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth is not typed
     def list_apps(self, request: HttpRequest, provider: str | None = None, client_id: str | None = None) -> list[SocialApp]:
         """The one issuer of the settings. Rows of allauth's own table would be further ways in, and are not looked at."""
-        if not has_issuer() or provider not in {None, PROVIDER_ID} or client_id not in {None, settings.OIDC_CLIENT_ID}:
+        if not settings.OIDC_ISSUER or provider not in {None, PROVIDER_ID} or client_id not in {None, settings.OIDC_CLIENT_ID}:
             return []
         app = SocialApp(
             provider=PROVIDER_ID, name=settings.OIDC_NAME, client_id=settings.OIDC_CLIENT_ID, secret=settings.OIDC_CLIENT_SECRET

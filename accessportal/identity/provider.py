@@ -17,14 +17,22 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Client
 from allauth.socialaccount.providers.oauth2.provider import OAuth2Provider
 from allauth.socialaccount.providers.oauth2.views import OAuth2Adapter
 from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from accessportal.identity import claims, issuer
 from accessportal.identity.tokens import Expected, read_id_token
-from accessportal.identity.ways import safe_next
 
 PROVIDER_ID = "issuer"
+
+
+def safe_next(request: HttpRequest) -> str:
+    """Where the page that was asked for is, when it is one of ours; empty otherwise."""
+    wanted = request.GET.get(REDIRECT_FIELD_NAME, "")
+    is_ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    return wanted if is_ours else ""
 
 
 def nonce_for(code_verifier: str) -> str:

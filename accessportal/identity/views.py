@@ -7,9 +7,11 @@ from typing import Any
 
 import structlog
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
+from django import forms
 from django.conf import settings
 from django.contrib.auth import get_user_model, logout, views
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
@@ -19,11 +21,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accessportal.directory import queries as directory
 from accessportal.identity import drafts, issuer, operations, throttle
-from accessportal.identity.forms import SignInForm
-from accessportal.identity.provider import IssuerAdapter
+from accessportal.identity.provider import IssuerAdapter, safe_next
 from accessportal.identity.sessions import Ended, begin_waiting
 from accessportal.identity.tokens import Refused
-from accessportal.identity.ways import has_issuer, safe_next
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed, Unavailable
 
@@ -46,6 +46,27 @@ class Hint:
     groups: tuple[str, ...]
 
 
+class SignInForm(AuthenticationForm):
+    """Django's form, with the e-mail address as the user name."""
+
+    username = forms.CharField(
+        label="E-mail address",
+        max_length=150,
+        widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True, "spellcheck": "false", "class": "form-control"}),
+    )
+    password = forms.CharField(
+        label="Password",
+        strip=False,
+        max_length=4096,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "class": "form-control"}),
+    )
+
+    error_messages = {  # noqa: RUF012  # Django's own declaration has this shape
+        "invalid_login": "That e-mail address and password don't belong together, or the person is disabled. Try again.",
+        "inactive": "This person is disabled. Ask your operator.",
+    }
+
+
 @method_decorator(login_not_required, name="dispatch")
 class SignIn(views.LoginView):
     """Offer the ways in: the issuer's button where one is set, Django's form where ``DEMO`` is on. The base class drops a ``next`` of
@@ -57,7 +78,7 @@ class SignIn(views.LoginView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         is_asking = request.method in {"GET", "HEAD"}
-        if not (settings.DEMO or has_issuer()):
+        if not (settings.DEMO or settings.OIDC_ISSUER):
             return render(request, "identity/not_configured.html", status=200 if is_asking else 403)
         if not (settings.DEMO or is_asking):
             return _refused(request, NotAllowed("Passwords work in the demo alone.", code="passwords_off"))
@@ -69,7 +90,7 @@ class SignIn(views.LoginView):
         return super().post(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        ways = {"has_issuer": has_issuer(), "issuer_name": settings.OIDC_NAME, "has_passwords": settings.DEMO}
+        ways = {"has_issuer": bool(settings.OIDC_ISSUER), "issuer_name": settings.OIDC_NAME, "has_passwords": settings.DEMO}
         ended = _words_for(self.request.GET.get("because", ""))
         told = {"ended": ended, "has_drafts": drafts.has_any(self.request.session)}
         return super().get_context_data(hints=_hints() if settings.DEMO else [], **told, **ways, **kwargs)
@@ -95,7 +116,7 @@ sign_in = SignIn.as_view()
 def start(request: HttpRequest) -> HttpResponseBase:
     """Go to the issuer, by a link: ``form-action`` of the content policy would stop a form's redirect. It changes nothing but this
     browser's own session and signs nobody in; a page of another site gets the sign-in page."""
-    if not has_issuer():
+    if not settings.OIDC_ISSUER:
         raise Http404
     if request.user.is_authenticated:
         return redirect(safe_next(request) or settings.LOGIN_REDIRECT_URL)
@@ -109,7 +130,7 @@ def start(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 def come_back(request: HttpRequest) -> HttpResponseBase:
     """Back from the issuer: signed in and on to the page that was asked for, or told why not."""
-    if not has_issuer():
+    if not settings.OIDC_ISSUER:
         raise Http404
     return _with_the_issuer(request, OAuth2CallbackView.adapter_view(IssuerAdapter))
 
@@ -166,7 +187,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
     if email:
         operations.record_sign_out(email=email, now=SystemClock().now())
-    return HttpResponseRedirect(f"{reverse('signed_out')}?because=asked" if has_issuer() else reverse("sign_in"))
+    return HttpResponseRedirect(f"{reverse('signed_out')}?because=asked" if settings.OIDC_ISSUER else reverse("sign_in"))
 
 
 @login_not_required
@@ -185,7 +206,7 @@ def signed_out(request: HttpRequest) -> HttpResponse:
 
 def _issuer_sign_out_address(request: HttpRequest) -> str:
     """Where to sign out of the issuer as well; empty where there is none, or where it can't be asked now."""
-    if settings.OIDC_SIGN_OUT_URL or not has_issuer():
+    if settings.OIDC_SIGN_OUT_URL or not settings.OIDC_ISSUER:
         return str(settings.OIDC_SIGN_OUT_URL)
     try:
         found = issuer.discover(settings.OIDC_ISSUER)
