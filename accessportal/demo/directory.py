@@ -89,11 +89,8 @@ _ROLES = {
 
 
 def ensure_directory(clock: Clock) -> None:
-    """The directory is founded, with Olga as admin of the root unless somebody else has that place; groups, people and roles
-    of the demo are there. Cognito is left to the sweep: to wait for it after each of some fifty changes would take long.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Found the directory, with Olga as admin of the root unless somebody else is, and make the demo's groups, people and roles. Cognito is
+    left to the sweep: to wait for it after each of some fifty changes would take long."""
     with operations.following_later():
         _ensure_founded(clock)
         for group_id, description in GROUPS.items():

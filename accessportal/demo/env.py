@@ -24,11 +24,8 @@ _SHARED = ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_K
 
 
 def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Path = HOME) -> None:
-    """Turn ``environ`` into the demo's: the twin's address, no other AWS account, a kept secret key, demo sign-in on.
-
-    Every ``AWS_`` variable of the caller is dropped first: a profile, a session token or a service's own endpoint in it
-    would lead the demo to a real account.
-    """
+    """Turn ``environ`` into the demo's: the twin's address, a kept secret key, demo sign-in on. Every ``AWS_`` variable of the caller is
+    dropped first: a profile or a session token in it would lead the demo to a real account."""
     for name in [name for name in environ if name.startswith("AWS_")]:
         del environ[name]
     home.mkdir(mode=0o700, exist_ok=True)
@@ -77,10 +74,8 @@ def is_port_free(host: str, port: int) -> bool:
 
 
 def published_file(environ: Mapping[str, str], *, home: Path = HOME) -> Path | None:
-    """``.portal/env``, for whoever has no settings of their own, and while the portal that wrote it is up; otherwise ``None``.
-
-    A file that a killed portal left must not turn another installation into a demo.
-    """
+    """Return ``.portal/env`` while the portal that wrote it is up, for whoever has no settings of their own; a file that a killed portal
+    left must not turn another installation into a demo."""
     if any(name.upper().startswith("PORTAL_") for name in environ):
         return None
     file = home / ENV_FILE.name
@@ -101,10 +96,8 @@ def _is_held(lock_file: Path) -> bool:
 
 @contextlib.contextmanager
 def published(environ: Mapping[str, str], *, path: Path = ENV_FILE) -> Iterator[None]:
-    """While this lasts, ``.portal/env`` tells other terminals where the twin and the database are.
-
-    The file goes at the end, so that no later command is sent to a twin that is dead.
-    """
+    """Tell other terminals by ``.portal/env`` where the twin and the database are, while this lasts: no later command is sent to a twin
+    that is dead."""
     names = [name for name in environ if name in _SHARED or (name.startswith("PORTAL_") and name != "PORTAL_DEMO_PASSWORD")]
     fresh = path.with_suffix(".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -39,11 +39,8 @@ class _Then:
 
 
 def make_history(*, count: int, now: datetime) -> Iterator[AccessRequest]:
-    """``count`` requests exist, spread over the last 60 days; yields each as it is made.
-
-    Each has a fixed submission id: running it again makes only what is missing. The finished ones end before anything was
-    created outside, so no call to AWS is needed for them.
-    """
+    """Make ``count`` requests of the last 60 days and yield each. Each has a fixed submission id, so that a repetition makes only what is
+    missing. They end before anything was created outside, so AWS is not called."""
     with _nothing_queued(), operations.lifted_limits(), ThreadPoolExecutor(_THREADS, thread_name_prefix="history") as pool:
         for future in as_completed([pool.submit(_one, number, now) for number in range(count)]):
             yield future.result()

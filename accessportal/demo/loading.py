@@ -46,12 +46,8 @@ class DemoReport:
 
 
 def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, progress: world.Progress | None = None) -> DemoReport:
-    """Demo people can sign in, the twin has its accounts and sandboxes, the portal knows them, and some rules are in force.
-
-    May be repeated: what exists is kept, what is missing is added. ``progress`` is told of each thing of the cloud.
-
-    :raises Unavailable: when the store or the twin did not answer.
-    """
+    """Let demo people sign in, fill the twin and have the portal know it, and put some rules in force. It may be repeated: what is missing
+    is added. ``progress`` is told of each thing of the cloud."""
     former, password = _password()
     ensure_directory(clock)
     _ensure_sign_ins(password, is_new=password != former)
@@ -72,11 +68,8 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
 
 
 def load_sandboxes(*, count: int, clock: Clock, progress: world.Progress) -> int:
-    """The twin's provider has at least ``count`` sandboxes, and the pool knows them all; how many are new to the pool.
-
-    :raises Unavailable: when the twin does not answer.
-    :raises NotAllowed: when another provider than the twin's is set: nobody else's gets made-up sandboxes.
-    """
+    """Give the twin's provider at least ``count`` sandboxes, have the pool know them, and return how many are new to it. :raises
+    NotAllowed: when another provider is set: nobody else's gets made-up sandboxes."""
     url = upstream.current_url()
     if not url.endswith(PROVIDER_PATH):
         raise NotAllowed("The sandbox provider is not the local twin's; the demo makes none there.", code="provider_is_real")
@@ -128,10 +121,8 @@ def _load_rules_once(clock: Clock) -> bool:
 
 
 def _password() -> tuple[str, str]:
-    """The one of the last start (empty: none), and the one from now on, which the file then tells.
-
-    That is the one given by ``PORTAL_DEMO_PASSWORD``, else the one made at the first start.
-    """
+    """Return the password of the last start (empty: none), and the one from now on, given by ``PORTAL_DEMO_PASSWORD`` or made at the first
+    start."""
     given = settings.DEMO_PASSWORD
     _PASSWORD_FILE.parent.mkdir(mode=0o700, exist_ok=True)
     former = _PASSWORD_FILE.read_text().strip() if _PASSWORD_FILE.exists() else ""

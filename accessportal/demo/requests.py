@@ -13,10 +13,8 @@ _HOUR = 3_600
 
 
 def ask_for_memberships(*, now: datetime) -> None:
-    """Nina looks into another team's work for eight hours, Tom helps a team out for a week, and Femi waits for an admin.
-
-    The worker makes the first two so. To be called once the demo's own rules are in force.
-    """
+    """Ask for Nina (another team's work, eight hours), Tom (helps out for a week) and Femi, who waits for an admin; the worker gives the
+    first two theirs. To be called once the demo's rules are in force."""
     _join("nina", "/engineering/web", "reader", hours=8, reason="Read how the checkout uses the ledger", now=now)
     helping = _join("tom", "/engineering/mobile", "contributor", hours=24 * 7, reason="Help with the release", now=now)
     operations.approve(request_id=helping.request_id, reason="Welcome.", actor=person("mei@example.com"), now=now)

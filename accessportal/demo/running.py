@@ -30,12 +30,8 @@ Say = Callable[[str], None]
 
 
 def run_portal(*, port: int, say: Say, welcome: Callable[[DemoReport], None]) -> None:
-    """Run everything until somebody asks to stop. ``welcome`` is called once the pages answer and work is done.
-
-    :raises StopAsked: by ctrl-C or a polite signal.
-    :raises AlreadyRunning: when a portal runs from this folder.
-    :raises PartFailed: when a part can't be kept running.
-    """
+    """Run everything until somebody asks to stop, and call ``welcome`` once the pages answer. :raises StopAsked: by ctrl-C or a signal.
+    :raises AlreadyRunning: from this folder. :raises PartFailed: when a part can't be kept running."""
     with stoppable(), only_one(env.LOCK_FILE) as lock:
         # A killed portal's: what it tells is no longer there.
         env.ENV_FILE.unlink(missing_ok=True)

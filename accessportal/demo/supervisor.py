@@ -63,10 +63,7 @@ class Supervisor:
         return part
 
     def wait_for(self, part: Part, is_ready: Callable[[], bool], *, seconds: float) -> None:
-        """Return once ``is_ready``.
-
-        :raises PartFailed: when the process ends before that, or ``seconds`` go by.
-        """
+        """Return once ``is_ready``. :raises PartFailed: when the process ends before that, or ``seconds`` go by."""
         deadline = time.monotonic() + seconds
         while not is_ready():
             if _code(part) is not None:
@@ -76,10 +73,8 @@ class Supervisor:
             time.sleep(_POLL_SECONDS)
 
     def watch(self) -> None:
-        """Keep every part running until somebody asks to stop.
-
-        :raises PartFailed: when one has died more than three times within a minute.
-        """
+        """Keep every part running until somebody asks to stop. :raises PartFailed: when one has died more than three times within a
+        minute."""
         while True:
             for part in self._parts:
                 if _code(part) is not None:
@@ -146,10 +141,8 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def only_one(path: Path) -> Iterator[IO[str]]:
-    """Hold the lock file ``path``, which tells the process that holds it.
-
-    :raises AlreadyRunning: when it is held, by a supervisor or by a process that one left behind.
-    """
+    """Hold the lock file ``path``, which names the process that holds it. :raises AlreadyRunning: when it is held, by a supervisor or a
+    process that one left behind."""
     with path.open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

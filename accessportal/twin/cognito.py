@@ -19,10 +19,8 @@ class CognitoFaults:
         self._random = random.Random(settings.seed)
 
     def answer(self, operation: str, forward: Callable[[], Answer]) -> Answer:
-        """moto's answer to one call, or the trouble that the settings ask for.
-
-        Raises ``LostAnswerError`` when the client is to get none: after the call took effect, or (an outage) without.
-        """
+        """Answer one call as moto does, or make the trouble that the settings ask for. Raises ``LostAnswerError`` when the client is to get
+        no answer: after the call took effect, or (an outage) without."""
         if self._settings.cognito_outage:
             raise LostAnswerError(operation)
         if self._happens(self._settings.cognito_throttle):

@@ -62,12 +62,8 @@ class Job:
 
 
 class IdentityCenterTwin:
-    """Assignments and their jobs. ``answer`` is the one way in; ``assignments`` is what is true at the moment, without a call.
-
-    ``cognito`` are the faults of the other service that has any.
-
-    ``on_job`` is told of each job before its caller gets the answer (the journal); ``restore`` is the way back.
-    """
+    """Assignments and their jobs. ``answer`` is the one way in; ``assignments`` is what is true now, without a call. ``on_job`` is told of
+    each job before its caller is (the journal); ``restore`` is the way back."""
 
     def __init__(self, *, clock: Clock, settings: TwinSettings, facts: Facts, on_job: Callable[[Job], None] | None = None) -> None:
         self.clock = clock
@@ -96,10 +92,8 @@ class IdentityCenterTwin:
         }
 
     def answer(self, operation: str, body: bytes, forward: Callable[[], Answer]) -> Answer:
-        """AWS's answer to one sso-admin call; what does not concern assignments goes to ``forward``.
-
-        Raises ``LostAnswerError`` when the client is to get none, although the call took effect.
-        """
+        """Answer one sso-admin call as AWS does; what does not concern assignments goes to ``forward``. Raises ``LostAnswerError`` when the
+        client is to get no answer, although the call took effect."""
         with self.lock:
             now = self._now()
             try:

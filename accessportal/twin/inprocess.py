@@ -34,11 +34,8 @@ _DYNAMODB_PREFIX = "DynamoDB_20120810."
 
 @contextmanager
 def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[IdentityCenterTwin]:
-    """Every boto3 and PynamoDB call of this process goes to moto, with the front before it; all is forgotten at the end.
-
-    It stands where moto stands: in moto's one ``before-send`` handler, which every botocore session carries whether it was
-    made before or after. moto's ``mock_aws`` would also stand in for ``requests``, which takes 20 ms each time.
-    """
+    """Send every boto3 and PynamoDB call of this process to moto, with the front before it, from moto's one ``before-send`` handler, which
+    every botocore session carries. moto's ``mock_aws`` would also stand in for ``requests``, which takes 20 ms each time."""
     repair_moto()
     front = IdentityCenterTwin(clock=clock, settings=settings, facts=MotoFacts())
     moto_answer = botocore_stubber.process_request

@@ -12,10 +12,7 @@ _CALL_SECONDS = 30
 
 
 def seed_sandboxes(*, provider_url: str, count: int, progress: Callable[[str, int, int], None]) -> None:
-    """The provider has (at least) so many sandboxes of four sorts; those that exist stay as they are.
-
-    :raises OSError: when it does not answer.
-    """
+    """Give the provider (at least) so many sandboxes of four sorts; those that exist stay. :raises OSError: when it does not answer."""
     for number in range(count):
         sort, hours = _SORTS[number % len(_SORTS)]
         row = {"id": f"demo-{number:05}", "name": f"{sort}-{number:03}", "lab_duration_hours": hours}

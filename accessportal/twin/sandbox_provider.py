@@ -34,10 +34,8 @@ class ProvidedSandbox:
 
 
 class SandboxProviderTwin:
-    """``answer`` is the one way in for clients; ``sandboxes`` and ``deletions`` tell tests what is true without a call.
-
-    ``on_change`` is told of each new state before its caller gets the answer (the journal); ``restore`` is the way back.
-    """
+    """``answer`` is the one way in for clients; ``sandboxes`` and ``deletions`` tell tests what is true. ``on_change`` is told of each new
+    state before its caller is (the journal); ``restore`` is the way back."""
 
     def __init__(
         self, *, clock: Clock, settings: TwinSettings, on_change: Callable[[str, ProvidedSandbox | None], None] | None = None

@@ -51,12 +51,8 @@ class Seeded:
 def seed_world(
     *, accounts: int = 60, permission_sets: int = 12, people: Sequence[Resident] = (), progress: Progress | None = None
 ) -> Seeded:
-    """Make what is missing of the demo's cloud; may be repeated, and repeated with more of everything.
-
-    An organization with nested organizational units and tagged accounts; permission sets with descriptions and session lengths;
-    ``people`` and some twenty more as users of the Identity Store, their groups named by path (``/engineering/payments``), each
-    person a member of their own group. What exists under a wanted name is left as it is.
-    """
+    """Make what is missing of the demo's cloud: a tree of tagged accounts, permission sets, ``people`` and some twenty more, and groups
+    named by path. It may be repeated, with more of everything; what exists under a wanted name is left as it is."""
     tell = progress or _silent
     units, made_accounts = _seed_organization(_client("organizations"), plan_accounts(accounts), tell)
     sso: SSOAdminClient = _client("sso-admin")
