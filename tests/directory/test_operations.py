@@ -534,7 +534,7 @@ class TestMemberships:
         join("bob@example.com", "/security", GroupRole.ADMIN)
 
     def test_no_group_has_more_admins_than_can_be_read_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("accessportal.directory.store.MOST_ADMINS", 1)
+        monkeypatch.setattr("accessportal.directory.operations.memberships.MOST_ADMINS", 1)
         with pytest.raises(Conflict) as refused:
             join("bob@example.com", "/engineering/payments", GroupRole.ADMIN)
         assert refused.value.code == "too_many_admins"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from accessportal.directory.policy.words import clean_email
 from accessportal.directory.queries.explaining import explain_person
 from accessportal.directory.queries.lists import (
     find_group,
@@ -33,6 +34,7 @@ from accessportal.directory.store.departures import list_departures
 
 __all__ = [
     "admins_of",
+    "clean_email",
     "explain_person",
     "find_group",
     "find_groups",

@@ -12,7 +12,6 @@ from django.urls import reverse
 from accessportal.access_requests.queries import ACCESS_ENDS, ACCESS_OF_GROUP_ENDS
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
-from accessportal.directory.policy.words import clean_email
 from accessportal.directory.states import ROOT, Changed, Group, GroupRole, GroupVerb, State, group_entity, person_entity
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.clock import SystemClock
@@ -59,7 +58,7 @@ def _add(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
     email, role = str(data["email"]), GroupRole(data["role"])
     if queries.find_person(email=email) is not None:
         return directory.grant_membership(email=email, group_id=group.group_id, role=role, actor=actor, now=now)
-    clean_email(email)
+    queries.clean_email(email)
     if not data["name"]:
         text = "Nobody in the directory has this address. Check it, or give the person's name to create them and add them in one step."
         raise InvalidRequest(text, code="person_unknown", field="name")
