@@ -15,13 +15,13 @@ from accessportal.directory.operations.shared import (
     settled,
     told_group,
 )
-from accessportal.directory.policy.tree import MAX_ANCESTORS, path_ancestors
+from accessportal.directory.policy.tree import path_ancestors, require_depth, require_parent
 from accessportal.directory.policy.words import clean_description, clean_group_id, clean_name, is_group_id
 from accessportal.directory.states import ROOT, Changed, Group, GroupVerb, State, group_entity
 from accessportal.directory.store.groups import MOST_GROUPS, change_group, insert_group, remove_group
 from accessportal.directory.store.reading import count_groups, get_group, get_groups
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.errors import Conflict, InvalidRequest
+from accessportal.kernel.errors import Conflict
 
 
 def create_group(
@@ -39,7 +39,9 @@ def create_group(
         present = get_groups({group_id, *above, *filter(is_group_id, [place])})
         if ROOT not in present:
             raise Conflict("The directory has no root yet. Run found_directory first.", code="directory_not_founded")
-        parent = _fit_parent(present.get(place), place, field=field)
+        parent = require_parent(present.get(place), place, field=field)
+        new = replace(wanted, ancestors=(*parent.ancestors, place))
+        require_depth([new], field=field)
         named_after = next(present[one] for one in reversed(above) if one in present)
         for responsible in {place: parent, named_after.group_id: named_after}.values():
             require_group_right(GroupVerb.CREATE_GROUP, responsible, actor=actor, now=now)
@@ -54,8 +56,9 @@ def create_group(
             "description": wanted.description,
             "state": wanted.state.value,
         }
-        new = replace(wanted, ancestors=(*parent.ancestors, place), version=sequence, audit_head=head)
-        group, event = told_group(new, Draft("group.created", group_id, data), actor=actor, now=now)
+        group, event = told_group(
+            replace(new, version=sequence, audit_head=head), Draft("group.created", group_id, data), actor=actor, now=now
+        )
         insert_group(group, parent=parent, by=actor.name, at=now, event=event)
         return group
 
@@ -123,20 +126,6 @@ def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group
     group = settled(attempt)
     ask_to_look()
     return mirrored(group, entity=group_entity(group_id), now=now)
-
-
-def _fit_parent(parent: Group | None, parent_id: str, *, field: str) -> Group:
-    if parent is None or not parent.is_enabled:
-        raise InvalidRequest(
-            f"The group above, {parent_id[:60]}, does not exist or is disabled. Create or enable it first.",
-            code="parent_missing",
-            field=field,
-        )
-    if len(parent.ancestors) >= MAX_ANCESTORS:
-        raise InvalidRequest(
-            f"A group has at most {MAX_ANCESTORS} groups above it. Choose a place further up.", code="group_too_deep", field=field
-        )
-    return parent
 
 
 def _require_room() -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
 from accessportal.directory.operations.shared import ask_to_look, group_named, settled, told_group
 from accessportal.directory.policy.rights import may_move
-from accessportal.directory.policy.tree import MAX_ANCESTORS, is_at_or_below
+from accessportal.directory.policy.tree import require_depth, require_parent, require_place
 from accessportal.directory.policy.words import is_group_id
 from accessportal.directory.queries.rights import actor_rights_on
 from accessportal.directory.states import Changed, Group, Mirrored
 from accessportal.directory.store import groups as groups_store
 from accessportal.directory.store.reading import get_group, get_groups, list_branches
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.errors import Conflict, InvalidRequest
+from accessportal.kernel.errors import Conflict
 
 # One transaction holds 100 items; the moved group, both parents, both branches and the event need theirs.
 MOST_BELOW = 90
@@ -31,11 +30,13 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
         parent = get_group(parent_id) if is_group_id(parent_id) else None
         parents = [above for above in (group.parent_id, parent.group_id if parent else None) if above]
         may_move(group, parents=parents, rights=actor_rights_on(parents, actor=actor, now=now), actor=actor).require()
-        place = _fit_parent(group, parent, parent_id)
+        place = require_parent(parent, parent_id, field="parent_id")
+        require_place(group, place)
         below = _everything_below(group)
         moved = replace(group, ancestors=(*place.ancestors, place.group_id))
-        replaced = [_moved_along(one, group, moved) for one in below]
-        _require_depth([moved, *replaced])
+        kept_from = len(group.ancestors)
+        replaced = [replace(one, ancestors=(*moved.ancestors, *one.ancestors[kept_from:])) for one in below]
+        require_depth([moved, *replaced], field="parent_id")
         data = {"group_id": group_id, "old_parent_id": group.parent_id or "", "parent_id": parent_id, "groups_moved": 1 + len(below)}
         changed, event = told_group(moved, Draft("group.moved", group_id, data), actor=actor, now=now)
         old_parent = get_group(group.parent_id) if group.parent_id else None
@@ -47,20 +48,6 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
     moved = settled(attempt)
     ask_to_look()
     return Changed(moved, Mirrored(is_done=True))
-
-
-def _fit_parent(group: Group, parent: Group | None, parent_id: str) -> Group:
-    if parent is None or not parent.is_enabled:
-        raise InvalidRequest(
-            f"The group {parent_id[:60]} does not exist or is disabled. Choose another one.", code="parent_missing", field="parent_id"
-        )
-    if is_at_or_below(parent, group.group_id):
-        raise InvalidRequest(
-            f"{parent_id} is {group.group_id} itself or below it. Choose a place outside of it.", code="group_cycle", field="parent_id"
-        )
-    if group.parent_id == parent_id:
-        raise Conflict(f"{group.group_id} is right below {parent_id} already.", code="group_not_moved", present=group)
-    return parent
 
 
 def _everything_below(group: Group) -> list[Group]:
@@ -79,19 +66,3 @@ def _everything_below(group: Group) -> list[Group]:
         found += level.values()
         ids = tuple(child for group_id in level for child in list_branches(group_id))
     return found
-
-
-def _moved_along(one: Group, group: Group, moved: Group) -> Group:
-    kept = one.ancestors[len(group.ancestors) :]
-    return replace(one, ancestors=(*moved.ancestors, *kept))
-
-
-def _require_depth(groups: Sequence[Group]) -> None:
-    deepest = max(groups, key=lambda one: len(one.ancestors))
-    if len(deepest.ancestors) > MAX_ANCESTORS:
-        raise InvalidRequest(
-            f"{deepest.group_id} would have {len(deepest.ancestors)} groups above it, of at most {MAX_ANCESTORS}. "
-            "Choose a place further up.",
-            code="group_too_deep",
-            field="parent_id",
-        )

@@ -1,4 +1,4 @@
-"""What a place in the tree gives: which groups count upward, which roles reach downward. Always asked with the clock passed in."""
+"""The tree of groups: where one may stand, which count upward, which roles reach downward. Always asked with the clock passed in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from accessportal.directory.states import ROOT, EffectiveRole, Group, GroupRole, Membership, lasts
+from accessportal.kernel.errors import Conflict, InvalidRequest
+from accessportal.kernel.texts import cut
 
 MAX_ANCESTORS = 20
 
@@ -21,6 +23,31 @@ def path_ancestors(group_id: str) -> tuple[str, ...]:
 
 def is_at_or_below(group: Group, group_id: str) -> bool:
     return group.group_id == group_id or group_id in group.ancestors
+
+
+def require_parent(parent: Group | None, parent_id: str, *, field: str) -> Group:
+    """:raises InvalidRequest: when the group that is to be above another is gone or disabled."""
+    if parent is None or not parent.is_enabled:
+        text = f"The group above, {cut(parent_id)}, does not exist or is disabled. Create or enable it first."
+        raise InvalidRequest(text, code="parent_missing", field=field)
+    return parent
+
+
+def require_place(group: Group, parent: Group) -> None:
+    """:raises InvalidRequest: when the move would make a cycle. :raises Conflict: when the group stands there already."""
+    if is_at_or_below(parent, group.group_id):
+        text = f"{parent.group_id} is {group.group_id} itself or below it. Choose a place outside of it."
+        raise InvalidRequest(text, code="group_cycle", field="parent_id")
+    if group.parent_id == parent.group_id:
+        raise Conflict(f"{group.group_id} is right below {parent.group_id} already.", code="group_not_moved", present=group)
+
+
+def require_depth(groups: Iterable[Group], *, field: str) -> None:
+    """:raises InvalidRequest: when one of them stands too deep."""
+    deepest = max(groups, key=lambda one: len(one.ancestors))
+    if len(deepest.ancestors) > MAX_ANCESTORS:
+        above = f"{deepest.group_id} would have {len(deepest.ancestors)} groups above it, of at most {MAX_ANCESTORS}."
+        raise InvalidRequest(f"{above} Choose a place further up.", code="group_too_deep", field=field)
 
 
 def counted_groups(memberships: Iterable[Membership], *, groups: Mapping[str, Group], now: datetime) -> dict[str, datetime | None]:
