@@ -12,8 +12,8 @@ from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.limits import require_patience, require_room
 from accessportal.access_requests.operations.shared import ask_for_work, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.approvers import demand_of
 from accessportal.access_requests.queries.holding import with_held
-from accessportal.access_requests.queries.rights import demand_of
 from accessportal.access_requests.queries.subjects import subject_facts
 from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
 from accessportal.audit.states import Draft

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.holding import with_held
-from accessportal.access_requests.queries.rights import ApproverBook
 from accessportal.access_requests.queries.subjects import facts_of, presence_of
 from accessportal.access_requests.states import AccessRequest, Status, Tally, Work
 from accessportal.audit.states import Draft

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
-from accessportal.access_requests.queries.one import ended_together
+from accessportal.access_requests.queries.details import ended_together
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.policy import Standing
-from accessportal.access_requests.queries.rights import ApproverBook, standing_of, with_identities
+from accessportal.access_requests.queries.approvers import ApproverBook, standing_of, with_identities
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision

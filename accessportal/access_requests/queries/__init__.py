@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from accessportal.access_requests.queries.leaving import ACCESS_ENDS, ACCESS_OF_GROUP_ENDS, access_that_ends
+from accessportal.access_requests.queries.approvers import ApproverBook, is_approver_anywhere
+from accessportal.access_requests.queries.details import (
+    approvers_of,
+    asked,
+    can,
+    describe,
+    ended_together,
+    get,
+    others_holding,
+    tally_of,
+    title_of,
+    verbs_for,
+)
 from accessportal.access_requests.queries.lists import (
+    ACCESS_ENDS,
+    ACCESS_OF_GROUP_ENDS,
+    access_that_ends,
     count_stuck,
     count_waiting_for,
     history,
@@ -25,20 +40,7 @@ from accessportal.access_requests.queries.lists import (
     list_waiting_for,
     recent_of,
 )
-from accessportal.access_requests.queries.one import (
-    approvers_of,
-    asked,
-    can,
-    describe,
-    ended_together,
-    get,
-    others_holding,
-    tally_of,
-    title_of,
-    verbs_for,
-)
 from accessportal.access_requests.queries.previews import explain, preview
-from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere
 
 __all__ = [
     "ACCESS_ENDS",

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.queries.rights import ApproverBook, is_approver_anywhere, standing_of
+from accessportal.access_requests.queries.approvers import ApproverBook, is_approver_anywhere, standing_of
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
@@ -24,6 +24,10 @@ _COUNTED_AT_ONCE = 100
 _Fetch = Callable[[str | None], Page[AccessRequest]]
 STUCK_AFTER_SECONDS = 60
 STUCK_ATTEMPTS = 2
+ACCESS_ENDS = "What they hold by requests ends within a minute, and what they still wait for is cancelled."
+ACCESS_OF_GROUP_ENDS = (
+    "Access that a rule gave for being in it ends within a minute, unless the rule says otherwise or another group still gives it."
+)
 
 
 def list_open(*, subject_id: str, past: Callable[[Unreadable], object] | None = None) -> tuple[AccessRequest, ...]:
@@ -43,6 +47,13 @@ def list_open_of(*, subject_ids: Sequence[str], past: Callable[[Unreadable], obj
 def _open_of(subject_id: str) -> tuple[tuple[AccessRequest, ...], list[Unreadable]]:
     unreadable: list[Unreadable] = []
     return list_open(subject_id=subject_id, past=unreadable.append), unreadable
+
+
+def access_that_ends(*, subject_id: str) -> str:
+    """:data:`ACCESS_ENDS`, and how many requests are active now."""
+    requests, unreadable = _open_of(subject_id)
+    active = sum(one.status is Status.ACTIVE for one in requests)
+    return " ".join([f"{ACCESS_ENDS} Active now: {active}.", *map(str, unreadable)])
 
 
 def list_mine(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:

@@ -8,8 +8,8 @@ from datetime import datetime
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing
+from accessportal.access_requests.queries.approvers import ApproverBook, standing_of
 from accessportal.access_requests.queries.lists import list_open
-from accessportal.access_requests.queries.rights import ApproverBook, standing_of
 from accessportal.access_requests.states import AccessRequest, Approvers, Described, Tally
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
