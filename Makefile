@@ -34,8 +34,9 @@ help: ## what there is
 run: $(VENV)/.run ## the whole portal on this machine, with demo data (PORT=8000)
 	@exec env PORT=$(PORT) $(BIN)/python manage.py runportal
 
+# One more than CI has cores: browsers, servers and an access of a minute are waited for.
 test: $(VENV)/.dev ## the tests (browser tests need Chromium, see README)
-	$(BIN)/pytest -n 2 -q
+	$(BIN)/pytest -n 3 -q
 
 lint: $(VENV)/.dev ## style, types, import contracts, templates, settings, migrations
 	$(BIN)/ruff check .
@@ -58,6 +59,7 @@ fmt: $(VENV)/.dev ## format code and templates
 
 nightly: $(VENV)/.dev ## random runs with many examples, and everything with chance decided both ways
 	PORTAL_TESTS_DEPTH=20 $(BIN)/pytest -n 2 -q -m deep
+	PORTAL_TESTS_DEPTH=5 $(BIN)/python tools/dynamodb_local.py $(BIN)/pytest tests/engine -m engine -q -p no:xdist
 	PORTAL_TESTS_CHANCE=low $(BIN)/pytest -n 2 -q
 	PORTAL_TESTS_CHANCE=high $(BIN)/pytest -n 2 -q
 
