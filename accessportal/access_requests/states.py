@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.assignments.states import AssignmentKey, Comparison, Finding, Unread
+from accessportal.kernel.clock import Precise
 from accessportal.kernel.runs import Report
 from accessportal.rules.states import People, Question
 from accessportal.rules.terms import Asked
@@ -52,8 +53,8 @@ class Receipt:
     work: Work
     job_id: str
     job_status: str
-    called_at: datetime | None
-    proved_at: datetime
+    called_at: Precise | None
+    proved_at: Precise
     lateness_seconds: float | None
     kept_by: tuple[str, ...]
 
@@ -109,7 +110,7 @@ class Presence:
     direct: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRequest:
     """One request, whole; while PENDING ``expires_at`` is the deadline for deciding. ``evidence`` are the facts that the decision stood on,
     ``scope`` what it touches. ``identities`` tells with which account of the sign-in service requester and approvers came in: one human may
@@ -120,8 +121,8 @@ class AccessRequest:
     subject_id: str
     requested_by: str
     target: Mapping[str, Any]
-    account_id: str
-    permission_set: str
+    account_id: str = ""
+    permission_set: str = ""
     reason: str
     ticket_id: str
     duration_seconds: int
@@ -134,23 +135,28 @@ class AccessRequest:
     status: Status
     requested_at: datetime
     expires_at: datetime
-    extends: str
-    approvals: frozenset[str]
-    decided_by: str
-    decided_at: datetime | None
-    decision_reason: str
-    granted_at: datetime | None
-    ended_by: str
-    revoked_at: datetime | None
-    work: Work | None
-    work_due_at: datetime | None
-    work_attempts: int
-    work_error: str
-    receipts: tuple[Receipt, ...]
-    version: int
-    audit_head: str
+    extends: str = ""
+    approvals: frozenset[str] = frozenset()
+    decided_by: str = ""
+    decided_at: datetime | None = None
+    decision_reason: str = ""
+    granted_at: datetime | None = None
+    ended_by: str = ""
+    revoked_at: datetime | None = None
+    work: Work | None = None
+    work_due_at: Precise | None = None
+    work_attempts: int = 0
+    work_error: str = ""
+    receipts: tuple[Receipt, ...] = ()
+    version: int = 0
+    audit_head: str = ""
     identities: Mapping[str, str] = field(default_factory=dict)
     held_since: datetime | None = None
+    purge_at: datetime | None = None
+
+    def to_do(self, work: Work, *, due_at: datetime) -> AccessRequest:
+        """As it is with ``work`` to be carried out, which nobody has tried yet."""
+        return replace(self, work=work, work_due_at=due_at, work_attempts=0, work_error="")
 
     @property
     def holds_since(self) -> datetime:

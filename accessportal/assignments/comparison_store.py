@@ -8,25 +8,24 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.update import Action
 
 from accessportal.assignments.models import CURRENT, ComparisonItem
 from accessportal.assignments.states import AssignmentKey, Comparison, Comparisons, Drift, Finding, Found, Unread
 from accessportal.catalog.states import PrincipalType
-from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.clock import precise, to_epoch
 from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.moments import furthest
 from accessportal.store.listing import Listing
 from accessportal.store.reading import read_item
-from accessportal.store.transactions import Change, ConditionFailed, Insert, Step, Upsert, transact
+from accessportal.store.records import Records
+from accessportal.store.transactions import Change, ConditionFailed, Insert, Overtaken, Step, Upsert, transact
 
 _KEPT_FOR = timedelta(days=30)
 # So many fit into an item (400 KB, a DynamoDB limit) with room to spare.
 _FINDINGS_IN_AN_ITEM = 500
 
 
-class Overtaken(Exception):
-    """Another worker goes on with the comparison."""
+_comparisons = Records(ComparisonItem, Comparison, key=lambda one: (one.comparison_id, 0), unchanged=("step",))
 
 
 def current() -> Comparisons:
@@ -40,29 +39,15 @@ def begin(*, now: datetime, until: datetime) -> Comparison:
 
     :raises Overtaken: when somebody else began one.
     """
-    head = ComparisonItem(
-        new_event_id(now),
-        0,
-        begun_at=_epoch(now),
-        busy_until=_epoch(until),
-        step=1,
-        is_counted=False,
-        permission_set_arn="",
-        account_id="",
-        pairs=0,
-        pairs_read=0,
-        listed=0,
-        parts=0,
-        purge_at=to_epoch(now + _KEPT_FOR),
-    )
+    begun = Comparison(new_event_id(now), begun_at=now, busy_until=until, pairs=0, pairs_read=0, listed=0, parts=0, step=1)
     open_id, _ = _pointer()
     free: Condition = ComparisonItem.open_id.does_not_exist()
     if open_id is not None and _get(open_id) is None:
         # Left for so long that its items are gone.
         free = ComparisonItem.open_id == open_id
-    pointer = Upsert(ComparisonItem, CURRENT, [ComparisonItem.open_id.set(head.comparison_id)], free, range_key=0)
-    _commit([pointer, Insert(head)])
-    return _record(head)
+    pointer = Upsert(ComparisonItem, CURRENT, [ComparisonItem.open_id.set(begun.comparison_id)], free, range_key=0)
+    _commit([pointer, _comparisons.insertion(begun, purge_at=to_epoch(now + _KEPT_FOR))])
+    return _comparisons.kept(begun)
 
 
 def take(comparison: Comparison, *, now: datetime, until: datetime) -> Comparison:
@@ -71,8 +56,8 @@ def take(comparison: Comparison, *, now: datetime, until: datetime) -> Compariso
     :raises Overtaken: while another worker has it.
     """
     busy = ComparisonItem.busy_until
-    free = busy.does_not_exist() | (busy < _epoch(now)) | (busy > _epoch(furthest(now, longest=until - now)))
-    return _change(comparison, comparison, until=until, condition=free)
+    free = busy.does_not_exist() | (busy < precise(now)) | (busy > precise(furthest(now, longest=until - now)))
+    return _change(comparison, comparison, until=until, free=free)
 
 
 def write(before: Comparison, after: Comparison, found: Found, *, until: datetime) -> Comparison:
@@ -123,7 +108,7 @@ def _pointer() -> tuple[str | None, str | None]:
 
 
 def _get(comparison_id: str | None) -> Comparison | None:
-    return read_item(ComparisonItem, _record, comparison_id, 0) if comparison_id else None
+    return _comparisons.get(comparison_id, 0) if comparison_id else None
 
 
 def _change(
@@ -131,28 +116,15 @@ def _change(
     after: Comparison,
     *,
     until: datetime | None,
-    condition: Condition | None = None,
+    free: Condition | None = None,
     more: Sequence[Step] = (),
 ) -> Comparison:
-    after = replace(after, step=before.step + 1)
-    item = ComparisonItem
-    actions: list[Action] = [
-        item.step.set(after.step),
-        item.is_counted.set(after.is_counted),
-        item.permission_set_arn.set(after.permission_set_arn),
-        item.account_id.set(after.account_id),
-        item.pairs.set(after.pairs),
-        item.pairs_read.set(after.pairs_read),
-        item.listed.set(after.listed),
-        item.parts.set(after.parts),
-        item.busy_until.set(_epoch(until)) if until is not None else item.busy_until.remove(),
-    ]
-    if after.finished_at is not None:
-        actions.append(item.finished_at.set(_epoch(after.finished_at)))
-    is_as_read = item.step == before.step
-    wanted = is_as_read if condition is None else is_as_read & condition
-    _commit([Change(item, before.comparison_id, actions, wanted, range_key=0), *more])
-    return after
+    after = replace(after, step=before.step + 1, busy_until=until)
+    change = _comparisons.change(before, after)
+    if free is not None:
+        change = replace(change, condition=change.condition & free)
+    _commit([change, *more])
+    return _comparisons.kept(after)
 
 
 def _commit(steps: Sequence[Step]) -> None:
@@ -160,29 +132,6 @@ def _commit(steps: Sequence[Step]) -> None:
         transact(steps)
     except ConditionFailed as error:
         raise Overtaken from error
-
-
-def _record(item: ComparisonItem) -> Comparison:
-    return Comparison(
-        comparison_id=item.comparison_id,
-        begun_at=from_epoch(_number(item.begun_at)),
-        finished_at=None if item.finished_at is None else from_epoch(item.finished_at),
-        is_counted=bool(item.is_counted),
-        permission_set_arn=item.permission_set_arn or "",
-        account_id=item.account_id or "",
-        pairs=int(_number(item.pairs)),
-        pairs_read=int(_number(item.pairs_read)),
-        listed=int(_number(item.listed)),
-        parts=int(_number(item.parts)),
-        step=int(_number(item.step)),
-    )
-
-
-def _number(value: float | None) -> float:
-    """:raises ValueError: when it is missing."""
-    if value is None:
-        raise ValueError("a number is missing")
-    return value
 
 
 def _text(found: Found) -> str:
@@ -198,7 +147,3 @@ def _found(text: str | None) -> Found:
 def _finding(*, drift: str, claims: list[str], principal_type: str, principal_id: str, account_id: str, permission_set_arn: str) -> Finding:
     key = AssignmentKey(PrincipalType(principal_type), principal_id, account_id, permission_set_arn)
     return Finding(Drift(drift), key, tuple(claims))
-
-
-def _epoch(moment: datetime) -> float:
-    return round(moment.timestamp(), 3)

@@ -34,6 +34,7 @@ from accessportal.kernel.moments import is_recent
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.coordination import reserve_slot
 from accessportal.store.restores import held_back, held_restore
+from accessportal.store.transactions import Overtaken, until_written
 
 _LONGEST_QUEUE_SECONDS = 8.0
 # Calls that take nothing away queue up no further than this, so that a deletion finds at most so much before it.
@@ -175,7 +176,8 @@ def _take_charge_again(assignment_id: str, *, subject: str, actor: Actor, clock:
 
 def _doubt(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> None:
     """Record a settled assignment as what it may have become: absent and unclaimed as present, present as being deleted."""
-    while True:
+
+    def attempt() -> None:
         assignment = store.get(assignment_id)
         assert assignment is not None, "assignments are never deleted"
         fence = store.next_fence(assignment)
@@ -187,11 +189,9 @@ def _doubt(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> N
             draft = Draft("assignment.deleting", subject, {"state": to.value, "fence": fence})
         else:
             return
-        try:
-            store.move(assignment, to, fence=fence, draft=draft, actor=actor, now=clock.now(), seats=1)
-        except store.Overtaken:
-            continue
-        return
+        store.move(assignment, to, fence=fence, draft=draft, actor=actor, now=clock.now(), seats=1)
+
+    until_written(attempt, contended=store.contended())
 
 
 class _Driver:
@@ -222,7 +222,7 @@ class _Driver:
         while True:
             try:
                 proof = self._do(next_step(self._assignment))
-            except store.Overtaken:
+            except Overtaken:
                 # A claim came or went meanwhile: look again. Nobody else moves the state, we hold it.
                 fresh = store.get(self._assignment.assignment_id)
                 assert fresh is not None, "assignments are never deleted"
@@ -315,7 +315,7 @@ class _Driver:
             raise
         try:
             self._note_job(job.job_id, called_at)
-        except store.Overtaken as error:
+        except Overtaken as error:
             raise _LateCall from error
 
     def _poll_creation(self) -> None:
@@ -440,7 +440,7 @@ class _Driver:
                 self._assignment = store.set_job(
                     self._assignment, job_id=job_id, called_at=called_at, draft=draft, actor=self._actor, now=self._clock.now()
                 )
-            except store.Overtaken:
+            except Overtaken:
                 fresh = store.get(self._assignment.assignment_id)
                 assert fresh is not None, "assignments are never deleted"
                 if fresh.fence != self._assignment.fence:
@@ -451,7 +451,7 @@ class _Driver:
 
     def _forget_job(self) -> None:
         draft = Draft("assignment.job_forgotten", self._subject, {"job_id": self._assignment.job_id, "fence": self._assignment.fence})
-        self._assignment = store.forget_job(self._assignment, draft=draft, actor=self._actor, now=self._clock.now())
+        self._assignment = store.set_job(self._assignment, job_id="", called_at=None, draft=draft, actor=self._actor, now=self._clock.now())
         self._may_have_been_sent = True
         self._is_job_over = False
 

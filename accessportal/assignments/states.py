@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import hashlib
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from accessportal.catalog.states import PrincipalType
+from accessportal.kernel.clock import Precise
 
 
 class AssignmentState(enum.StrEnum):
@@ -44,16 +44,21 @@ class Assignment:
 
     assignment_id: str
     key: AssignmentKey
-    claims: frozenset[str]
     state: AssignmentState
-    job_id: str
-    called_at: datetime | None
     fence: int
-    changed_at: datetime
-    proved_at: datetime | None
-    busy_until: datetime | None
-    version: int
-    audit_head: str
+    changed_at: Precise
+    claims: frozenset[str] = frozenset()
+    job_id: str = ""
+    called_at: Precise | None = None
+    proved_at: Precise | None = None
+    busy_until: Precise | None = None
+    version: int = 0
+    audit_head: str = ""
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return f"assignment#{self.assignment_id}"
 
     @property
     def is_wanted(self) -> bool:
@@ -127,19 +132,20 @@ class Found:
 class Comparison:
     """How far a comparison is: ``pairs_read`` of ``pairs`` lists (of a permission set in an account). It goes on after ``account_id`` of
     ``permission_set_arn``, first counting the pairs, then reading them. ``parts``: under how many numbers it keeps what it found. ``step``
-    grows with every write."""
+    grows with every write; one worker alone goes on with it until ``busy_until``."""
 
     comparison_id: str
-    begun_at: datetime
-    finished_at: datetime | None
-    is_counted: bool
-    permission_set_arn: str
-    account_id: str
+    begun_at: Precise
     pairs: int
     pairs_read: int
     listed: int
     parts: int
     step: int
+    is_counted: bool = False
+    permission_set_arn: str = ""
+    account_id: str = ""
+    busy_until: Precise | None = None
+    finished_at: Precise | None = None
 
 
 @dataclass(frozen=True, slots=True)

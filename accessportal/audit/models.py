@@ -86,10 +86,6 @@ def day_shard_for(entity: str, at: datetime) -> str:
     return f"{at:%Y-%m-%d}#{zlib.crc32(entity.encode()) % DAY_SHARDS}"
 
 
-def outbox_shards() -> tuple[str, ...]:
-    return tuple(f"outbox#{shard}" for shard in range(OUTBOX_SHARDS))
-
-
 def outbox_for(entity: str) -> str:
     """One entity's events share a shard, so that they can be published in order."""
     return f"outbox#{zlib.crc32(entity.encode()) % OUTBOX_SHARDS}"

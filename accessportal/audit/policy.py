@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from typing import Any
 
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent, ChainBreak, Draft
@@ -14,6 +12,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 
 GENESIS = ""
+_HASHED = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash")
 
 
 def check_draft(draft: Draft) -> None:
@@ -41,32 +40,9 @@ def may_restore(actor: Actor) -> Decision:
     return refuse("Only operators may tell and confirm a restore of the tables. Ask an operator.", code="operators_only")
 
 
-def event_hash(
-    *,
-    entity: str,
-    sequence: int,
-    event_id: str,
-    at: datetime,
-    action: str,
-    actor: str,
-    subject: str,
-    scope: str,
-    data: dict[str, Any],
-    prev_hash: str,
-) -> str:
-    """SHA-256 (hex) over the canonical JSON of the event and the hash before it."""
-    body = {
-        "entity": entity,
-        "sequence": sequence,
-        "event_id": event_id,
-        "at": at.isoformat(timespec="milliseconds"),
-        "action": action,
-        "actor": actor,
-        "subject": subject,
-        "scope": scope,
-        "data": data,
-        "prev_hash": prev_hash,
-    }
+def event_hash(event: AuditEvent) -> str:
+    """SHA-256 (hex) over the canonical JSON of what the event tells and the hash before it."""
+    body = {name: getattr(event, name) for name in _HASHED} | {"at": event.at.isoformat(timespec="milliseconds")}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -99,23 +75,8 @@ def flaw_of(event: AuditEvent) -> str:
     if event.flaw:
         return event.flaw
     try:
-        is_whole = _recompute(event) == event.hash
+        is_whole = event_hash(event) == event.hash
     except TypeError:
         # What JSON can't hold was never written by the portal.
         is_whole = False
     return "" if is_whole else "was changed after it was written"
-
-
-def _recompute(event: AuditEvent) -> str:
-    return event_hash(
-        entity=event.entity,
-        sequence=event.sequence,
-        event_id=event.event_id,
-        at=event.at,
-        action=event.action,
-        actor=event.actor,
-        subject=event.subject,
-        scope=event.scope,
-        data=event.data,
-        prev_hash=event.prev_hash,
-    )

@@ -9,6 +9,7 @@ from typing import Any
 
 from accessportal.aws.errors import OutsideError
 from accessportal.aws.sns import Message
+from accessportal.kernel.clock import Precise
 from accessportal.kernel.runs import Report
 
 Send = Callable[[Sequence[Message]], Sequence[OutsideError | None]]
@@ -34,14 +35,14 @@ class AuditEvent:
     entity: str
     sequence: int
     event_id: str
-    at: datetime
+    at: Precise
     action: str
     actor: str
     subject: str
-    scope: str
     data: dict[str, Any]
-    prev_hash: str
     hash: str
+    scope: str = ""
+    prev_hash: str = ""
     flaw: str = ""
     is_published: bool = False
 

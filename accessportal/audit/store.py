@@ -5,14 +5,14 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import replace
+from datetime import date, datetime
 from typing import Any
 
 from pynamodb.exceptions import PynamoDBException
 from pynamodb.indexes import Index
 
-from accessportal.audit import models
-from accessportal.audit.models import AuditItem, day_shard_for, day_shards, outbox_for
+from accessportal.audit.models import OUTBOX_SHARDS, AuditItem, day_shard_for, day_shards, outbox_for
 from accessportal.audit.policy import event_hash
 from accessportal.audit.states import AuditEvent, Draft
 from accessportal.kernel.clock import from_epoch
@@ -22,20 +22,21 @@ from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem, query_page, scan_all
+from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Insert, update_one
 
 Events = Listing[AuditItem, AuditEvent]
 _MS = 1000
+_records = Records(AuditItem, AuditEvent)
 
 
 def insert_event(draft: Draft, *, entity: str, sequence: int, prev_hash: str, actor: str, now: datetime) -> tuple[Insert, str]:
     """The transaction step that writes the event, and the event's hash (the entity's new ``audit_head``)."""
     at = from_epoch(round(now.timestamp() * _MS) / _MS)
-    event_id = new_event_id(at)
-    digest = event_hash(
+    event = AuditEvent(
         entity=entity,
         sequence=sequence,
-        event_id=event_id,
+        event_id=new_event_id(at),
         at=at,
         action=draft.action,
         actor=actor,
@@ -43,33 +44,27 @@ def insert_event(draft: Draft, *, entity: str, sequence: int, prev_hash: str, ac
         scope=draft.scope,
         data=draft.data,
         prev_hash=prev_hash,
+        hash="",
     )
-    item = AuditItem(
-        entity,
-        sequence,
-        event_id=event_id,
-        at=round(at.timestamp(), 3),
-        action=draft.action,
-        actor=actor,
-        subject=draft.subject,
-        scope=draft.scope or None,
-        data=draft.data,
-        prev_hash=prev_hash or None,
-        hash=digest,
-        day_shard=day_shard_for(entity, at),
-        outbox=outbox_for(entity),
-    )
-    return Insert(item), digest
+    told = replace(event, hash=event_hash(event))
+    return _records.insertion(told, day_shard=day_shard_for(entity, at), outbox=outbox_for(entity)), told.hash
 
 
 def _events(name: str, *, index: Index[AuditItem] | None = None, newest_first: bool = False, consistent: bool = False) -> Events:
     return Listing(name, AuditItem, _event, index, newest_first, consistent, _ruin)
 
 
-def page_of_entity(
-    entity: str, *, cursor: str | None, limit: int, newest_first: bool, since: int | None = None, until: int | None = None
+def history(
+    entity: str,
+    *,
+    cursor: str | None = None,
+    limit: int = 100,
+    newest_first: bool = True,
+    since: int | None = None,
+    until: int | None = None,
 ) -> Page[AuditEvent]:
-    """Strongly read; ``since`` and ``until`` are the lowest and the highest sequence wanted."""
+    """One page of the events of ``entity`` (for example ``request#<id>``), strongly read; ``since`` and ``until`` are the lowest and the
+    highest sequence wanted."""
     wanted: Any = None
     if since is not None:
         wanted = AuditItem.sequence >= since
@@ -79,18 +74,13 @@ def page_of_entity(
     return events(entity, cursor=cursor, limit=limit, where=wanted, bound=f"{newest_first}:{since}:{until}")
 
 
-def page_of_actor(actor: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
-    """Newest first."""
-    return _events("audit.actor", index=AuditItem.actor_index, newest_first=True)(actor, cursor=cursor, limit=limit)
-
-
-def page_of_day(day: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
-    """The events of ``day`` over all its shards, newest first; the cursor holds where each unfinished shard goes on.
+def list_day(day: date, *, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
+    """What happened on a UTC ``day``, newest first, one request a shard; the cursor holds where each unfinished shard goes on.
 
     Not simply "before this time": events of one transaction share their time, and a page may end between them.
     """
     pattern = f"audit.day:{day}"
-    starts: dict[str, Any] = read_cursor(pattern, cursor) or dict.fromkeys(day_shards(day))
+    starts: dict[str, Any] = read_cursor(pattern, cursor) or dict.fromkeys(day_shards(day.isoformat()))
     pages = {shard: _page_of_shard(shard, start, limit=limit) for shard, start in starts.items()}
     newest_first = heapq.merge(*(page.items for page in pages.values()), key=lambda event: event.at, reverse=True)
     taken = tuple(itertools.islice(newest_first, limit))
@@ -105,12 +95,7 @@ def page_of_day(day: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]
 
 def outbox_shards() -> tuple[str, ...]:
     """Every partition of OutboxIndex; all events of an entity are in the same one."""
-    return models.outbox_shards()
-
-
-def unpublished_page(shard: str, *, cursor: str | None, limit: int) -> Page[AuditEvent]:
-    """What OutboxIndex holds of a shard, oldest first. It lags: events are missing from it, and published ones are in it."""
-    return _events("audit.outbox", index=AuditItem.outbox_index)(shard, cursor=cursor, limit=limit)
+    return tuple(f"outbox#{shard}" for shard in range(OUTBOX_SHARDS))
 
 
 def mark_published(event: AuditEvent) -> bool:
@@ -124,7 +109,8 @@ def mark_published(event: AuditEvent) -> bool:
 
 
 def every_entity() -> Iterator[str]:
-    """Each entity that has an event. Reads the whole table; an entity's events lie beside each other in it.
+    """Every entity that ever had an event, those that are gone too. Reads the whole table, in which an entity's events lie beside each
+    other: for checks, not for pages.
 
     :raises Unavailable: when the store did not answer.
     """
@@ -139,11 +125,12 @@ def every_entity() -> Iterator[str]:
 
 
 def every_chain(*, segment: int, segments: int) -> Iterator[tuple[str, list[AuditEvent]]]:
-    """Each entity of one of the ``segments`` of the table, with all its events in order, strongly read.
+    """Everything that ever had an event, also what is gone, with its events in order, strongly read: one of the ``segments`` that the
+    table is cut into. For checks, not for pages.
 
     :raises Unavailable: when the store did not answer.
     """
-    events = scan_all(AuditItem, _event, unreadable=_ruin, segment=segment, segments=segments)
+    events = scan_all(AuditItem, _event, stand_in=_ruin, segment=segment, segments=segments)
     for entity, chain in itertools.groupby(events, key=lambda event: event.entity):
         yield entity, sorted(chain, key=lambda event: event.sequence)
 
@@ -160,7 +147,7 @@ def _page_of_shard(shard: str, start: dict[str, Any] | None, *, limit: int) -> P
         limit=limit,
         cursor=cursor,
         newest_first=True,
-        unreadable=_ruin,
+        stand_in=_ruin,
     )
 
 
@@ -178,21 +165,8 @@ def _event(item: AuditItem) -> AuditEvent:
     at = from_epoch(item.at)
     # The hash covers what an event tells, not where it is filed; filed elsewhere, a day's list would pass over it.
     is_filed = item.day_shard == day_shard_for(item.entity, at)
-    return AuditEvent(
-        entity=item.entity,
-        sequence=int(item.sequence),
-        event_id=item.event_id,
-        at=at,
-        action=item.action,
-        actor=item.actor,
-        subject=item.subject,
-        scope=item.scope or "",
-        data=item.data.as_dict(),
-        prev_hash=item.prev_hash or "",
-        hash=item.hash,
-        flaw="" if is_filed else "was filed under another day after it was written",
-        is_published=item.outbox is None,
-    )
+    flaw = "" if is_filed else "was filed under another day after it was written"
+    return replace(_records.record(item), flaw=flaw, is_published=item.outbox is None)
 
 
 def _ruin(raw: RawItem) -> AuditEvent:
@@ -216,3 +190,9 @@ def _ruin(raw: RawItem) -> AuditEvent:
         flaw="can't be read: it was changed after it was written",
         is_published="outbox" not in raw,
     )
+
+
+by_actor = _events("audit.actor", index=AuditItem.actor_index, newest_first=True)
+"""What one actor did, newest first."""
+unpublished_page = _events("audit.outbox", index=AuditItem.outbox_index)
+"""What OutboxIndex holds of a shard, oldest first. It lags: events are missing from it, and published ones are in it."""

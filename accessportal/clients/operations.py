@@ -17,6 +17,7 @@ from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Unreadable, every
 from accessportal.kernel.texts import check_reason
+from accessportal.store.transactions import Overtaken
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +66,7 @@ def create_token(
     draft = Draft("token.created", subject=token.name, data=data)
     try:
         made = store.insert(token, secret_hash=policy.hash_of(secret), draft=draft, actor=actor, now=now)
-    except store.Taken as error:
+    except Overtaken as error:
         first = _found(token.token_id)
         raise Conflict(
             f"This form was sent before and made the token “{first.name}”. Its text is shown once only: "
@@ -86,7 +87,7 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
     draft = Draft("token.revoked", subject=token.name, data=data)
     try:
         return store.revoke(token, at=_whole(now), draft=draft, actor=actor, now=now)
-    except store.Overtaken:
+    except Overtaken:
         # Nothing but a revocation changes a token's version.
         return _found(token_id)
 

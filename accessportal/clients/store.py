@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
-from accessportal.audit.operations import prepare_event
+from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.clients import policy
 from accessportal.clients.models import LISTED, TokenItem, rate_key
-from accessportal.clients.states import ApiToken, Scope
+from accessportal.clients.states import ApiToken
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW
 from accessportal.kernel.pages import Page
 from accessportal.store.listing import Listing
 from accessportal.store.reading import get_item, read_item
-from accessportal.store.transactions import Change, ConditionFailed, Insert, Upsert, transact, update_one
+from accessportal.store.records import Records
+from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
 
 
-class Taken(Exception):
-    """The id belongs to a token already."""
+def _listed(token: ApiToken) -> dict[str, Any]:
+    return {"list": LISTED, "unrevoked": LISTED if token.revoked_at is None else None}
 
 
-class Overtaken(Exception):
-    """Somebody else changed the token since it was read."""
+_tokens = Records(TokenItem, ApiToken, also=_listed)
 
 
 def get(token_id: str) -> tuple[ApiToken, str] | None:
     """Get a token and the hash of its secret, strongly read. :raises Unavailable: also for a row that can't be read; it is named."""
-    return read_item(TokenItem, lambda item: None if item.secret_hash is None else (_record(item), item.secret_hash), token_id)
+    return read_item(TokenItem, lambda item: None if item.secret_hash is None else (_tokens.record(item), item.secret_hash), token_id)
 
 
 def page(*, with_revoked: bool, cursor: str | None, limit: int) -> Page[ApiToken]:
     """Newest first."""
     index = TokenItem.list_index if with_revoked else TokenItem.unrevoked_index
-    return Listing("tokens", TokenItem, _record, index, newest_first=True)(LISTED, cursor=cursor, limit=limit, bound=with_revoked)
+    return Listing("tokens", TokenItem, _tokens.record, index, newest_first=True)(LISTED, cursor=cursor, limit=limit, bound=with_revoked)
 
 
 def page_of_maker(maker: str, *, cursor: str | None, limit: int) -> Page[ApiToken]:
     """Newest first, those that are revoked, too."""
-    return Listing("tokens.of_maker", TokenItem, _record, TokenItem.maker_index, newest_first=True)(maker, cursor=cursor, limit=limit)
+    return Listing("tokens.of_maker", TokenItem, _tokens.record, TokenItem.maker_index, newest_first=True)(
+        maker, cursor=cursor, limit=limit
+    )
 
 
 def unrevoked_hashes(*, most: int) -> dict[str, str]:
@@ -51,49 +54,14 @@ def unrevoked_hashes(*, most: int) -> dict[str, str]:
 
 
 def insert(token: ApiToken, *, secret_hash: str, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
-    """Write a new token and its event. :raises Taken: when the id is in use."""
-    event = prepare_event(draft, entity=token.entity, sequence=1, prev_hash="", actor=actor, now=now)
-    made = dataclasses.replace(token, version=1, audit_head=event.head)
-    item = TokenItem(
-        made.token_id,
-        list=LISTED,
-        unrevoked=LISTED,
-        name=made.name,
-        secret_hash=secret_hash,
-        scope=made.scope.value,
-        rate_per_minute=made.rate_per_minute,
-        tracks=set(made.tracks) or None,
-        most_held=made.most_held,
-        created_by=made.created_by,
-        created_at=to_epoch(made.created_at),
-        expires_at=None if made.expires_at is None else to_epoch(made.expires_at),
-        version=made.version,
-        audit_head=made.audit_head,
-    )
-    try:
-        transact([Insert(item), event.step])
-    except ConditionFailed as error:
-        raise Taken from error
-    return made
+    """Write a new token and its event. :raises Overtaken: when the id is in use."""
+    return audit.insert(_tokens, token, secret_hash=secret_hash, draft=draft, actor=actor, now=now)
 
 
 def revoke(token: ApiToken, *, at: datetime, draft: Draft, actor: Actor, now: datetime) -> ApiToken:
     """Revoke the token from ``at`` on, and tell it. :raises Overtaken: when somebody else revoked it first."""
-    event = prepare_event(draft, entity=token.entity, sequence=token.version + 1, prev_hash=token.audit_head, actor=actor, now=now)
-    after = dataclasses.replace(token, revoked_by=actor.name, revoked_at=at, version=token.version + 1, audit_head=event.head)
-    actions = [
-        TokenItem.unrevoked.remove(),
-        TokenItem.revoked_by.set(after.revoked_by),
-        TokenItem.revoked_at.set(to_epoch(at)),
-        TokenItem.version.set(after.version),
-        TokenItem.audit_head.set(after.audit_head),
-    ]
-    unchanged = (TokenItem.version == token.version) & TokenItem.revoked_at.does_not_exist()
-    try:
-        transact([Change(TokenItem, token.token_id, actions, unchanged), event.step])
-    except ConditionFailed as error:
-        raise Overtaken from error
-    return after
+    after = replace(token, revoked_by=actor.name, revoked_at=at)
+    return audit.change(_tokens, token, after, draft=draft, actor=actor, now=now)
 
 
 def note_use(token_id: str, *, now: datetime) -> bool:
@@ -131,26 +99,3 @@ def used_in(token_id: str, *, window_at: int) -> int:
     """How many requests of a minute the processes have reserved; strongly read."""
     item = get_item(TokenItem, rate_key(token_id))
     return 0 if item is None or (item.window_at or 0) < window_at else int(item.used or 0)
-
-
-def _record(item: TokenItem) -> ApiToken:
-    return ApiToken(
-        token_id=item.token_id,
-        name=item.name or "",
-        scope=Scope(item.scope),
-        rate_per_minute=int(item.rate_per_minute or 0),
-        created_by=item.created_by or "",
-        created_at=from_epoch(item.created_at or 0),
-        expires_at=_moment(item.expires_at),
-        last_used_at=_moment(item.last_used_at),
-        revoked_by=item.revoked_by or "",
-        revoked_at=_moment(item.revoked_at),
-        version=int(item.version or 0),
-        audit_head=item.audit_head or "",
-        tracks=tuple(sorted(item.tracks or ())),
-        most_held=None if item.most_held is None else int(item.most_held),
-    )
-
-
-def _moment(seconds: float | None) -> datetime | None:
-    return None if seconds is None else from_epoch(seconds)

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from accessportal.access_requests import operations as access_requests
-from accessportal.audit.effects import topic_sender
-from accessportal.audit.operations import publish_outbox
+from accessportal.audit.operations import publish_outbox, topic_sender
 from accessportal.audit.queries import count_unpublished
 from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries

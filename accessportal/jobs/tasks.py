@@ -17,7 +17,7 @@ from django.db import close_old_connections
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import ReconcileReport
 from accessportal.audit import operations as audit
-from accessportal.audit.effects import topic_sender
+from accessportal.audit.operations import topic_sender
 from accessportal.audit.queries import count_unpublished
 from accessportal.catalog import operations as catalog
 from accessportal.jobs.schedules import Line

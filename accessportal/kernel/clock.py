@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Annotated, Protocol
 
 
 class Clock(Protocol):
@@ -30,6 +30,8 @@ class SystemClock:
             time.sleep(seconds)
 
 
+Precise = Annotated[datetime, "milliseconds"]
+"""A moment that is stored with its milliseconds; the others are stored in whole seconds."""
 _LAST_EPOCH = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -41,6 +43,11 @@ def whole_second(moment: datetime) -> datetime:
 def to_epoch(moment: datetime) -> int:
     """Whole epoch seconds (the seed's type for times), rounded down."""
     return int(moment.timestamp())
+
+
+def precise(moment: datetime) -> float:
+    """Epoch seconds with milliseconds, rounded down: what is due now must not be stored as due in a moment."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000).timestamp()
 
 
 def from_epoch(seconds: float) -> datetime:

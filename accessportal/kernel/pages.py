@@ -29,9 +29,17 @@ class Unreadable:
             return f"{made} This version leaves it alone; update this process."
         return f"The item {self.key} of the table {self.table} can't be read ({self.why}). Somebody else has changed it; mend it by hand."
 
-    def error(self) -> Unavailable:
+    def error(self) -> UnreadableItem:
         """For those who need this very item, or must know that none is missing."""
-        return Unavailable(str(self), code="item_unreadable")
+        return UnreadableItem(self)
+
+
+class UnreadableItem(Unavailable):
+    """The ``item`` that is needed can't be read; the message names it."""
+
+    def __init__(self, item: Unreadable) -> None:
+        super().__init__(str(item), code="item_unreadable")
+        self.item = item
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from accessportal.kernel.pages import Page
 from accessportal.kernel.runs import Failure
 from accessportal.mirror.states import MirrorWork
 from accessportal.store.listing import Listing
-from accessportal.store.reading import RawItem
+from accessportal.store.reading import RawItem, read_as
 from accessportal.store.transactions import Change, ConditionFailed, Remove, transact, update_one
 
 _CHUNK = 25
@@ -107,7 +107,7 @@ def _leased(entity: str, until: datetime, condition: Condition) -> MirrorWork | 
     except ConditionFailed:
         return None
     assert isinstance(item, DirectoryItem)
-    return reading.read_as(_work, item)
+    return read_as(_work, item)
 
 
 def _give_back(work: MirrorWork, told: Sequence[Action], *, only_same: bool) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from pynamodb.exceptions import AttributeDeserializationError, PynamoDBException
+from pynamodb.exceptions import PynamoDBException
 from pynamodb.expressions.update import Action
 
 from accessportal.audit.operations import Prepared, prepare_event
@@ -19,14 +19,14 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
-from accessportal.kernel.pages import Unreadable
+from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, OWN_ATTRIBUTES, SET_ENTITY, SET_KEY, RuleItem, rule_entity
 from accessportal.rules.states import Approval, Effect, EndsWith, People, Rule, RuleHead, RuleSet, Ticket
 from accessportal.rules.terms import kinds, terms_of
 from accessportal.store.base import unavailable
 from accessportal.store.listing import Listing
-from accessportal.store.reading import BROKEN, NewerItem, get_item
+from accessportal.store.reading import BROKEN, NewerItem, get_item, read_items
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
 
 # Three items a changed rule and three for the set; DynamoDB takes 100 in a transaction.
@@ -122,7 +122,7 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     listed = list(manifest.entries or [])
     newer = [entry for entry in listed if "kind" in entry and entry["kind"] not in kinds()]
     entries = [entry for entry in listed if entry not in newer]
-    found = _batch_get((entry["name"], int(entry["version"])) for entry in entries)
+    found = _read_items((entry["name"], int(entry["version"])) for entry in entries)
     rules = []
     for position, entry in enumerate(entries):
         item = found.get((entry["name"], int(entry["version"])))
@@ -164,22 +164,17 @@ def _incomplete(what: str) -> Unavailable:
     )
 
 
-def _batch_get(keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], RuleItem]:
+def _read_items(keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], RuleItem]:
     """The items that exist, strongly read."""
     try:
-        found = {(item.rule_name, int(item.version)): item for item in RuleItem.batch_get(list(keys), consistent_read=True)}
-        for (name, _), item in found.items():
-            if (item.schema_version or 0) > RuleItem.known_schema:
-                raise _newer(f"rule {name}")
-        return found
-    except AttributeDeserializationError as error:
-        raise _incomplete(f"one of its rules was changed ({error})") from error
-    except PynamoDBException as error:
-        raise unavailable(error) from error
+        return read_items(RuleItem, lambda item: item, keys)
+    except UnreadableItem as error:
+        one = error.item
+        raise (_newer(f"rule {one.key}") if one.is_newer else _incomplete(f"{one.key} was changed ({one.why})")) from error
 
 
 def _heads(names: Iterable[str]) -> dict[str, RuleItem]:
-    return {name: item for (name, _), item in _batch_get((name, CURRENT) for name in set(names)).items()}
+    return {name: item for (name, _), item in _read_items((name, CURRENT) for name in set(names)).items()}
 
 
 def _new_versions(rules: Sequence[Rule], heads: dict[str, RuleItem]) -> list[_Staged]:

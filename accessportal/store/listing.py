@@ -34,7 +34,9 @@ class Listing(Generic[M, R]):
     consistent: bool = False
     stand_in: Callable[[RawItem], R] | None = None
 
-    def __call__(self, key: str, *, cursor: str | None, limit: int, where: Condition | None = None, bound: object = "") -> Page[R]:
+    def __call__(
+        self, key: str, *, cursor: str | None = None, limit: int = 50, where: Condition | None = None, bound: object = ""
+    ) -> Page[R]:
         """One page under ``key``; ``where`` narrows the range key, and ``bound`` tells its cursors from those of another ``where``.
 
         :raises InvalidRequest: for a cursor that is not of this list.
@@ -51,7 +53,7 @@ class Listing(Generic[M, R]):
             range_condition=where,
             newest_first=self.newest_first,
             consistent=self.consistent,
-            unreadable=self.stand_in,
+            stand_in=self.stand_in,
         )
 
     def every(

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from pynamodb.attributes import Attribute
@@ -15,13 +16,14 @@ from pynamodb.exceptions import AttributeDeserializationError, DoesNotExist, Get
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import Index
 
-from accessportal.kernel.errors import NoAnswer, Unavailable
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.errors import NoAnswer
+from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.store.base import PortalModel, connection, current_settings, unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 
 M = TypeVar("M", bound=PortalModel)
 R = TypeVar("R")
+K = TypeVar("K", str, tuple[str, str], tuple[str, int])
 RawItem = Mapping[str, Any]
 """An item as DynamoDB sends it: ``{"status": {"S": "ACTIVE"}, …}``."""
 
@@ -48,55 +50,56 @@ def known(item: M) -> M:
     return item
 
 
-def read_item(model: type[M], convert: Callable[[M], R], hash_key: str, range_key: str | int | None = None) -> R | None:
+def read_item(model: type[M], convert: Callable[[M], R], *key: Any) -> R | None:
     """:func:`get_item`, converted.
 
     :raises Unavailable: also when the item can't be read; it is named.
     """
-    item = get_item(model, hash_key, range_key)
-    if item is None:
-        return None
+    item = get_item(model, *key)
+    return None if item is None else read_as(convert, item)
+
+
+def read_as(convert: Callable[[M], R], item: M) -> R:
+    """The item, converted. What makes no sense in it was written by somebody else.
+
+    :raises Unavailable: when it can't be read; it is named.
+    """
     try:
         return convert(_complete(item))
     except BROKEN as error:
-        raise _unreadable(model, hash_key if range_key is None else f"{hash_key}, {range_key}", error).error() from error
+        raise unreadable(type(item), _key_of(item), error) from error
 
 
 def read_items(
-    model: type[M], convert: Callable[[M], R], hash_keys: Iterable[str], *, past: Callable[[Unreadable], object] | None = None
-) -> dict[str, R]:
-    """Those that exist, by key, strongly read, 100 to a request (a DynamoDB limit); ``past`` as in :func:`every`.
+    model: type[M], convert: Callable[[M], R], keys: Iterable[K], *, past: Callable[[Unreadable], object] | None = None
+) -> dict[K, R]:
+    """Those that exist, by key (with a sort key: both, as a pair), strongly read, in the order of their keys, 100 to a request (a DynamoDB
+    limit); ``past`` as in :func:`every`.
 
     :raises Unavailable: when the store did not answer, or (without ``past``) an item can't be read; it is named.
     """
-    wanted = {key for key in hash_keys if _is_key(key)}
-    (key_name,) = (name for name, attribute in model.get_attributes().items() if attribute.is_hash_key)
-    found: dict[str, R] = {}
+    wanted = sorted({key for key in keys if _is_key(_parts(key)[0])})
     try:
-        items = {getattr(item, key_name): item for item in model.batch_get(sorted(wanted), consistent_read=True)} if wanted else {}
+        found = {_key_of(item): item for item in model.batch_get(wanted, consistent_read=True)} if wanted else {}
+        reads: dict[K, Callable[[], R | None]] = {
+            key: partial(read_as, convert, found[_parts(key)]) for key in wanted if _parts(key) in found
+        }
     except AttributeDeserializationError:
         # It does not say of which item; one by one, it is named.
-        for key in sorted(wanted):
-            try:
-                one = read_item(model, convert, key)
-            except Unavailable as error:
-                if past is None or error.code != "item_unreadable":
-                    raise
-                past(Unreadable(model.base_table_name, key, str(error.__cause__), is_newer=isinstance(error.__cause__, NewerItem)))
-            else:
-                found |= {} if one is None else {key: one}
-        return found
+        reads = {key: partial(read_item, model, convert, *_parts(key)) for key in wanted}
     except PynamoDBException as error:
         raise unavailable(error) from error
-    for key, item in items.items():
+    records: dict[K, R] = {}
+    for key, read in reads.items():
         try:
-            found[key] = convert(_complete(item))
-        except BROKEN as error:
-            broken = _unreadable(model, key, error)
+            record = read()
+        except UnreadableItem as error:
             if past is None:
-                raise broken.error() from error
-            past(broken)
-    return found
+                raise
+            past(error.item)
+        else:
+            records |= {} if record is None else {key: record}
+    return records
 
 
 def side_by_side(reads: Sequence[Callable[[], R]]) -> list[R]:
@@ -128,7 +131,7 @@ def get_item(model: type[M], hash_key: str, range_key: str | int | None = None) 
     except DoesNotExist:
         return None
     except (AttributeDeserializationError, NewerItem) as error:
-        raise _unreadable(model, str(hash_key), error).error() from error
+        raise unreadable(model, (hash_key,) if range_key is None else (hash_key, range_key), error) from error
     except PynamoDBException as error:
         raise unavailable(error) from error
 
@@ -145,7 +148,7 @@ def get_together(wanted: Sequence[ItemKey]) -> list[Any]:
 def _get_some(keys: Sequence[ItemKey]) -> dict[ItemKey, PortalModel]:
     pending: dict[str, dict[str, Any]] = {}
     for model, *values in keys:
-        raw_key = {key.attr_name: {key.attr_type: key.serialize(value)} for key, value in zip(_keys_of(model), values, strict=True)}
+        raw_key = {key.attr_name: {key.attr_type: key.serialize(value)} for key, value in zip(keys_of(model).values(), values, strict=True)}
         pending.setdefault(model.Meta.table_name, {"Keys": [], "ConsistentRead": True})["Keys"].append(raw_key)
     models = {key[0].Meta.table_name: key[0] for key in keys}
     found: dict[ItemKey, PortalModel] = {}
@@ -167,8 +170,8 @@ def _known_item(model: type[PortalModel], raw: RawItem) -> tuple[ItemKey, Portal
     try:
         item = known(model.from_raw_data(dict(raw)))
     except (AttributeDeserializationError, NewerItem) as error:
-        raise _unreadable(model, _key_in(model, raw), error).error() from error
-    hash_key, range_key = (key.deserialize(key.get_value(raw[key.attr_name])) for key in _keys_of(model))
+        raise unreadable(model, _key_in(model, raw), error) from error
+    hash_key, range_key = (key.deserialize(key.get_value(raw[key.attr_name])) for key in keys_of(model).values())
     return (model, hash_key, range_key), item
 
 
@@ -184,7 +187,7 @@ def query_page(
     range_condition: Condition | None = None,
     newest_first: bool = False,
     consistent: bool = False,
-    unreadable: Callable[[RawItem], R] | None = None,
+    stand_in: Callable[[RawItem], R] | None = None,
 ) -> Page[R]:
     """One request to the engine: at most ``limit`` items of a table or index under ``hash_key``, converted.
 
@@ -192,7 +195,7 @@ def query_page(
     that comes back works with the same pattern alone. A next cursor means that there really is a next item.
 
     An item that is not what its class says (somebody else wrote it) is named in the page's ``unreadable`` and stops no other;
-    ``unreadable`` stands in for ``convert`` where a list has such items in their place.
+    ``stand_in`` is for ``convert`` where a list has such items in their place.
 
     :raises InvalidRequest: for a cursor that is not ours.
     :raises Unavailable: when the store did not answer.
@@ -223,16 +226,16 @@ def query_page(
         try:
             items.append(convert(_complete(model.from_raw_data(dict(raw)))))
         except BROKEN as error:
-            if unreadable is not None:
-                items.append(unreadable(raw))
+            if stand_in is not None:
+                items.append(stand_in(raw))
             else:
-                broken.append(_unreadable(model, _key_in(model, raw), error))
+                broken.append(unreadable(model, _key_in(model, raw), error).item)
     return Page(tuple(items), sign_cursor(pattern, last_key), tuple(broken))
 
 
-def scan_all(model: type[M], convert: Callable[[M], R], *, unreadable: Callable[[RawItem], R], segment: int, segments: int) -> Iterator[R]:
+def scan_all(model: type[M], convert: Callable[[M], R], *, stand_in: Callable[[RawItem], R], segment: int, segments: int) -> Iterator[R]:
     """Every item of one of the ``segments`` that the table is cut into, strongly read: what has one hash key is in one of them, beside
-    each other. ``unreadable`` stands in for ``convert`` where an item is not what its class says. For checks, not for pages.
+    each other. ``stand_in`` is for ``convert`` where an item is not what its class says. For checks, not for pages.
 
     :raises Unavailable: when the store did not answer.
     """
@@ -242,7 +245,7 @@ def scan_all(model: type[M], convert: Callable[[M], R], *, unreadable: Callable[
                 try:
                     yield convert(_complete(model.from_raw_data(dict(raw))))
                 except BROKEN:
-                    yield unreadable(raw)
+                    yield stand_in(raw)
     except PynamoDBException as error:
         raise unavailable(error) from error
 
@@ -259,19 +262,28 @@ def _complete(item: M) -> M:
     return item
 
 
-def _key_in(model: type[PortalModel], raw: RawItem) -> str:
-    """The item's own key; of a person, a group and whatever else has the same key twice, once."""
-    return ", ".join(dict.fromkeys(str(next(iter(raw[key.attr_name].values()))) for key in _keys_of(model)))
+def _key_in(model: type[PortalModel], raw: RawItem) -> tuple[Any, ...]:
+    return tuple(next(iter(raw[key.attr_name].values())) for key in keys_of(model).values())
 
 
-def _keys_of(model: type[PortalModel]) -> list[Attribute[Any]]:
-    """Hash key, and range key where there is one."""
-    keys = [attribute for attribute in model.get_attributes().values() if attribute.is_hash_key or attribute.is_range_key]
-    return sorted(keys, key=lambda key: not key.is_hash_key)
+def unreadable(model: type[PortalModel], key: Sequence[object], error: Exception) -> UnreadableItem:
+    """The error that names the item; of a person, a group and whatever else has the same key twice, once."""
+    name, why = ", ".join(dict.fromkeys(map(str, key))), str(error) or type(error).__name__
+    return Unreadable(model.base_table_name, name, why, is_newer=isinstance(error, NewerItem)).error()
 
 
-def _unreadable(model: type[PortalModel], key: str, error: Exception) -> Unreadable:
-    return Unreadable(table=model.base_table_name, key=key, why=str(error) or type(error).__name__, is_newer=isinstance(error, NewerItem))
+def keys_of(model: type[PortalModel]) -> dict[str, Attribute[Any]]:
+    """The attributes of the item's key, first the hash key."""
+    keys = [one for one in model.get_attributes().items() if one[1].is_hash_key or one[1].is_range_key]
+    return dict(sorted(keys, key=lambda one: one[1].is_range_key))
+
+
+def _key_of(item: PortalModel) -> tuple[Any, ...]:
+    return tuple(getattr(item, name) for name in keys_of(type(item)))
+
+
+def _parts(key: object) -> tuple[Any, ...]:
+    return key if isinstance(key, tuple) else (key,)
 
 
 def _is_key(value: str | int) -> bool:

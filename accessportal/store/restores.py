@@ -15,13 +15,14 @@ from datetime import datetime, timedelta
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
 from pynamodb.expressions.condition import Condition
 
-from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.moments import SKEW
 from accessportal.kernel.proofs import Waiting
 from accessportal.store.base import PortalModel, register
 from accessportal.store.listing import Listing
 from accessportal.store.reading import ItemKey
-from accessportal.store.transactions import Change, ConditionFailed, Insert, Step, Upsert, update_one
+from accessportal.store.records import Records
+from accessportal.store.transactions import ConditionFailed, Upsert, update_one
 
 _NAME = "restore"
 _HEAD_KEY = ("head", 0)
@@ -84,12 +85,16 @@ class Restore:
         return min(self.restored_to + SKEW, from_epoch(self.epoch))
 
 
+RESTORES = Records(RestoreItem, Restore, key=lambda restore: (_NAME, restore.epoch))
+_listing = Listing("restores", RestoreItem, RESTORES.record, newest_first=True, consistent=True)
+
+
 def last_restore() -> Restore | None:
     """The newest, strongly read: one request. ``None``: the tables were never restored.
 
     :raises Unavailable: when the store did not answer, or the item can't be read; nobody may take that for "not held".
     """
-    return next(_RESTORES.every(_NAME, at_once=1), None)
+    return next(_listing.every(_NAME, at_once=1), None)
 
 
 def every_restore() -> tuple[Restore, ...]:
@@ -97,7 +102,7 @@ def every_restore() -> tuple[Restore, ...]:
 
     :raises Unavailable: as :func:`last_restore`.
     """
-    return tuple(_RESTORES.every(_NAME))
+    return tuple(_listing.every(_NAME))
 
 
 def held_restore() -> Restore | None:
@@ -146,43 +151,11 @@ def epoch_of(at: datetime, restores: Sequence[Restore]) -> int:
     return next((one.epoch for one in restores if at >= one.lost_since), 0)
 
 
-def insert_steps(restore: Restore) -> list[Step]:
-    """The transaction steps that write a new one, and hold all grants; its event belongs into the same transaction."""
-    item = RestoreItem(
-        _NAME,
-        restore.epoch,
-        restored_to=to_epoch(restore.restored_to),
-        begun_by=restore.begun_by,
-        version=restore.version,
-        audit_head=restore.audit_head,
-    )
-    holds_less = RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch < restore.epoch)
-    return [Insert(item), _head_step(restore.epoch, holds_less)]
+def hold_grants(restore: Restore) -> Upsert:
+    """The transaction step that holds all grants, for one that is begun."""
+    return _head_step(restore.epoch, RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch < restore.epoch))
 
 
-def change_steps(before: Restore, after: Restore) -> list[Step]:
-    """The transaction steps that make ``after`` of ``before``, if it is as it was read; confirmed, it holds no grants any more."""
-    actions = [RestoreItem.version.set(after.version), RestoreItem.audit_head.set(after.audit_head)]
-    if after.done != before.done:
-        actions.append(RestoreItem.done.set(set(after.done)))
-    steps: list[Step] = []
-    if after.confirmed_at is not None and before.confirmed_at is None:
-        actions += [RestoreItem.confirmed_by.set(after.confirmed_by), RestoreItem.confirmed_at.set(to_epoch(after.confirmed_at))]
-        steps.append(_head_step(0, RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch == before.epoch)))
-    return [Change(RestoreItem, _NAME, actions, RestoreItem.version == before.version, range_key=before.epoch), *steps]
-
-
-def _record(item: RestoreItem) -> Restore:
-    return Restore(
-        epoch=int(item.epoch),
-        restored_to=from_epoch(item.restored_to),
-        begun_by=item.begun_by,
-        done=frozenset(item.done or ()),
-        confirmed_by=item.confirmed_by or "",
-        confirmed_at=None if item.confirmed_at is None else from_epoch(item.confirmed_at),
-        version=int(item.version),
-        audit_head=item.audit_head,
-    )
-
-
-_RESTORES = Listing("restores", RestoreItem, _record, newest_first=True, consistent=True)
+def free_grants(restore: Restore) -> Upsert:
+    """The transaction step by which a restore that is confirmed holds no grants any more."""
+    return _head_step(0, RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch == restore.epoch))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from pynamodb.exceptions import DoesNotExist, PynamoDBException, TransactWriteError, UpdateError
 from pynamodb.expressions.condition import Condition
@@ -16,10 +16,12 @@ from pynamodb.expressions.operand import Path, Value
 from pynamodb.expressions.update import Action, SetAction
 from pynamodb.transactions import TransactWrite
 
-from accessportal.kernel.errors import NoAnswer
+from accessportal.kernel.errors import NoAnswer, PortalError
 from accessportal.store.base import PortalModel, code_of, connection, unavailable
 
+T = TypeVar("T")
 _MAX_ATTEMPTS = 12
+_MOST_DECISIONS = 25
 _UNDER_WAY = "TransactionInProgressException"
 _RETRIED_REASONS = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
@@ -86,6 +88,24 @@ class ConditionFailed(Exception):
         super().__init__(f"condition of step {position} ({type(step).__name__} {step_model(step).__name__}) failed")
         self.position = position
         self.step = step
+
+
+class Overtaken(Exception):
+    """Another writer changed the thing since it was read. Read it again and decide again."""
+
+
+def until_written(attempt: Callable[[], T], *, contended: PortalError) -> T:
+    """The result of ``attempt``, which reads, decides and writes; again from the start whenever it was overtaken.
+
+    :raises PortalError: ``contended``, when others never cease to come between.
+    """
+    for number in range(_MOST_DECISIONS):
+        try:
+            return attempt()
+        except Overtaken:
+            # Many who were refused at once must not come back at once.
+            time.sleep(random.uniform(0, 0.005) * number)
+    raise contended
 
 
 def step_model(step: Step) -> type[PortalModel]:

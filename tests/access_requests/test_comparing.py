@@ -277,7 +277,7 @@ GROUP = replace(USER, principal_type=PrincipalType.GROUP)
 
 
 def recorded(state: AssignmentState, claims: frozenset[str], seconds: int) -> Assignment:
-    return Assignment("id", USER, claims, state, "", None, 1, NOW - timedelta(seconds=seconds), None, None, 1, "")
+    return Assignment("id", USER, state, fence=1, changed_at=NOW - timedelta(seconds=seconds), claims=claims, version=1)
 
 
 JUDGED = [

@@ -11,8 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from accessportal.audit import queries
-from accessportal.audit.effects import topic_sender
-from accessportal.audit.operations import prepare_event, publish_outbox
+from accessportal.audit.operations import prepare_event, publish_outbox, topic_sender
 from accessportal.audit.states import AuditEvent, Draft, PublishReport, Send
 from accessportal.conf import ROOT
 from accessportal.kernel.actors import system

@@ -46,6 +46,7 @@ from accessportal.sandboxes import queries as pool_queries
 from accessportal.sandboxes.states import Sandbox
 from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.store.restores import Restore, held_restore, last_restore
+from accessportal.store.transactions import Overtaken
 from accessportal.twin.identity_center import AssignmentKey
 from accessportal.upstream import client as upstream_client
 from accessportal.upstream.client import HttpProvider
@@ -473,7 +474,7 @@ def test_a_worker_that_was_in_the_middle_of_it_writes_nothing_that_it_read_befor
     lost.after_restore()
 
     draft = Draft("assignment.claimed", "alice@example.com", {"claim": "r", "claims": ["r"]})
-    with pytest.raises(assignment_store.Overtaken):
+    with pytest.raises(Overtaken):
         assignment_store.add_claim(found, "r", draft=draft, guards=(), actor=SETUP, now=story.clock.now())
     assert newer.version > story.now_of(lost.held).version
     with pytest.raises(NotAllowed, match="lent anew since then"):

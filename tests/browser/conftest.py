@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -14,7 +14,6 @@ from pytest_django.live_server_helper import LiveServer
 
 from accessportal.access_requests import store
 from accessportal.access_requests.states import AccessRequest
-from accessportal.audit.states import Draft
 from accessportal.catalog.operations import sync_catalog
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
@@ -105,13 +104,10 @@ def _newcomers(story: Story) -> None:
 def _delay(story: Story, request: AccessRequest) -> None:
     """As after some attempts that met a busy Identity Center."""
     error = "ConflictException: another operation on this account and permission set is under way; IAM Identity Center asks to try later"
-    store.change(
-        story.now_of(request),
-        store.set_work_due(story.clock.now() + timedelta(seconds=90), attempts=4, error=error),
-        draft=Draft("request.work_delayed", request.subject_id, {"work": "GRANT", "error": "conflict", "attempts": 4}),
-        actor=system("tick"),
-        now=story.clock.now(),
-    )
+    asked = story.now_of(request)
+    delayed = replace(asked, work_due_at=story.clock.now() + timedelta(seconds=90), work_attempts=4, work_error=error)
+    data = {"work": "GRANT", "error": "conflict"}
+    store.change(asked, delayed, "request.work_delayed", data, actor=system("tick"), now=story.clock.now())
 
 
 @pytest.fixture

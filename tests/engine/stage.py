@@ -18,7 +18,6 @@ from moto.core.models import botocore_stubber
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.assignments import queries as assignments
-from accessportal.assignments import store as assignment_store
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.aws.clients import forget_clients
@@ -172,8 +171,7 @@ class Stage:
                 granted.add(request.request_id)
         held = set()
         for assignment in self.all_assignments():
-            entity = assignment_store.entity_for(assignment.assignment_id)
-            assert audit.check_head(entity, version=assignment.version, audit_head=assignment.audit_head) == []
+            assert audit.check_head(assignment.entity, version=assignment.version, audit_head=assignment.audit_head) == []
             assert (assignment.state is AssignmentState.PRESENT) == assignment.is_wanted
             granted -= assignment.claims
             held |= {_twin_key(assignment)} if assignment.is_wanted else set()

@@ -134,7 +134,7 @@ def test_reading_costs_one_small_read_while_nothing_changes(monkeypatch: pytest.
         return get_item(*key)
 
     monkeypatch.setattr(store, "get_item", counted)
-    monkeypatch.setattr(store, "_batch_get", lambda keys: pytest.fail("read the rules again"))
+    monkeypatch.setattr(store, "_read_items", lambda keys: pytest.fail("read the rules again"))
     for _ in range(3):
         queries.current_rules()
     assert reads == [(RuleItem, SET_KEY, CURRENT)] * 3

@@ -39,7 +39,7 @@ CALLS: dict[str, Call] = {
     "store.reading.get_item": lambda: reading.get_item(CoordinationItem, "one"),
     "store.reading.read_item": lambda: reading.read_item(CoordinationItem, str, "one"),
     "store.reading.read_items": lambda: reading.read_items(CoordinationItem, str, ["one", "two"]),
-    "store.reading.scan_all": lambda: list(reading.scan_all(CoordinationItem, str, unreadable=str, segment=0, segments=2)),
+    "store.reading.scan_all": lambda: list(reading.scan_all(CoordinationItem, str, stand_in=str, segment=0, segments=2)),
     "store.reading.query_page": lambda: reading.query_page(CoordinationItem, "one", pattern="x", convert=str),
     "store.transactions.transact insert": lambda: transact([Insert(CoordinationItem("new", until=1))]),
     "store.transactions.transact change": lambda: transact([CHANGE]),
@@ -56,7 +56,7 @@ CALLS: dict[str, Call] = {
     "store.schema.ensure_table": lambda: schema.ensure_table(CoordinationItem, clock=CLOCK),
     "audit.store.every_entity": lambda: list(audit_store.every_entity()),
     "rules.store.list_rule_heads": lambda: list(rules_store.list_rule_heads()),
-    "rules.store._batch_get": lambda: rules_store._batch_get([("rule", 1)]),
+    "rules.store._read_items": lambda: rules_store._read_items([("rule", 1)]),
     "directory.store.reading.get_many": lambda: directory_reading.get_many([("U:a", "U:a")], str),
     "directory.store.whole.read_table": directory_whole.read_table,
 }

@@ -11,7 +11,7 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.limits import require_patience, require_room
-from accessportal.access_requests.operations.shared import ask_for_work, load_for, purge_moment, require, until_written
+from accessportal.access_requests.operations.shared import ask_for_work, close_undecided, load_for, require, until_written
 from accessportal.access_requests.queries.approvers import demand_of
 from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.subjects import subject_facts
@@ -24,6 +24,7 @@ from accessportal.kernel.ids import request_id_for
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import is_served_by_membership
 from accessportal.rules.states import Rule, RuleDecision
+from accessportal.store.transactions import Overtaken
 
 # What somebody types beside the target, and how it is told that it differs.
 _TYPED = {
@@ -117,7 +118,7 @@ def _submit(
     action = "request.submitted" if rule.approval.required else "request.auto_approved"
     try:
         written = store.insert(request, draft=Draft(action, subject.subject_id, _told(request), scope=request.scope), actor=actor, now=now)
-    except store.Overtaken:
+    except Overtaken:
         # The usual length is the rule's of the moment; nobody typed it.
         typed = _TYPED if duration_seconds is not None else {name: words for name, words in _TYPED.items() if name != "duration_seconds"}
         return _first_submission(request, typed)
@@ -165,13 +166,8 @@ def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)
         require(policy.may_cancel(request, standing), request)
-        actions = [
-            *store.set_status(request, Status.CANCELLED),
-            *store.set_decision(decided_by=actor.name, decided_at=now, reason=""),
-            *store.set_purge(purge_moment(now)),
-        ]
-        draft = Draft("request.cancelled", request.subject_id, {"status": Status.CANCELLED.value}, scope=request.scope)
-        return store.change(request, actions, draft=draft, actor=actor, now=now)
+        cancelled = close_undecided(request, Status.CANCELLED, by=actor.name, reason="", now=now)
+        return store.change(request, cancelled, "request.cancelled", {"status": Status.CANCELLED.value}, actor=actor, now=now)
 
     return until_written(attempt)
 
@@ -249,20 +245,10 @@ def _new_request(
         requested_at=asked_at,
         expires_at=asked_at + timedelta(seconds=lasts),
         extends=extends,
-        approvals=frozenset(),
         decided_by="" if waits else f"rule:{rule.name}",
         decided_at=None if waits else asked_at,
-        decision_reason="",
-        granted_at=None,
-        ended_by="",
-        revoked_at=None,
         work=None if waits else Work.GRANT,
         work_due_at=None if waits else now,
-        work_attempts=0,
-        work_error="",
-        receipts=(),
-        version=1,
-        audit_head="",
         identities={actor.name: subject.requester_identity} if subject.requester_identity else {},
         held_since=None if waits or not held_seconds else asked_at - timedelta(seconds=held_seconds),
     )

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import Resolved, kind_named
-from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.operations.shared import (
+    ask_for_work,
+    close_undecided,
+    load,
+    load_for,
+    purge_moment,
+    require,
+    until_written,
+)
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.subjects import facts_of, presence_of
 from accessportal.access_requests.states import AccessRequest, Status, Tally, Work
-from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
@@ -32,13 +40,13 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
         require(policy.may_approve(request, actor, standing, now), request)
         held_seconds = _require_still_allowed(request, now)
         identity = standing.identity()
-        if identity:
-            request = replace(request, identities={**request.identities, actor.name: identity})
-        approvals = request.approvals | {actor.name}
-        tally = book.tally(request, approvals)
+        identities = {**request.identities, actor.name: identity} if identity else request.identities
+        approved = replace(request, approvals=request.approvals | {actor.name}, identities=identities)
+        tally = book.tally(approved, approved.approvals)
         if tally.missing:
-            return _give_approval(request, tally, approvals, reason, actor, now)
-        return _activate(request, tally, approvals, reason, held_seconds, actor, now)
+            data = _told_of_approval(approved, tally, reason)
+            return store.change(request, approved, "request.approval_given", data, actor=actor, now=now)
+        return _activate(request, approved, tally, reason, held_seconds, actor, now)
 
     approved = until_written(attempt)
     if approved.work is not None:
@@ -53,14 +61,9 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, now)
         require(policy.may_decide(request, actor, standing, now), request)
-        actions = [
-            *store.set_status(request, Status.DENIED),
-            *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
-            *store.set_purge(purge_moment(now)),
-        ]
+        denied = close_undecided(request, Status.DENIED, by=actor.name, reason=reason, now=now)
         data = {"reason": reason, "status": Status.DENIED.value}
-        draft = Draft("request.denied", request.subject_id, data, scope=request.scope)
-        return store.change(request, actions, draft=draft, actor=actor, now=now)
+        return store.change(request, denied, "request.denied", data, actor=actor, now=now)
 
     return until_written(attempt)
 
@@ -72,50 +75,32 @@ def lapse(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
         request = load(request_id)
         if not request.is_undecided_past_deadline(now):
             raise Conflict("The request is decided, or its deadline has not come.", code="not_due", present=request)
-        actions = [*store.set_status(request, Status.LAPSED), *store.set_purge(purge_moment(now))]
+        lapsed = replace(request, status=Status.LAPSED, purge_at=purge_moment(now))
         data = {"status": Status.LAPSED.value, "deadline": to_epoch(request.expires_at)}
-        draft = Draft("request.lapsed", request.subject_id, data, scope=request.scope)
-        return store.change(request, actions, draft=draft, actor=actor, now=now)
+        return store.change(request, lapsed, "request.lapsed", data, actor=actor, now=now)
 
     return until_written(attempt)
 
 
-def _give_approval(
-    request: AccessRequest, tally: Tally, approvals: frozenset[str], reason: str, actor: Actor, now: datetime
-) -> AccessRequest:
-    data = {"reason": reason, "approvals": sorted(approvals), "quorum": tally.quorum, "fallback": tally.is_fallback}
-    draft = Draft("request.approval_given", request.subject_id, data, scope=request.scope)
-    return store.change(request, store.add_approval(actor.name, identities=request.identities), draft=draft, actor=actor, now=now)
+def _told_of_approval(approved: AccessRequest, tally: Tally, reason: str) -> dict[str, Any]:
+    return {"reason": reason, "approvals": sorted(approved.approvals), "quorum": tally.quorum, "fallback": tally.is_fallback}
 
 
 def _activate(
-    request: AccessRequest,
-    tally: Tally,
-    approvals: frozenset[str],
-    reason: str,
-    held_seconds: int,
-    actor: Actor,
-    now: datetime,
+    request: AccessRequest, approved: AccessRequest, tally: Tally, reason: str, held_seconds: int, actor: Actor, now: datetime
 ) -> AccessRequest:
     expires_at = now + timedelta(seconds=request.duration_seconds)
-    actions = [
-        *store.set_status(request, Status.ACTIVE),
-        *store.set_end(expires_at),
-        *store.set_work(Work.GRANT, now),
-        *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
-        *store.add_approval(actor.name, identities=request.identities),
-        *(store.set_held_since(now - timedelta(seconds=held_seconds)) if held_seconds else []),
-    ]
-    data = {
-        "reason": reason,
-        "approvals": sorted(approvals),
-        "quorum": tally.quorum,
-        "fallback": tally.is_fallback,
-        "status": Status.ACTIVE.value,
-        "expires_at": to_epoch(expires_at),
-    }
-    draft = Draft("request.approved", request.subject_id, data, scope=request.scope)
-    return store.change(request, actions, draft=draft, actor=actor, now=now)
+    active = replace(
+        approved.to_do(Work.GRANT, due_at=now),
+        status=Status.ACTIVE,
+        expires_at=expires_at,
+        decided_by=actor.name,
+        decided_at=now,
+        decision_reason=reason,
+        held_since=now - timedelta(seconds=held_seconds) if held_seconds else request.held_since,
+    )
+    data = {**_told_of_approval(approved, tally, reason), "status": Status.ACTIVE.value, "expires_at": to_epoch(expires_at)}
+    return store.change(request, active, "request.approved", data, actor=actor, now=now)
 
 
 def _require_still_allowed(request: AccessRequest, now: datetime) -> int:

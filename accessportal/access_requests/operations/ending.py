@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.operations.shared import ask_for_work, close_undecided, load, load_for, require, until_written
 from accessportal.access_requests.queries.details import ended_together
 from accessportal.access_requests.states import AccessRequest, Status, Work
-from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
@@ -57,21 +57,15 @@ def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: date
 def end_loaded(request: AccessRequest, *, reason: str, actor: Actor, now: datetime) -> AccessRequest:
     """End active access as it was read. Overtaken when it was changed since."""
     ends_at = min(now, request.expires_at)
-    actions = [*store.set_end(ends_at), *store.set_ended_by(actor.name), *store.set_work(Work.REVOKE, now)]
+    ended = replace(request.to_do(Work.REVOKE, due_at=now), expires_at=ends_at, ended_by=actor.name)
     data = {"reason": reason, "expires_at": to_epoch(ends_at)}
-    draft = Draft("request.end_asked", request.subject_id, data, scope=request.scope)
-    return store.change(request, actions, draft=draft, actor=actor, now=now)
+    return store.change(request, ended, "request.end_asked", data, actor=actor, now=now)
 
 
 def _cancelled(request: AccessRequest, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    actions = [
-        *store.set_status(request, Status.CANCELLED),
-        *store.set_decision(decided_by=actor.name, decided_at=now, reason=reason),
-        *store.set_purge(purge_moment(now)),
-    ]
+    cancelled = close_undecided(request, Status.CANCELLED, by=actor.name, reason=reason, now=now)
     data = {"status": Status.CANCELLED.value, "reason": reason}
-    draft = Draft("request.cancelled", request.subject_id, data, scope=request.scope)
-    return store.change(request, actions, draft=draft, actor=actor, now=now)
+    return store.change(request, cancelled, "request.cancelled", data, actor=actor, now=now)
 
 
 def expire(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
@@ -82,7 +76,6 @@ def expire(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
         if request.status is not Status.ACTIVE or request.work is Work.REVOKE or not request.is_over(now):
             raise Conflict("Its time is not up, or it is being taken back already.", code="not_due", present=request)
         data = {"expires_at": to_epoch(request.expires_at)}
-        draft = Draft("request.expired", request.subject_id, data, scope=request.scope)
-        return store.change(request, store.set_work(Work.REVOKE, now), draft=draft, actor=actor, now=now)
+        return store.change(request, request.to_do(Work.REVOKE, due_at=now), "request.expired", data, actor=actor, now=now)
 
     return until_written(attempt)

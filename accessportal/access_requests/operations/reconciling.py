@@ -24,7 +24,6 @@ from accessportal.assignments.states import (
     Remedy,
     finding_id_for,
 )
-from accessportal.audit.states import Draft
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE, brake
@@ -36,6 +35,7 @@ from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
 from accessportal.store.restores import held_back, held_restore
+from accessportal.store.transactions import Overtaken
 
 # A claim younger than this may belong to a request that is just being settled.
 _SETTLING = timedelta(minutes=5)
@@ -170,7 +170,7 @@ def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof
     # As work of a request it is tried again until it is proved; a bare repair that has to wait would be forgotten.
     try:
         request = carry_out(request_id=_grant_again(holders[0], actor, clock.now()).request_id, clock=clock)
-    except (store.Overtaken, Conflict):
+    except (Overtaken, Conflict):
         return Waiting("overtaken", "The request changed while it was mended", clock.now(), is_error=False)
     if request.work is not None:
         return Waiting(
@@ -190,8 +190,8 @@ def _mend(finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> Proof
 
 
 def _grant_again(request: AccessRequest, actor: Actor, now: datetime) -> AccessRequest:
-    draft = Draft("request.retry_asked", request.subject_id, {"work": Work.GRANT.value}, scope=request.scope)
-    return store.change(request, store.set_work(Work.GRANT, now), draft=draft, actor=actor, now=now)
+    again = request.to_do(Work.GRANT, due_at=now)
+    return store.change(request, again, "request.retry_asked", {"work": Work.GRANT.value}, actor=actor, now=now)
 
 
 def _permission_set_arns() -> list[str]:

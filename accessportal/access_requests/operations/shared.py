@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
@@ -14,8 +15,8 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, Unavailable
 from accessportal.kernel.ports import after_commit
+from accessportal.store import transactions
 
-_MAX_TRIES = 25
 # Refusals that are about how the request stands, not about who asks: 409 with the present state instead of 403.
 _STATE_CODES = frozenset({"already_decided", "lapsed", "not_active", "already_ending", "already_approved", "no_work"})
 
@@ -49,12 +50,14 @@ def require(decision: Decision, request: AccessRequest) -> None:
 
 def until_written(attempt: Callable[[], AccessRequest]) -> AccessRequest:
     """The result of ``attempt``, which reads, decides and writes; again from the start whenever it was overtaken."""
-    for _ in range(_MAX_TRIES):
-        try:
-            return attempt()
-        except store.Overtaken:
-            continue
-    raise Unavailable("Too many others are changing this request right now. Try again.", code="request_contended")
+    contended = Unavailable("Too many others are changing this request right now. Try again.", code="request_contended")
+    return transactions.until_written(attempt, contended=contended)
+
+
+def close_undecided(request: AccessRequest, status: Status, *, by: str, reason: str, now: datetime) -> AccessRequest:
+    """The pending request as it is when it was decided that nothing is given."""
+    decided = replace(request, decided_by=by, decided_at=now, decision_reason=reason)
+    return replace(decided, status=status, purge_at=purge_moment(now))
 
 
 def ask_for_work(request: AccessRequest, now: datetime) -> None:

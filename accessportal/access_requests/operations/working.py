@@ -12,13 +12,13 @@ from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.operations.ending import end_loaded, expire
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
-from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.moments import is_due
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.restores import held_back, held_restore
+from accessportal.store.transactions import Overtaken
 
 WORKER = system("worker")
 # The claim of a worker that died is free again after this; longer than the assignment's own hold (60 s) and its patience.
@@ -63,8 +63,8 @@ def retry(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
         request, _ = load_for(request_id, actor, now)
         require(policy.may_retry(request, actor), request)
         assert request.work is not None
-        draft = Draft("request.retry_asked", request.subject_id, {"work": request.work.value}, scope=request.scope)
-        return store.change(request, store.set_work(request.work, now), draft=draft, actor=actor, now=now)
+        due = request.to_do(request.work, due_at=now)
+        return store.change(request, due, "request.retry_asked", {"work": request.work.value}, actor=actor, now=now)
 
     asked = until_written(attempt)
     ask_for_work(asked, now)
@@ -85,7 +85,7 @@ def _work(request: AccessRequest, clock: Clock) -> AccessRequest:
             if outcome.is_queued or outcome.retry_at > give_up_at:
                 store.postpone_work(request, until=outcome.retry_at, note=outcome.reason)
                 return load(request.request_id)
-        except store.Overtaken:
+        except Overtaken:
             # Ended or retried by somebody meanwhile: what is wanted now has its own due time, and its own worker.
             return load(request.request_id)
         clock.sleep((outcome.retry_at - clock.now()).total_seconds() + random.uniform(0, 0.5))
@@ -104,7 +104,7 @@ def _act(request: AccessRequest, clock: Clock) -> Proof | Waiting:
         return kind.grant(request=request, guards=[store.still_to_be_granted(request.request_id)], actor=WORKER, clock=clock)
     except Conflict as error:
         # The guard: it was ended before its claim was taken. Nothing was claimed.
-        raise store.Overtaken from error
+        raise Overtaken from error
 
 
 def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessRequest:
@@ -113,20 +113,15 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
     told: dict[str, object] = {"job_id": receipt.job_id, "job_status": receipt.job_status, "kept_by": list(receipt.kept_by)}
     if receipt.lateness_seconds is not None:
         told["lateness_seconds"] = receipt.lateness_seconds
-    actions = [*store.clear_work(), *store.add_receipt(receipt)]
+    done = replace(request, work=None, work_due_at=None, work_attempts=0, work_error="", receipts=(*request.receipts, receipt))
     if request.work is Work.GRANT:
         if not proof.is_present:
-            raise store.Overtaken
-        draft = Draft("request.granted", request.subject_id, {"receipt": told}, scope=request.scope)
-        return store.change(request, [*actions, *store.set_granted(proof.proved_at)], draft=draft, actor=WORKER, now=now)
-    actions += [
-        *store.set_status(request, Status.REVOKED),
-        *store.set_revoked(proof.proved_at),
-        *store.set_purge(purge_moment(now)),
-    ]
+            raise Overtaken
+        granted = replace(done, granted_at=proof.proved_at)
+        return store.change(request, granted, "request.granted", {"receipt": told}, actor=WORKER, now=now)
+    revoked = replace(done, status=Status.REVOKED, revoked_at=proof.proved_at, purge_at=purge_moment(now))
     data = {"receipt": told, "status": Status.REVOKED.value}
-    draft = Draft("request.revoked", request.subject_id, data, scope=request.scope)
-    return store.change(request, actions, draft=draft, actor=WORKER, now=now)
+    return store.change(request, revoked, "request.revoked", data, actor=WORKER, now=now)
 
 
 def _receipt(request: AccessRequest, proof: Proof) -> Receipt:
@@ -165,5 +160,5 @@ def _postpone_failed(request: AccessRequest, waiting: Waiting, now: datetime) ->
         "attempts": attempts,
         "work_due_at": int(due_at.timestamp()),
     }
-    draft = Draft("request.work_delayed", request.subject_id, data, scope=request.scope)
-    return store.change(request, store.set_work_due(due_at, attempts=attempts, error=waiting.reason), draft=draft, actor=WORKER, now=now)
+    delayed = replace(request, work_due_at=due_at, work_attempts=attempts, work_error=waiting.reason)
+    return store.change(request, delayed, "request.work_delayed", data, actor=WORKER, now=now)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TypeVar
 
 from accessportal.assignments import comparison_store, effects, policy, store
-from accessportal.assignments.comparison_store import Overtaken
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Comparison, Drift, Finding, Found, Unread
 from accessportal.aws.errors import Gone, OutsideError, Refused, Transient
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter
@@ -18,6 +17,7 @@ from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Unreadable
+from accessportal.store.transactions import Overtaken
 
 T = TypeVar("T")
 Tell = Callable[[Comparison], object]

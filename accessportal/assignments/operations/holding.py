@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 from accessportal.assignments import effects, store
-from accessportal.assignments.states import AssignmentKey, AssignmentState
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.store.transactions import Guard
-
-_MAX_TRIES = 20
+from accessportal.store.transactions import Guard, until_written
 
 
 def hold(*, key: AssignmentKey, claim: str, guards: Sequence[Guard], subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
     """Make ``claim`` one of the assignment's claims, and the assignment proved present. The claim is written only in a transaction in which
     the ``guards`` hold: Conflict when one does not. Repeating it is harmless."""
-    assignment_id = store.id_for(key)
-    for attempt in range(_MAX_TRIES):
-        try:
-            _add_claim(key, claim, guards=guards, subject=subject, actor=actor, clock=clock)
-        except store.Overtaken:
-            clock.sleep(random.uniform(0.01, 0.03) * (attempt + 1))
-        else:
-            return effects.converge(assignment_id, subject=subject, actor=actor, clock=clock)
-    raise Unavailable("Too many requests claim this assignment at once. Try again.", code="assignment_contended")
+
+    def attempt() -> None:
+        _add_claim(key, claim, guards=guards, subject=subject, actor=actor, clock=clock)
+
+    until_written(attempt, contended=store.contended())
+    return effects.converge(store.id_for(key), subject=subject, actor=actor, clock=clock)
 
 
 def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
     """Take ``claim`` off the assignment; when it was the last one, the assignment is proved absent. While other claims hold it, the proof
     names them in ``kept_by`` and nothing is deleted. Repeating it is harmless."""
-    for attempt in range(_MAX_TRIES):
-        assignment = store.find(key)
-        if assignment is None:
-            # Never claimed: the request ended before its grant began.
-            return Proof(is_present=False, job_id="", job_status="NEVER_CREATED", called_at=None, proved_at=clock.now())
-        rest = assignment.claims - {claim}
-        if claim in assignment.claims:
-            data = {"claim": claim, "claims": sorted(rest)}
-            try:
-                store.remove_claim(assignment, claim, draft=Draft("assignment.released", subject, data), actor=actor, now=clock.now())
-            except store.Overtaken:
-                clock.sleep(random.uniform(0.01, 0.03) * (attempt + 1))
-                continue
-        if rest:
-            return _kept(assignment.state, rest, clock)
-        outcome = effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock)
-        if isinstance(outcome, Proof) and outcome.is_present:
-            # Claimed anew while we were at it.
-            again = store.find(key)
-            assert again is not None, "assignments are never deleted"
-            return _kept(again.state, again.claims, clock)
-        return outcome
-    raise Unavailable("Too many requests claim this assignment at once. Try again.", code="assignment_contended")
+
+    def attempt() -> Assignment | None:
+        found = store.find(key)
+        if found is None or claim not in found.claims:
+            return found
+        draft = Draft("assignment.released", subject, {"claim": claim, "claims": sorted(found.claims - {claim})})
+        return store.remove_claim(found, claim, draft=draft, actor=actor, now=clock.now())
+
+    assignment = until_written(attempt, contended=store.contended())
+    if assignment is None:
+        # Never claimed: the request ended before its grant began.
+        return Proof(is_present=False, job_id="", job_status="NEVER_CREATED", called_at=None, proved_at=clock.now())
+    if assignment.claims:
+        return _kept(assignment, clock)
+    outcome = effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock)
+    if isinstance(outcome, Proof) and outcome.is_present:
+        # Claimed anew while we were at it.
+        again = store.find(key)
+        assert again is not None, "assignments are never deleted"
+        return _kept(again, clock)
+    return outcome
 
 
 def _add_claim(key: AssignmentKey, claim: str, *, guards: Sequence[Guard], subject: str, actor: Actor, clock: Clock) -> None:
@@ -71,12 +62,12 @@ def _add_claim(key: AssignmentKey, claim: str, *, guards: Sequence[Guard], subje
         store.add_claim(assignment, claim, draft=draft, guards=guards, actor=actor, now=clock.now())
 
 
-def _kept(state: AssignmentState, claims: frozenset[str], clock: Clock) -> Proof:
+def _kept(assignment: Assignment, clock: Clock) -> Proof:
     return Proof(
-        is_present=state is AssignmentState.PRESENT,
+        is_present=assignment.state is AssignmentState.PRESENT,
         job_id="",
         job_status="KEPT",
         called_at=None,
         proved_at=clock.now(),
-        kept_by=tuple(sorted(claims)),
+        kept_by=tuple(sorted(assignment.claims)),
     )

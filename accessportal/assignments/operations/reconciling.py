@@ -11,6 +11,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.store.transactions import Overtaken
 
 _UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
 
@@ -69,7 +70,7 @@ def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock
         elif assignment.state is AssignmentState.ABSENT:
             fence = store.next_fence(assignment)
             store.move(assignment, AssignmentState.PRESENT, fence=fence, draft=draft, actor=actor, now=now, seats=1)
-    except store.Overtaken:
+    except Overtaken:
         # Somebody claimed it at this moment; the claims decide.
         pass
     return effects.converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)

@@ -7,6 +7,7 @@ from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.store.transactions import Overtaken
 
 
 def raise_fences(*, to: int, actor: Actor, clock: Clock) -> int:
@@ -25,7 +26,7 @@ def _raise(seen: Assignment, to: int, actor: Actor, clock: Clock) -> bool:
         draft = Draft("assignment.fence_raised", assignment.key.principal_id, {"fence": to})
         try:
             store.raise_fence(assignment, to, draft=draft, actor=actor, now=clock.now())
-        except store.Overtaken:
+        except Overtaken:
             assignment = store.get(assignment.assignment_id)
         else:
             return True

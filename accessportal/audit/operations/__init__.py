@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from accessportal.audit.operations.preparing import Prepared, prepare_event
-from accessportal.audit.operations.publishing import publish_outbox
+from accessportal.audit.operations.publishing import publish_outbox, topic_sender
 from accessportal.audit.operations.restoring import begin_restore, confirm_restore, note_step, require_restore_right
+from accessportal.audit.operations.writing import Prepared, change, insert, prepare_event, told
 
-__all__ = ["Prepared", "begin_restore", "confirm_restore", "note_step", "prepare_event", "publish_outbox", "require_restore_right"]
+__all__ = [
+    "Prepared",
+    "begin_restore",
+    "change",
+    "confirm_restore",
+    "insert",
+    "note_step",
+    "prepare_event",
+    "publish_outbox",
+    "require_restore_right",
+    "told",
+    "topic_sender",
+]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from accessportal.audit import policy, store
 from accessportal.audit.messages import message_of
@@ -30,6 +31,11 @@ _CHAIN_PAGE = 25
 _LEASE = timedelta(seconds=60)
 _INSTANT = timedelta(milliseconds=1)
 _PAUSES_SECONDS = (1.0, 3.0)
+
+
+def topic_sender(topic_arn: str) -> Send | None:
+    """What hands batches to the topic; ``None`` when no topic is set."""
+    return partial(sns.publish_batch, topic_arn) if topic_arn else None
 
 
 @dataclass
@@ -178,7 +184,7 @@ def _unpublished(entity: str, *, seen: int) -> Iterator[AuditEvent]:
 
 def _first_unpublished(entity: str, sequence: int) -> int:
     """Walking back from ``sequence``, which is not published."""
-    backwards = every(lambda cursor: store.page_of_entity(entity, cursor=cursor, limit=_CHAIN_PAGE, newest_first=True, until=sequence))
+    backwards = every(lambda cursor: store.history(entity, cursor=cursor, limit=_CHAIN_PAGE, newest_first=True, until=sequence))
     first = sequence
     for event in backwards:
         if event.is_published:
@@ -188,7 +194,7 @@ def _first_unpublished(entity: str, sequence: int) -> int:
 
 
 def _chain(entity: str, *, since: int) -> Iterator[AuditEvent]:
-    return every(lambda cursor: store.page_of_entity(entity, cursor=cursor, limit=_CHAIN_PAGE, newest_first=False, since=since))
+    return every(lambda cursor: store.history(entity, cursor=cursor, limit=_CHAIN_PAGE, newest_first=False, since=since))
 
 
 def _publish_round(events: list[AuditEvent], run: _Run) -> set[str]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 from accessportal.audit import policy
-from accessportal.audit.operations.preparing import prepare_event
+from accessportal.audit.operations.writing import change, insert
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
+from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest
-from accessportal.store.restores import Restore, change_steps, insert_steps, last_restore
-from accessportal.store.transactions import ConditionFailed, Step, transact
+from accessportal.store.restores import RESTORES, Restore, free_grants, hold_grants, last_restore
+from accessportal.store.transactions import ConditionFailed, Overtaken
 
 
 def begin_restore(*, restored_to: datetime, actor: Actor, now: datetime) -> Restore:
@@ -37,12 +38,10 @@ def begin_restore(*, restored_to: datetime, actor: Actor, now: datetime) -> Rest
             present=last,
         )
     epoch = to_epoch(now) if last is None else max(to_epoch(now), last.epoch + 1)
-    restore = Restore(epoch=epoch, restored_to=whole_second(restored_to), begun_by=actor.name, version=1)
-    data = {"restored_to": to_epoch(restored_to), "epoch": epoch}
-    event = prepare_event(Draft("restore.begun", "tables", data), entity=restore.entity, sequence=1, prev_hash="", actor=actor, now=now)
-    begun = dataclasses.replace(restore, audit_head=event.head)
-    _write([*insert_steps(begun), event.step])
-    return begun
+    restore = Restore(epoch=epoch, restored_to=restored_to, begun_by=actor.name)
+    draft = Draft("restore.begun", "tables", {"restored_to": to_epoch(restored_to), "epoch": epoch})
+    with _alone():
+        return insert(RESTORES, restore, draft=draft, actor=actor, now=now, further=[hold_grants(restore)])
 
 
 def require_restore_right(actor: Actor) -> None:
@@ -56,7 +55,8 @@ def note_step(restore: Restore, *, step: str, counts: Mapping[str, int], actor: 
     :raises Conflict: when somebody else writes to the same restore now.
     """
     after = dataclasses.replace(restore, done=restore.done | {step})
-    return _changed(restore, after, Draft("restore.step_done", "tables", {"step": step, **counts}), actor=actor, now=now)
+    with _alone():
+        return change(RESTORES, restore, after, draft=Draft("restore.step_done", "tables", {"step": step, **counts}), actor=actor, now=now)
 
 
 def confirm_restore(restore: Restore, *, counts: Mapping[str, int], actor: Actor, now: datetime) -> Restore:
@@ -66,21 +66,16 @@ def confirm_restore(restore: Restore, *, counts: Mapping[str, int], actor: Actor
     :raises Conflict: when somebody else writes to the same restore now.
     """
     policy.may_restore(actor).require()
-    after = dataclasses.replace(restore, confirmed_by=actor.name, confirmed_at=from_epoch(to_epoch(now)))
-    return _changed(restore, after, Draft("restore.confirmed", "tables", dict(counts)), actor=actor, now=now)
+    after = dataclasses.replace(restore, confirmed_by=actor.name, confirmed_at=now)
+    draft = Draft("restore.confirmed", "tables", dict(counts))
+    with _alone():
+        return change(RESTORES, restore, after, draft=draft, actor=actor, now=now, further=[free_grants(restore)])
 
 
-def _changed(before: Restore, after: Restore, draft: Draft, *, actor: Actor, now: datetime) -> Restore:
-    sequence = before.version + 1
-    event = prepare_event(draft, entity=before.entity, sequence=sequence, prev_hash=before.audit_head, actor=actor, now=now)
-    written = dataclasses.replace(after, version=sequence, audit_head=event.head)
-    _write([*change_steps(before, written), event.step])
-    return written
-
-
-def _write(steps: Sequence[Step]) -> None:
+@contextmanager
+def _alone() -> Iterator[None]:
     try:
-        transact(steps)
-    except ConditionFailed as error:
+        yield
+    except (ConditionFailed, Overtaken) as error:
         text = "Somebody else runs after_restore at this moment. Wait for it, then run it again: it goes on where that stopped."
         raise Conflict(text, code="restore_contended") from error

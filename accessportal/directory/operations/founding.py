@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from accessportal.audit import queries as audit_queries
+from accessportal.audit.operations import told
 from accessportal.audit.states import Draft
 from accessportal.directory.following import follow
 from accessportal.directory.operations.groups import create_group
@@ -19,7 +20,6 @@ from accessportal.directory.operations.shared import (
     mirrored,
     require_people_right,
     settled,
-    told_group,
     told_person,
 )
 from accessportal.directory.policy.tree import path_ancestors
@@ -117,7 +117,7 @@ def _found(admin: tuple[Person, bool], *, actor: Actor, now: datetime) -> Group:
         audit_head=head,
     )
     data = {"group_id": ROOT, "parent_id": "", "name": wanted.name, "description": "", "state": wanted.state.value}
-    root, event = told_group(wanted, Draft("group.created", ROOT, data), actor=actor, now=now)
+    root, event = told(wanted, Draft("group.created", ROOT, data), actor=actor, now=now)
     change = PersonChange(None if is_new else person, changed, [MembershipChange(None, membership)])
     groups = 1 + sum(1 for group in every_group() if not group.is_root)
     insert_root(root, groups=groups, admin=change, by=actor.name, at=now, events=[event, *person_events])
@@ -147,7 +147,7 @@ def _take_in_groups(*, actor: Actor, now: datetime) -> None:
 
 def _told_place(group: Group, actor: Actor, now: datetime) -> tuple[Group, Insert]:
     data = {"group_id": group.group_id, "old_parent_id": "", "parent_id": ROOT, "groups_moved": 1}
-    return told_group(_with_admins(group), Draft("group.moved", group.group_id, data), actor=actor, now=now)
+    return told(_with_admins(group), Draft("group.moved", group.group_id, data), actor=actor, now=now)
 
 
 def _with_admins(group: Group) -> Group:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from accessportal.audit.operations import told
 from accessportal.audit.states import Draft
 from accessportal.directory.operations.shared import (
     ask_to_look,
@@ -13,7 +14,6 @@ from accessportal.directory.operations.shared import (
     mirrored,
     require_group_right,
     settled,
-    told_group,
 )
 from accessportal.directory.policy.tree import path_ancestors, require_depth, require_parent
 from accessportal.directory.policy.words import clean_description, clean_group_id, clean_name, is_group_id
@@ -56,9 +56,7 @@ def create_group(
             "description": wanted.description,
             "state": wanted.state.value,
         }
-        group, event = told_group(
-            replace(new, version=sequence, audit_head=head), Draft("group.created", group_id, data), actor=actor, now=now
-        )
+        group, event = told(replace(new, version=sequence, audit_head=head), Draft("group.created", group_id, data), actor=actor, now=now)
         insert_group(group, parent=parent, by=actor.name, at=now, event=event)
         return group
 
@@ -82,7 +80,7 @@ def rename_group(*, group_id: str, name: str, description: str, actor: Actor, no
             "old_description": group.description,
         }
         wanted = replace(group, name=new_name, description=new_description)
-        changed, event = told_group(wanted, Draft("group.renamed", group_id, data), actor=actor, now=now)
+        changed, event = told(wanted, Draft("group.renamed", group_id, data), actor=actor, now=now)
         change_group(changed, by=actor.name, at=now, event=event)
         return changed
 
@@ -99,7 +97,7 @@ def set_group_state(*, group_id: str, state: State, actor: Actor, now: datetime)
         if group.state is state:
             raise Conflict(f"{group_id} is {state.value} already.", code="group_state_unchanged", present=group)
         draft = Draft(f"group.{state.value}", group_id, {"group_id": group_id, "state": state.value})
-        changed, event = told_group(replace(group, state=state), draft, actor=actor, now=now)
+        changed, event = told(replace(group, state=state), draft, actor=actor, now=now)
         change_group(changed, by=actor.name, at=now, event=event)
         return changed
 
@@ -119,7 +117,7 @@ def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group
             raise Conflict(f"{group_id} has {group.holds}. Remove them first.", code="group_not_empty", present=group)
         parent_id = group.ancestors[-1]
         data = {"group_id": group_id, "parent_id": parent_id, "name": group.name}
-        gone, event = told_group(group, Draft("group.deleted", group_id, data), actor=actor, now=now)
+        gone, event = told(group, Draft("group.deleted", group_id, data), actor=actor, now=now)
         remove_group(gone, parent_exists=get_group(parent_id) is not None, at=now, event=event)
         return gone
 

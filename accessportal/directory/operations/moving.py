@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from accessportal.audit.operations import told
 from accessportal.audit.states import Draft
-from accessportal.directory.operations.shared import ask_to_look, group_named, settled, told_group
+from accessportal.directory.operations.shared import ask_to_look, group_named, settled
 from accessportal.directory.policy.rights import may_move
 from accessportal.directory.policy.tree import require_depth, require_parent, require_place
 from accessportal.directory.policy.words import is_group_id
@@ -38,7 +39,7 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
         replaced = [replace(one, ancestors=(*moved.ancestors, *one.ancestors[kept_from:])) for one in below]
         require_depth([moved, *replaced], field="parent_id")
         data = {"group_id": group_id, "old_parent_id": group.parent_id or "", "parent_id": parent_id, "groups_moved": 1 + len(below)}
-        changed, event = told_group(moved, Draft("group.moved", group_id, data), actor=actor, now=now)
+        changed, event = told(moved, Draft("group.moved", group_id, data), actor=actor, now=now)
         old_parent = get_group(group.parent_id) if group.parent_id else None
         groups_store.move_group(
             changed, below=replaced, old_parent=old_parent, parent=place, lost=group.ancestors, by=actor.name, at=now, event=event

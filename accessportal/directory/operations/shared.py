@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from accessportal.audit import queries as audit_queries
-from accessportal.audit.operations import prepare_event
+from accessportal.audit.operations import told
 from accessportal.audit.states import Draft
 from accessportal.directory.following import follow
 from accessportal.directory.policy.rights import may_give, may_take, may_with_group, may_with_people
@@ -35,25 +32,26 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.ports import after_commit
-from accessportal.store.transactions import ConditionFailed, Guard, Insert
+from accessportal.store.transactions import ConditionFailed, Guard, Insert, Overtaken, until_written
 
 R = TypeVar("R", Person, Group, Person | None)
 T = TypeVar("T")
-_ATTEMPTS = 12
 
 
 def settled(attempt: Callable[[], T], *, guards: Sequence[Guard] = ()) -> T:
     """Run ``attempt``, which reads, decides and writes, anew while other writers come between. :raises Conflict: when one of ``guards``
     does not hold, or they never cease."""
-    for number in range(_ATTEMPTS):
+
+    def once() -> T:
         try:
             return attempt()
         except ConditionFailed as failed:
             if any(failed.step is guard for guard in guards):
                 raise Conflict("The request changed while the membership was being changed.", code="guard_failed") from failed
-            # Many who were refused at once must not come back at once.
-            time.sleep(random.uniform(0, 0.01) * 1.5**number)
-    raise Conflict("Others keep changing the same person or group right now. Try again.", code="directory_contended")
+            raise Overtaken from failed
+
+    contended = Conflict("Others keep changing the same person or group right now. Try again.", code="directory_contended")
+    return until_written(once, contended=contended)
 
 
 def mirrored(record: R, *, entity: str, now: datetime) -> Changed[R]:
@@ -70,16 +68,9 @@ def told_person(person: Person, drafts: Sequence[Draft], *, actor: Actor, now: d
     """``person`` at the version after these events, and the steps that write them."""
     events = []
     for draft in drafts:
-        event = prepare_event(draft, entity=person.entity, sequence=person.version + 1, prev_hash=person.audit_head, actor=actor, now=now)
-        person = replace(person, version=person.version + 1, audit_head=event.head)
-        events.append(event.step)
+        person, event = told(person, draft, actor=actor, now=now)
+        events.append(event)
     return person, events
-
-
-def told_group(group: Group, draft: Draft, *, actor: Actor, now: datetime) -> tuple[Group, Insert]:
-    """``group`` at its next version, and the step that writes why."""
-    event = prepare_event(draft, entity=group.entity, sequence=group.version + 1, prev_hash=group.audit_head, actor=actor, now=now)
-    return replace(group, version=group.version + 1, audit_head=event.head), event.step
 
 
 def end_of_chain(entity: str) -> tuple[int, str]:

@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from pynamodb.exceptions import AttributeDeserializationError, PynamoDBException
-
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem, Key
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
-from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, Unreadable
-from accessportal.store.base import unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.listing import Listing
-from accessportal.store.reading import BROKEN, NewerItem, get_item, known
+from accessportal.store.reading import read_as, read_item, read_items
 
 R = TypeVar("R")
 Past = Callable[[Unreadable], object]
@@ -137,49 +133,9 @@ def every_member(group_id: str) -> Iterable[Membership]:
 
 def find(key: Key, convert: Callable[[DirectoryItem], R]) -> R | None:
     """Return the item with this key as a record, strongly read. :raises Unavailable: also for an item that can't be read; it is named."""
-    item = get_item(DirectoryItem, *key)
-    return read_as(convert, item) if item else None
+    return read_item(DirectoryItem, convert, *key)
 
 
 def get_many(keys: Iterable[Key], convert: Callable[[DirectoryItem], R], *, past: Past | None = None) -> list[R]:
-    """Return those that exist as records, strongly read, in key order; 100 to a request (a DynamoDB limit). ``past`` as in :func:`every`;
-    without it, an item that can't be read is an error that names it."""
-    wanted = set(keys)
-    try:
-        found = {(item.pk, item.sk): item for item in DirectoryItem.batch_get(wanted, consistent_read=True)} if wanted else {}
-    except AttributeDeserializationError:
-        # It does not say of which item; one by one, it is named.
-        return [record for key in sorted(wanted) if (record := _passing(partial(find, key, convert), key, past)) is not None]
-    except PynamoDBException as error:
-        raise unavailable(error) from error
-    read = (_passing(partial(read_as, convert, found[key]), key, past) for key in sorted(found))
-    return [record for record in read if record is not None]
-
-
-def _passing(read: Callable[[], R | None], key: Key, past: Past | None) -> R | None:
-    try:
-        return read()
-    except Unavailable as error:
-        if past is None or error.code != "item_unreadable":
-            raise
-        is_newer = isinstance(error.__cause__, NewerItem)
-        past(Unreadable(DirectoryItem.base_table_name, name_of(*key), str(error.__cause__), is_newer=is_newer))
-        return None
-
-
-def read_as(convert: Callable[[DirectoryItem], R], item: DirectoryItem) -> R:
-    """Return the item as a record. :raises Unavailable: naming an item that makes no sense: another program wrote it."""
-    try:
-        return convert(known(item))
-    except BROKEN as error:
-        raise unreadable(item.pk, item.sk, error) from error
-
-
-def unreadable(pk: str, sk: str, error: Exception) -> Unavailable:
-    """The error that names an item which can't be read."""
-    return Unreadable(DirectoryItem.base_table_name, name_of(pk, sk), str(error), is_newer=isinstance(error, NewerItem)).error()
-
-
-def name_of(pk: str, sk: str) -> str:
-    """The key as people read it: that of a person or a group once."""
-    return pk if pk == sk else f"{pk}, {sk}"
+    """Return those that exist as records, in key order; as :func:`~accessportal.store.reading.read_items`."""
+    return list(read_items(DirectoryItem, convert, keys, past=past).values())

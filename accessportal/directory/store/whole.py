@@ -11,10 +11,9 @@ from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
-from accessportal.directory.store.reading import unreadable
 from accessportal.kernel.errors import Unavailable
 from accessportal.store.base import unavailable
-from accessportal.store.reading import BROKEN, RawItem, known
+from accessportal.store.reading import BROKEN, RawItem, known, unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class _Image:
         try:
             self._keep(known(DirectoryItem.from_raw_data(dict(raw))))
         except BROKEN as error:
-            raise unreadable(str(raw["pk"]["S"]), str(raw["sk"]["S"]), error) from error
+            raise unreadable(DirectoryItem, (raw["pk"]["S"], raw["sk"]["S"]), error) from error
 
     def _keep(self, item: DirectoryItem) -> None:
         if item.pk == item.sk and models.is_person_pk(item.pk):

@@ -1,0 +1,185 @@
+"""The only user of the ActiveRequests item class. Every change of a request is one transaction with its audit event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from accessportal.access_requests.kind import KINDS
+from accessportal.access_requests.models import RequestItem
+from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Status, Work
+from accessportal.audit import operations as audit
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import precise, to_epoch
+from accessportal.kernel.pages import Page
+from accessportal.kernel.texts import fold_key
+from accessportal.store.listing import Listing
+from accessportal.store.reading import NewerItem, side_by_side
+from accessportal.store.records import Records
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, update_one
+
+# More seconds than this, from any moment that is one, would be past the last year that a clock knows.
+_MOST = 10**9
+
+
+def _indexed(request: AccessRequest) -> dict[str, Any]:
+    return {
+        "approval_required": request.approval.required,
+        "open_subject": None if request.status.is_terminal else request.subject_id,
+        "ticket_key": _ticket_key(request.ticket_id) or None,
+    }
+
+
+def _check(request: AccessRequest) -> None:
+    """What everybody who has a request relies on, beside what the annotations tell."""
+    kind = KINDS.get(request.kind)
+    if kind is None:
+        raise NewerItem(f"its kind {request.kind[:40]!r} is not known here")
+    evidence = request.evidence
+    wrong = [name for name in kind.target.parts if not isinstance(request.target.get(name), str)]
+    wrong += [] if isinstance(evidence.get("tags") or {}, dict) else ["tags"]
+    wrong += [name for name in ("session_seconds", "most_per_person") if not _is_number(evidence.get(name) or 0)]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} makes no sense")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value <= _MOST
+
+
+def _ticket_key(ticket_id: str) -> str:
+    return ticket_id.strip().casefold()
+
+
+_requests = Records(
+    RequestItem,
+    AccessRequest,
+    also=_indexed,
+    check=_check,
+    unchanged=("version", "status"),
+    # A worker's notes have no version; and the accounts of the approvers are those of this moment.
+    together=(("work", "work_due_at", "work_attempts", "work_error"), ("approvals", "identities")),
+)
+get = _requests.get
+get_many = _requests.get_many
+
+
+def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:
+    """A new request and its first event.
+
+    :raises Overtaken: when the id exists already.
+    """
+    return audit.insert(_requests, request, draft=draft, actor=actor, now=now)
+
+
+def change(before: AccessRequest, after: AccessRequest, action: str, data: dict[str, Any], *, actor: Actor, now: datetime) -> AccessRequest:
+    """Make ``after`` of the request as it was read, along the transition table, with the event ``action``.
+
+    :raises Overtaken: when somebody else changed it first.
+    """
+    if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
+        raise ValueError(f"a request does not go from {before.status} to {after.status}")
+    draft = Draft(action, before.subject_id, data, scope=before.scope)
+    return audit.change(_requests, before, after, draft=draft, actor=actor, now=now)
+
+
+def claim_work(request: AccessRequest, *, until: datetime) -> bool:
+    """Whether the caller alone may carry the work out until ``until``: pushes the due time that was read, if it is still so.
+
+    Bookkeeping: no version, no event.
+    """
+    assert request.work is not None
+    assert request.work_due_at is not None
+    condition = (RequestItem.work == request.work.value) & (RequestItem.work_due_at == precise(request.work_due_at))
+    try:
+        update_one(Change(RequestItem, request.request_id, [RequestItem.work_due_at.set(precise(until))], condition))
+    except ConditionFailed:
+        return False
+    return True
+
+
+def postpone_work(request: AccessRequest, *, until: datetime, note: str) -> None:
+    """Look again at ``until``; ``note`` says what is waited for. Bookkeeping of ordinary waiting: no version, no event.
+
+    :raises Overtaken: when the request changed meanwhile.
+    """
+    assert request.work is not None
+    condition = (RequestItem.work == request.work.value) & (RequestItem.version == request.version)
+    actions = [RequestItem.work_due_at.set(precise(until)), RequestItem.work_error.set(note)]
+    try:
+        update_one(Change(RequestItem, request.request_id, actions, condition))
+    except ConditionFailed as error:
+        raise Overtaken from error
+
+
+def still_to_be_granted(request_id: str) -> Guard:
+    """The guard under which a claim may be taken for this request."""
+    return Guard(RequestItem, request_id, (RequestItem.status == Status.ACTIVE.value) & (RequestItem.work == Work.GRANT.value))
+
+
+# Lists, each by one of the table's indexes.
+
+_list = partial(Listing, model=RequestItem, record=_requests.record)
+_by_status = _list("requests.by_status", index=RequestItem.expiration_index)
+_by_status_backwards = replace(_by_status, newest_first=True)
+_by_ticket = _list("requests.by_ticket", index=RequestItem.ticket_index, newest_first=True)
+_by_rule = _list("requests.by_rule", index=RequestItem.rule_index)
+
+page_by_subject = _list("requests.by_subject", index=RequestItem.subject_index, newest_first=True)
+page_by_requester = _list("requests.by_requester", index=RequestItem.requester_index, newest_first=True)
+page_ended = _list("requests.ended", index=RequestItem.ended_index, newest_first=True)
+"""What somebody asked for and is over, last ended first."""
+page_by_account = _list("requests.by_account", index=RequestItem.account_index, newest_first=True)
+page_open = _list("requests.open", index=RequestItem.open_index)
+page_work = _list("requests.work", index=RequestItem.work_index)
+"""Work by due time, earliest first."""
+
+
+def page_by_status(
+    status: Status,
+    *,
+    cursor: str | None,
+    limit: int,
+    between: tuple[datetime, datetime] | None = None,
+    newest_first: bool = False,
+) -> Page[AccessRequest]:
+    """By end or deadline; ``between`` two moments, both included, where given."""
+    where = RequestItem.expires_at.between(*map(to_epoch, between)) if between is not None else None
+    listing = _by_status_backwards if newest_first else _by_status
+    return listing(status.value, cursor=cursor, limit=limit, where=where, bound=newest_first)
+
+
+def page_due(status: Status, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """Those whose end or deadline is not after ``until``, for the sweep."""
+    return _by_status(status.value, cursor=cursor, limit=limit, where=RequestItem.expires_at <= to_epoch(until), bound="due")
+
+
+def pages_by_subjects(subject_ids: Sequence[str], *, limit: int) -> list[Page[AccessRequest]]:
+    """The first :func:`page_by_subject` of each, in their order, read side by side."""
+    return side_by_side([partial(page_by_subject, subject_id, cursor=None, limit=limit) for subject_id in subject_ids])
+
+
+def page_by_ticket(ticket_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """Of each ticket alone: the index's key makes one of some that differ (the Kelvin sign is a ``k`` to it)."""
+    wanted = fold_key(ticket_id.strip())
+    page = _by_ticket(_ticket_key(ticket_id), cursor=cursor, limit=limit)
+    return replace(page, items=tuple(one for one in page.items if fold_key(one.ticket_id.strip()) == wanted))
+
+
+def page_by_rule(rule_name: str, status: Status, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """In no order."""
+    return _by_rule(rule_name, cursor=cursor, limit=limit, where=RequestItem.status == status.value, bound=status)
+
+
+def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """Work that is due by ``until``, for the sweep."""
+    return page_work(work.value, cursor=cursor, limit=limit, where=RequestItem.work_due_at <= precise(until), bound="due")
+
+
+def page_work_ahead(work: Work, *, beyond: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """Work whose due time lies after ``beyond``, for the sweep."""
+    return page_work(work.value, cursor=cursor, limit=limit, where=RequestItem.work_due_at > precise(beyond), bound="ahead")
