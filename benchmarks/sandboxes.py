@@ -28,7 +28,7 @@ from accessportal.sandboxes import models, operations, queries
 from accessportal.sandboxes.states import NoneFree, Sandbox, Taken
 from accessportal.store.base import StoreSettings, configure, current_settings, registered_models
 from accessportal.store.cursors import configure_cursors
-from accessportal.store.schema import ensure_table
+from accessportal.store.tables import ensure_table
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.twin.settings import TwinSettings
 from accessportal.upstream.provider import UpstreamSandbox

@@ -12,7 +12,7 @@ import accessportal.rules.queries
 import accessportal.sandboxes.queries  # noqa: F401
 from accessportal.kernel.clock import Clock
 from accessportal.store.base import registered_models
-from accessportal.store.schema import TableReport, ensure_table
+from accessportal.store.tables import TableReport, ensure_table
 
 
 def ensure_all_tables(*, clock: Clock) -> tuple[TableReport, ...]:

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from accessportal.kernel.clock import SystemClock
 from accessportal.observe import heartbeats
-from accessportal.store.schema import silent_tables
+from accessportal.store.tables import silent_tables
 
 log = structlog.get_logger(__name__)
 

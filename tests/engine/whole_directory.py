@@ -24,7 +24,7 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import every
 from accessportal.store.base import StoreSettings, configure, current_settings
-from accessportal.store.schema import ensure_table
+from accessportal.store.tables import ensure_table
 
 ROOT = "/"
 Item = dict[str, Any]

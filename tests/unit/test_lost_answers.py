@@ -22,7 +22,7 @@ from accessportal.directory.store import reading as directory_reading
 from accessportal.directory.store import whole as directory_whole
 from accessportal.kernel.errors import Unavailable
 from accessportal.rules import store as rules_store
-from accessportal.store import coordination, reading, schema
+from accessportal.store import coordination, reading, tables
 from accessportal.store.base import registered_models
 from accessportal.store.coordination import CoordinationItem
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
@@ -53,7 +53,7 @@ CALLS: dict[str, Call] = {
         "ends", needed_until=START, until=START, longest=timedelta(minutes=5), now=START
     ),
     "store.coordination.reserve_slot": lambda: coordination.reserve_slot("pace", gap_seconds=1.0, longest_wait_seconds=5.0, now=START),
-    "store.schema.ensure_table": lambda: schema.ensure_table(CoordinationItem, clock=CLOCK),
+    "store.tables.ensure_table": lambda: tables.ensure_table(CoordinationItem, clock=CLOCK),
     "audit.store.every_entity": lambda: list(audit_store.every_entity()),
     "rules.store.list_rule_heads": lambda: list(rules_store.list_rule_heads()),
     "rules.store._read_items": lambda: rules_store._read_items([("rule", 1)]),
@@ -126,7 +126,7 @@ def test_no_answer_is_unavailable(kind: type[Exception], answers: Callable[[Call
         with pytest.raises(Unavailable, match=kind.__name__) as told:
             call()
         assert told.value.code == "store_unavailable"
-    assert set(schema.silent_tables().values()) == {kind.__name__}
+    assert set(tables.silent_tables().values()) == {kind.__name__}
     for call in AWS.values():
         with pytest.raises(OutsideError) as failed:
             call()
@@ -150,7 +150,7 @@ def test_an_answer_that_is_none_is_unavailable(status: int, body: bytes, answers
     for call in CALLS.values():
         with pytest.raises(Unavailable):
             call()
-    assert len(schema.silent_tables()) == len(registered_models())
+    assert len(tables.silent_tables()) == len(registered_models())
     for call in AWS.values():
         with pytest.raises(OutsideError):
             call()

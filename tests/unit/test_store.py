@@ -23,7 +23,7 @@ from accessportal.store.coordination import CoordinationItem, claim_watch, leave
 from accessportal.store.cursors import configure_cursors, read_cursor, sign_cursor
 from accessportal.store.keys import join_key, split_key
 from accessportal.store.reading import get_item
-from accessportal.store.schema import silent_tables
+from accessportal.store.tables import silent_tables
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
 from tests.conftest import START, FakeClock
 from tests.fixtures_twin import REGION, LostAnswers

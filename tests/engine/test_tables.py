@@ -13,7 +13,7 @@ from accessportal.access_requests.models import RequestItem
 from accessportal.kernel.actors import person
 from accessportal.kernel.clock import SystemClock
 from accessportal.store.base import connection, registered_models
-from accessportal.store.schema import ensure_table, silent_tables
+from accessportal.store.tables import ensure_table, silent_tables
 from tests.access_requests.old_items import OLD_ITEMS, OLD_TABLE
 
 
