@@ -37,11 +37,8 @@ class SignInForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptabl
 
 @admin.register(User)
 class SignInAdmin(ReadOnly):
-    """Who has signed in. Nothing of it can be changed.
-
-    The user name is who the person *is* to every policy: whoever may write it, or a password, could approve their own
-    request as somebody else. ``is_active`` would shut people out without an event, and only until this database is lost.
-    """
+    """Show who has signed in; nothing can be changed. Whoever may write a user name, or a password, could approve their own request as
+    somebody else, and ``is_active`` would shut people out without an event."""
 
     form = SignInForm
     list_display = ("username", "first_name", "last_name", "is_active", "last_login")

@@ -15,10 +15,8 @@ from accessportal.web.deeds import Data, Deed
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What the deed would do to one record: possible, or not and why. ``title`` is its key, and ``url`` empty, when it can't be read.
-
-    ``mark`` proves at the button what was described here. ``record`` is ``None`` when it can't be read.
-    """
+    """What the deed would do to one record: possible, or not and why. ``mark`` proves at the button what was described here. ``record`` is
+    ``None`` and ``url`` empty when it can't be read."""
 
     key: str
     title: str

@@ -14,11 +14,8 @@ _MOST_WORDS = 8
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
-    """Looking alone: nothing is added, changed, deleted or run, and lists are narrowed by their own filters and box only.
-
-    Django takes every lookup of a model's fields from the address. Each answer tells a bit of a field that no page shows:
-    ``?password__regex=`` often enough, and the whole of it is known.
-    """
+    """Look alone: nothing is changed or run, and lists are narrowed by their own filters and box only. Django takes every lookup from the
+    address, and by ``?password__regex=`` a field that no page shows could be guessed."""
 
     actions = None
 

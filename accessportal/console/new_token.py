@@ -83,10 +83,8 @@ class NewTokenForm(PlainForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables("made")
 def create(request: HttpRequest) -> HttpResponse:
-    """The form; sent, the answer itself shows the token: never an address, a message or a session holds its text.
-
-    Loading the answer again sends the form again, which is refused: 409, with what to do.
-    """
+    """Show the form; sent, the answer itself shows the token: never an address, a message or a session holds its text. Loading the answer
+    again is refused: 409, with what to do."""
     actor, now = actor_of(request), SystemClock().now()
     queries.may_manage(actor=actor).require()
     form = NewTokenForm(request.POST) if request.method == "POST" else NewTokenForm(initial=take(request).dict())

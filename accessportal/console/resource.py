@@ -72,11 +72,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A named list that a table or index can answer. ``fetch`` raises; it never turns an error into an empty page.
-
-    ``columns`` replaces the resource's. ``bulk`` and ``row_deeds`` name deeds. ``tally`` counts. A pattern that is not
-    ``is_tab`` is reached by the box or a link. ``is_live``: its first page looks again.
-    """
+    """A named list that a table or index can answer; ``fetch`` raises. ``columns`` replaces the resource's; ``bulk`` and ``row_deeds`` name
+    deeds; ``tally`` counts. Not ``is_tab``: reached by the box or a link. ``is_live``: its first page looks again."""
 
     name: str
     label: str

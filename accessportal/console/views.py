@@ -202,11 +202,8 @@ def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResp
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def operate(request: HttpRequest, resource: Resource, key: str, operation: str) -> HttpResponse:
-    """Without ``confirmed`` the page that says what will happen; with it the change, one call to the domain.
-
-    A GET changes nothing: it is that page, or leads to the record where there is nothing to ask. When the record is no longer
-    what the page described, the answer is the page once more, with what would happen now.
-    """
+    """Show what will happen; with ``confirmed`` do it, by one call to the domain. A GET changes nothing. When the record is no longer what
+    the page described, the answer is the page once more."""
     ask = _ask(request)
     record, deed = resource.load(key, ask.actor, ask.now), resource.deed(operation)
     if request.method != "POST":

@@ -33,10 +33,8 @@ class Page:
 
 
 def ask_or_do(request: HttpRequest, deed: Deed[R], record: R, page: Page) -> HttpResponse:
-    """GET asks (for htmx as a sheet), POST does it and goes where it leads, or back to the list that it came from (``next``).
-
-    Whether it may be done, the caller looks before it asks, and the operation decides.
-    """
+    """Ask on GET (for htmx as a sheet); on POST do it and go where it leads, or back to the list that it came from. Whether it may be done
+    the caller looks before asking, and the operation decides."""
     if request.method == "POST":
         return _do(request, deed, record, page)
     typed = take(request).dict()

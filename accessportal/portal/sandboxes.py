@@ -85,10 +85,8 @@ def _mine(current: list[AccessRequest], held: Mapping[str, Sandbox | None], acto
 
 
 def _one_a_sandbox(rows: list[Row]) -> list[Row]:
-    """Of the requests that hold the same sandbox the one that ends last; those that don't hold theirs yet stand for themselves.
-
-    ``rows`` are in the order of their ends, and so is what comes out.
-    """
+    """Keep of the requests that hold the same sandbox the one that ends last; those that hold none yet stand for themselves. ``rows`` stay
+    in the order of their ends."""
     last = {chain_of(row.request): row.request.request_id for row in rows if row.request.is_granted}
     return [row for row in rows if not row.request.is_granted or last[chain_of(row.request)] == row.request.request_id]
 

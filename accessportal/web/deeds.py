@@ -20,11 +20,8 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What was done, in words. ``url`` is where it leads.
-
-    While Cognito follows (``mirror``), only ``doing`` is true. ``entity`` is whom it follows, ``about`` the group when only a
-    person's place in that was changed.
-    """
+    """What was done, in words; ``url`` is where it leads. While Cognito follows (``mirror``), only ``doing`` is true. ``entity`` is whom it
+    follows, ``about`` the group when only a person's place in that was changed."""
 
     done: str
     url: str = ""

@@ -30,10 +30,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The form was not from this session: signed out meanwhile, or another site tried. ``reason`` is for the log, which has it.
-
-    A form of the person's own, from before they signed in again, comes back as it was typed; another site can't make one.
-    """
+    """Answer a form that is not from this session: signed out meanwhile, or another site tried. A form of the person's own, from before
+    they signed in again, comes back as it was typed; another site can't make one."""
     if request.method == "POST" and drafts.keep(request):
         return redirect(request.path)
     return render(request, "403_csrf.html", status=403)

@@ -22,10 +22,8 @@ class Place:
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Navigation, the actor, and the reference number that error pages show. Costs no query.
-
-    The tally of approvals comes by htmx after the page (``approvals_tally``).
-    """
+    """Give each page its navigation, the actor, and the reference number of errors, at no query. The tally of approvals comes by htmx after
+    the page."""
     actor = getattr(request, "actor", None)
     return {
         "actor": actor,

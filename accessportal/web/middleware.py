@@ -51,10 +51,8 @@ class NoFiles(FileUploadHandler):
 
 
 class ErrorMiddleware:
-    """404, 403 with the reason, 409 with the present state, 400, 503 with a reference: for the portal and the admin pages.
-
-    A view with a form catches ``InvalidRequest`` itself and shows it beside the field; what arrives here had no form.
-    """
+    """Answer 404, 403 with the reason, 409 with the present state, 400, 503 with a reference. A view with a form shows ``InvalidRequest``
+    beside the field; what arrives here had no form."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

@@ -84,10 +84,8 @@ class Chart:
 
 
 def draw(counts: Iterable[Stats], *, spans: Range, until: datetime) -> Chart | None:
-    """The counts of the time before ``until``; ``None`` when there are none. Of each slot the one with the fewest free is kept.
-
-    An average would hide the moment at which none was free.
-    """
+    """Draw the counts of the time before ``until``; ``None`` when there are none. Of each slot the one with the fewest free is kept: an
+    average would hide that none was."""
     since = until - spans.length
     known = sorted((one for one in counts if since <= one.counted_at <= until), key=lambda one: one.counted_at)
     if not known:

@@ -119,10 +119,8 @@ def typed_duration(seconds: int) -> str:
 
 
 def words_for_time(seconds: float) -> str:
-    """Time left or gone as people say it: ``3 d 4 h``, ``2 h 12 min``, ``9 min``, ``4 min 30 s`` (below five), ``45 s``.
-
-    ``static/portal/times.js`` ticks with the same rule.
-    """
+    """Say time left or gone as people do: ``3 d 4 h``, ``2 h 12 min``, ``9 min``, ``4 min 30 s`` (below five), ``45 s``. ``times.js`` ticks
+    by the same rule."""
     whole = max(int(seconds), 0)
     days, hours, minutes, rest = whole // 86_400, whole // 3_600 % 24, whole // 60 % 60, whole % 60
     if days:

@@ -25,10 +25,8 @@ class Wait:
 
 
 def tell(request: HttpRequest, told: Told) -> None:
-    """Say on the next page what is done; while Cognito follows, keep it in the session until it has.
-
-    What was told before about the same is forgotten: Cognito follows the last state alone, and never confirms one in between.
-    """
+    """Say on the next page what is done; while Cognito follows, keep it in the session until it has. What was told before about the same is
+    forgotten: Cognito follows the last state alone."""
     waiting = request.session.get(_KEY, []) if told.entity else []
     kept = [one for one in waiting if one["entity"] != told.entity or told.about not in ("", one["about"])]
     if told.is_done:
@@ -42,10 +40,7 @@ def tell(request: HttpRequest, told: Told) -> None:
 
 
 def waits(request: HttpRequest) -> tuple[Wait, ...]:
-    """How each stands now, one look-up for each that was not done; what is done is told once and forgotten.
-
-    :raises Unavailable: when the store did not answer; it is then not known to be done.
-    """
+    """Say how each stands now, one look-up for each that was not done; what is done is told once and forgotten."""
     told: list[Wait] = []
     left: list[dict[str, str]] = []
     for one in request.session.get(_KEY, []):

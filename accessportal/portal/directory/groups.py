@@ -37,11 +37,8 @@ _MEMBERS = 50
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """``role`` and ``ends_at`` as they stand now; ``lasting`` is the role without an end, if there is one. ``is_given``: by an admin,
-    without an end or with one.
-
-    ``has_page``: the viewer may open the person's page.
-    """
+    """``role`` and ``ends_at`` as they stand now; ``lasting`` is the role without an end, if any. ``is_given``: by an admin. ``has_page``:
+    the viewer may open the person's page."""
 
     person: Person
     membership: Membership

@@ -45,10 +45,8 @@ def again_url(held: AccessRequest) -> str:
 
 
 def foresee(kind: Kind, given: Mapping[str, Any], actor: Actor) -> dict[str, Any]:
-    """The preview, or why there is none yet: ``hint`` (nothing chosen) or ``trouble`` (something can't be read).
-
-    Without a duration it is that of the rule's usual one, which ``usual`` says as it would be typed.
-    """
+    """Return the preview, or why there is none yet: ``hint`` (nothing chosen) or ``trouble`` (something can't be read). Without a duration
+    it is that of the rule's usual one."""
     text = {name: value.replace("\0", "").strip() for name, value in plain(kind, given).items()}
     now = SystemClock().now()
     if not all(text.get(name) for name in kind.fields.needed):

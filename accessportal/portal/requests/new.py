@@ -110,10 +110,8 @@ def _answer(
     *,
     shows_conflicts: bool,
 ) -> HttpResponse:
-    """What was sent becomes a request, or the ``page`` comes back with the reason; without scripts a button only asks for the preview.
-
-    Of an extension a conflict is about what is held by now: then the form has no sense any more.
-    """
+    """Make a request of what was sent, or show the ``page`` again with the reason; without scripts a button only asks for the preview. Of
+    an extension a conflict is about what is held by now: then the form has no sense any more."""
     is_preview, sent_before = "preview" in request.POST, None
     status = 200 if is_preview else 422
     if form.is_valid() and not is_preview:

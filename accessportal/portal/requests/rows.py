@@ -19,10 +19,8 @@ from accessportal.web.presenting import Phase, Tone, aws_address, phase_of
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense.
-
-    ``sandbox`` is the one that the request holds.
-    """
+    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense. ``sandbox`` is the
+    one that the request holds."""
 
     request: AccessRequest
     phase: Phase

@@ -36,10 +36,8 @@ _ROLE_HELP = {
 
 @register.simple_tag
 def moment(at: datetime | None, style: str = "short") -> SafeString | str:
-    """A ``<time>``: UTC from the server, the viewer's zone as soon as ``times.js`` has run, UTC on hover.
-
-    ``style`` is ``short`` (day and minute), ``exact`` (with seconds) or ``ago`` (``12 min ago``).
-    """
+    """Write a ``<time>``: UTC from the server, the viewer's zone once ``times.js`` has run. ``style`` is ``short`` (day and minute),
+    ``exact`` (with seconds) or ``ago`` (``12 min ago``)."""
     if at is None:
         return "—"
     utc = at.astimezone(UTC)
