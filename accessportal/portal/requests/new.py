@@ -55,10 +55,10 @@ def ask(request: HttpRequest, kind: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def extend(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+def extend(request: HttpRequest, request_id: str) -> HttpResponse:
     """The form that asks for more of what is already held."""
     actor, now = actor_of(request), SystemClock().now()
-    held = queries.get(request_id=str(request_id), actor=actor, now=now)
+    held = queries.get(request_id=request_id, actor=actor, now=now)
     decision = queries.can(verb="extend", request=held, actor=actor, now=now)
     if request.method != "POST":
         if not decision.allowed:
@@ -163,7 +163,7 @@ def _kind_or_404(name: str) -> Kind:
 
 def _to_extension(request_id: str) -> HttpResponse:
     try:
-        return redirect("extend", request_id=uuid.UUID(request_id))
+        return redirect("extend", request_id=str(uuid.UUID(request_id)))
     except ValueError as error:
         raise InvalidRequest("That is not the id of a request.", code="request_id_unreadable", field="extends") from error
 
