@@ -149,7 +149,7 @@ def _reads() -> dict[str, Callable[[], object]]:
         "role on a group six levels down": lambda: queries.role_on(email=_SOMEBODY, group_id=_DEEP, now=now),
         "groups of a person": lambda: queries.groups_of(email=_SOMEBODY, now=now),
         "who acts, with their roles": lambda: actor_named(email=_SOMEBODY, now=now),
-        "admins of a group": lambda: queries.admins_of(group_id=_DEEP, now=now),
+        "admins of a group": lambda: queries.Book().crowd(queries.Named(admins_of=_DEEP), now=now),
         "50 members of the hall": lambda: queries.list_members(group_id=_HALL, limit=50, actor=olga, now=now),
         "groups right below": lambda: queries.list_child_groups(group_id=_DEEP.rpartition("/")[0]),
         "50 people": lambda: queries.list_people(prefix="p0", limit=50),

@@ -8,6 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.models import AssignmentItem
 from accessportal.assignments.states import AssignmentState
@@ -81,7 +82,7 @@ def test_assignments(story: Story) -> None:
     assert healthy in items
     assert len(named) > 20
     assert named <= keys
-    assert RESOURCES["assignments"].rows(items, Ask(actor=story.olga, now=story.clock.now()))
+    assert RESOURCES["assignments"].rows(items, Ask(actor=story.olga, book=ApproverBook(now=story.clock.now())))
     assert {key for key in keys if read(assignments.get, assignment_id=key) is None} >= named
 
 
@@ -95,7 +96,7 @@ def test_tokens(story: Story) -> None:
     assert token_id in {one.token_id for one in items}
     assert len(named) > 10
     assert named <= keys
-    assert RESOURCES["tokens"].rows(items, Ask(actor=story.olga, now=story.clock.now()))
+    assert RESOURCES["tokens"].rows(items, Ask(actor=story.olga, book=ApproverBook(now=story.clock.now())))
     assert {key for key in keys if read(tokens.find_token, token_id=key) is None} >= named
 
 
@@ -174,4 +175,4 @@ def test_events(story: Story) -> None:
         # And the pages that tell it stand.
         list(facts_of(event.data))
         line_of(event)
-        tell([event], Names(), request=asked)
+        tell([event], Names(directory.Book()), request=asked)

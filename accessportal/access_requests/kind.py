@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
 from accessportal.access_requests.states import AccessRequest, Described, Subject
-from accessportal.directory import queries as directory
+from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import InvalidRequest
@@ -40,13 +40,16 @@ class Resolved:
 
 
 class Target(ABC):
-    """What is asked for. Stateless. ``parts``: what the target of a request has in every version, all of them texts."""
+    """What is asked for. Stateless. ``parts``: what the target of a request has in every version, all of them texts.
+
+    ``book`` is what the page or the decision has read of the directory.
+    """
 
     parts: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def resolve(
-        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: Book, now: datetime
     ) -> Resolved:
         """Validate ``target`` against what exists and gather the facts that a rule may ask for. InvalidRequest names the part that is
         wrong, and the remedy."""
@@ -105,15 +108,19 @@ class Grant(ABC):
     def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
         """Undo it, idempotently; the proof that this request no longer gives access, or what is waited for."""
 
-    def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
-        """Judge what ``rule``, which admits the request, leaves to counts of now: how many somebody has, whether others wait. NotAllowed
-        says what would have to change."""
+    def require_free(
+        self, *, resolved: Resolved, subject: Subject, rule: Rule, open_now: Sequence[AccessRequest], book: Book, now: datetime
+    ) -> None:
+        """Judge what ``rule``, which admits the request, leaves to counts of now: how many the subject has open, whether others wait.
+        NotAllowed says what would have to change."""
         return
 
-    def made_anew(self, request: AccessRequest, *, now: datetime) -> Waiting | None:
+    def made_anew(self, request: AccessRequest, *, book: Book, now: datetime) -> Waiting | None:
         """Why the access is not to be given any more: somebody or something else has the names that it was asked for under."""
         subject_id = request.subject_id
-        return group_made_anew(subject_id, request, now=now) if subject_id.startswith("/") else _person_made_anew(request, now=now)
+        if subject_id.startswith("/"):
+            return group_made_anew(subject_id, request, book=book, now=now)
+        return _person_made_anew(request, book=book, now=now)
 
     def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
         """Whether ending ``one`` by hand ends ``other`` too, an open request of the same subject: what they hold can't be given
@@ -121,7 +128,7 @@ class Grant(ABC):
         return False
 
 
-Choices = Callable[[Actor, datetime], Sequence[tuple[str, str]]]
+Choices = Callable[[Actor, Book, datetime], Sequence[tuple[str, str]]]
 """What somebody may choose now: values with their words. Never empty; a single one is not asked."""
 
 
@@ -233,18 +240,18 @@ def require_person(subject: Subject, message: str) -> None:
         raise InvalidRequest(message, code="subject_is_group", field="subject")
 
 
-def _person_made_anew(request: AccessRequest, *, now: datetime) -> Waiting | None:
+def _person_made_anew(request: AccessRequest, *, book: Book, now: datetime) -> Waiting | None:
     """What was granted to somebody who was deleted since is not for whoever has the address now."""
-    person = directory.find_person(email=request.subject_id)
+    person = book.people([request.subject_id]).get(request.subject_id)
     if person is None or to_epoch(person.created_at) <= to_epoch(request.requested_at):
         return None
     text = f"{person.email} was deleted and made anew after this was asked for. They can ask themselves."
     return Waiting("person_made_anew", text, now, is_error=True, is_final=True)
 
 
-def group_made_anew(group_id: str, request: AccessRequest, *, now: datetime) -> Waiting | None:
+def group_made_anew(group_id: str, request: AccessRequest, *, book: Book, now: datetime) -> Waiting | None:
     """Another group took the path since: nobody approved that one."""
-    group = directory.find_group(group_id=group_id)
+    group = book.groups([group_id]).get(group_id)
     if group is None or group.created_at is None or to_epoch(group.created_at) <= to_epoch(request.requested_at):
         return None
     text = f"{group.group_id} was deleted and made anew after this was asked for. Ask again."

@@ -235,6 +235,6 @@ def explain_rule(
         return {"group_id": place.group_id, "reach": rules.reach_of(group_id=place.group_id, groups_above=place.ancestors)}
     target = _target(kind, given)
     decision, preview = queries.explain(
-        kind=kind, subject_id=actor.name, target=target, duration_seconds=duration, ticket_id=ticket, now=now
+        kind=kind, subject_id=actor.name, target=target, duration_seconds=duration, ticket_id=ticket, book=queries.ApproverBook(now=now)
     )
     return {"allowed": decision.allowed, "outcome": preview.outcome, "code": decision.code} | document_of(preview)

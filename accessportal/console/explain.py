@@ -10,9 +10,8 @@ from django.views.decorators.http import require_safe
 from accessportal.access_requests import queries
 from accessportal.catalog import queries as catalog
 from accessportal.console.views import render_page
-from accessportal.identity.middleware import actor_of
+from accessportal.identity.middleware import actor_of, book_of
 from accessportal.kernel.actors import fold_email
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.web.forms import MAX_DURATION, PlainForm, TextField, line
@@ -37,12 +36,12 @@ def explain(request: HttpRequest) -> HttpResponse:
     form = ExplainForm(request.GET if "subject" in request.GET else None)
     context: dict[str, Any] = {"title": "Why / who can", "form": form}
     if form.is_bound and form.is_valid():
-        context |= _answer(form)
+        context |= _answer(form, book_of(request))
     context["reads_everything"] = actor_of(request).reads_everything
     return render_page(request, "console/explain.html", context, status=400 if form.errors else 200)
 
 
-def _answer(form: ExplainForm) -> dict[str, Any]:
+def _answer(form: ExplainForm, book: queries.ApproverBook) -> dict[str, Any]:
     """The decision for the page, or the form with the domain's complaint beside the input that it names."""
     asked = form.cleaned_data
     try:
@@ -53,7 +52,7 @@ def _answer(form: ExplainForm) -> dict[str, Any]:
             target={"account": asked["account"], "permission_set": asked["permission_set"]},
             duration_seconds=duration,
             ticket_id=asked["ticket_id"] or None,
-            now=SystemClock().now(),
+            book=book,
         )
     except InvalidRequest as error:
         field = error.field if error.field in form.fields else None

@@ -41,14 +41,17 @@ class Right(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Who asks, when, and for which part of a list. ``book``: what the page has looked up already."""
+    """Who asks, when, and for which part of a list. ``book``: what this web request has read already."""
 
     actor: Actor
-    now: datetime
+    book: ApproverBook
     parameter: str = ""
     cursor: str | None = None
     limit: int = PAGE_SIZE
-    book: ApproverBook | None = None
+
+    @property
+    def now(self) -> datetime:
+        return self.book.now
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,5 +192,5 @@ class Resource:
                 return deed
         raise NotFound(f"There is no operation “{name[:40]}” here.", code="no_such_operation")
 
-    def deeds_for(self, names: Sequence[str], actor: Actor, now: datetime) -> list[Deed[Any]]:
-        return [deed for deed in map(self.deed, names) if deed.is_for(actor, now)]
+    def deeds_for(self, names: Sequence[str], ask: Ask) -> list[Deed[Any]]:
+        return [deed for deed in map(self.deed, names) if deed.is_for(ask.actor, ask.book)]

@@ -20,14 +20,12 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
 from accessportal.console import chain_check, explain, new_token, pool_runs, views
-from accessportal.console.books import book_of
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
-from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.identity.views import sign_out
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed, NotFound, Unavailable
 from accessportal.store.restores import held_restore
 
@@ -112,7 +110,7 @@ class PortalAdminSite(admin.AdminSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The start page, with how many requests wait and are stuck."""
-        ask = Ask(actor=actor_of(request), now=SystemClock().now(), book=book_of(request))
+        ask = Ask(actor=actor_of(request), book=book_of(request))
         patterns = RESOURCES["requests"].patterns_for(ask.actor)
         tallies = [(pattern.label, pattern.tally(ask).words) for pattern in patterns if pattern.tally]
         return super().index(request, {**(extra_context or {}), "tallies": [(label, words) for label, words in tallies if words]})
@@ -136,7 +134,7 @@ class PortalAdminSite(admin.AdminSite):
 
 def _is_admitted(request: HttpRequest) -> bool:
     actor = cast(PortalRequest, request).actor
-    return actor is not None and (actor.reads_everything or book_of(request).approves_anywhere(actor))
+    return actor is not None and (actor.reads_everything or bool(book_of(request).approved_rules(actor)))
 
 
 def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:

@@ -18,11 +18,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.audit import queries as audit
-from accessportal.console.books import book_of
 from accessportal.console.bulk import Outcome, carry_out_many, kept, to_keep, weigh_many
 from accessportal.console.resource import Ask, Pattern, Resource, Row
 from accessportal.identity.drafts import take
-from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.identity.sessions import is_kept
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
@@ -41,7 +40,6 @@ _OUTCOMES = "console_outcomes"
 def _ask(request: HttpRequest, *, parameter: str = "") -> Ask:
     return Ask(
         actor=actor_of(request),
-        now=SystemClock().now(),
         parameter=parameter,
         cursor=request.GET.get("cursor") or None,
         book=book_of(request),
@@ -115,8 +113,8 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter),
         "next_url": next_url,
-        "bulk": resource.deeds_for(pattern.bulk, ask.actor, ask.now) if rows else [],
-        "row_deeds": resource.deeds_for(pattern.row_deeds, ask.actor, ask.now),
+        "bulk": resource.deeds_for(pattern.bulk, ask) if rows else [],
+        "row_deeds": resource.deeds_for(pattern.row_deeds, ask),
         "now": ask.now,
     }
 
@@ -130,7 +128,7 @@ def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:
 def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: Count) -> list[dict[str, Any]]:
     """The lists to choose from; none when there is only one. ``shown`` rows of the first page are not counted again."""
     tabs = [pattern for pattern in resource.patterns_for(ask.actor) if pattern.is_tab]
-    unbound = Ask(actor=ask.actor, now=ask.now, book=ask.book)
+    unbound = Ask(actor=ask.actor, book=ask.book)
     if len(tabs) < 2:
         return []
     return [

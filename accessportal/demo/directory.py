@@ -11,7 +11,7 @@ from django.conf import settings
 
 from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
-from accessportal.directory.queries.roles import held_by
+from accessportal.directory.queries.book import Book
 from accessportal.directory.states import ROOT, GroupRole, group_entity, person_entity
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
@@ -143,6 +143,6 @@ def _ensure_person(one: DemoPerson, clock: Clock) -> None:
 
 def _groups_ever(email: str) -> frozenset[str]:
     """Every group that the person is or was in: somebody taken out must not come back at the next start."""
-    present = {membership.group_id for membership in held_by(email)[1]}
+    present = {membership.group_id for membership in Book().held_by(email)[1]}
     told = every(lambda cursor: audit.history(person_entity(email), cursor=cursor))
     return frozenset(present | {event.scope for event in told if event.scope})

@@ -17,6 +17,7 @@ from django.utils.functional import SimpleLazyObject
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.identity import drafts
 from accessportal.identity.backends import remember, vouched_for
 from accessportal.identity.operations import record_sign_out
@@ -39,6 +40,7 @@ class PortalRequest(HttpRequest):
     """A request as the views see it. ``actor`` is ``None`` only on pages that anybody may open."""
 
     actor: Actor | None
+    book: ApproverBook
     htmx: HtmxDetails
 
 
@@ -49,6 +51,12 @@ def actor_of(request: HttpRequest) -> Actor:
     return actor
 
 
+def book_of(request: HttpRequest) -> ApproverBook:
+    """What this web request has read of people, groups and rules: for what a page shows, never for a write
+    (docs/decisions/0064-what-a-web-request-remembers.md)."""
+    return cast(PortalRequest, request).book
+
+
 class ActorMiddleware(LoginRequiredMiddleware):
     """Send anonymous people to the sign-in page, except from views marked ``login_not_required``, and set ``request.actor``. Who was
     disabled or removed since they signed in is signed out at their next request."""
@@ -57,6 +65,7 @@ class ActorMiddleware(LoginRequiredMiddleware):
         self, request: HttpRequest, view_func: Callable[..., HttpResponseBase], view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
     ) -> HttpResponseBase | None:
         cast(PortalRequest, request).actor = None
+        cast(PortalRequest, request).book = ApproverBook(now=SystemClock().now())
         refused = super().process_view(request, view_func, view_args, view_kwargs)
         if refused is not None:
             return refused
@@ -68,8 +77,9 @@ class ActorMiddleware(LoginRequiredMiddleware):
         return self._take_actor(request) or _kept_alone(request)
 
     def _take_actor(self, request: HttpRequest) -> HttpResponse | None:
+        book = book_of(request)
         try:
-            actor = actor_for(request.user, SystemClock().now(), identity=identity_of(request))
+            actor = actor_for(request.user, book.now, identity=identity_of(request), book=book.directory)
         except NotAllowed as error:
             return _signed_out(request, error)
         except Unavailable as error:

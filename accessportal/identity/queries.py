@@ -8,6 +8,7 @@ from typing import Protocol
 from django.conf import settings
 
 from accessportal.directory import queries as directory
+from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor, Role, fold_email, person
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import NotAllowed
@@ -17,9 +18,9 @@ class _Named(Protocol):
     def get_username(self) -> str: ...
 
 
-def actor_for(user: _Named, now: datetime, *, identity: str = "") -> Actor:
+def actor_for(user: _Named, now: datetime, *, identity: str = "", book: Book | None = None) -> Actor:
     """Return the actor behind a signed-in user, whose name is the e-mail address, as :func:`actor_named`."""
-    return actor_named(email=user.get_username(), now=now, identity=identity)
+    return actor_named(email=user.get_username(), now=now, identity=identity, book=book)
 
 
 def is_operator(*, email: str, since: datetime, now: datetime) -> bool:
@@ -29,10 +30,10 @@ def is_operator(*, email: str, since: datetime, now: datetime) -> bool:
     return known is not None and to_epoch(known.created_at) <= to_epoch(since) and settings.OPERATOR_GROUP in groups
 
 
-def actor_named(*, email: str, now: datetime, identity: str = "") -> Actor:
+def actor_named(*, email: str, now: datetime, identity: str = "", book: Book | None = None) -> Actor:
     """Return the actor with this address and the roles that the directory gives them now; a session keeps none. ``identity``: who signed in
     at the issuer, if one vouched. :raises NotAllowed: for somebody unknown or disabled, and when the address has another identity since."""
-    known, groups = directory.find_person_with_ends(email=email, now=now)
+    known, groups = directory.find_person_with_ends(email=email, now=now, book=book)
     if known is None:
         raise NotAllowed(f"{fold_email(email)} is not in the directory. Ask your operator to add you.", code="person_unknown")
     if not known.is_enabled:

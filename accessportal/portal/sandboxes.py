@@ -13,10 +13,11 @@ from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.kinds.sandbox.target import chain_of
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock, from_epoch, to_epoch
+from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live
@@ -56,7 +57,8 @@ class Tile:
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """The page; for htmx only the part that was asked for: mine, or the pool."""
-    actor, now = actor_of(request), SystemClock().now()
+    actor, book = actor_of(request), book_of(request)
+    now = book.now
     part = request.GET.get("part", "") if cast(PortalRequest, request).htmx else ""
     if part == "pool":
         return live.answer(request, "portal/sandboxes_pool_live.html", _pool(request, now))
@@ -66,15 +68,17 @@ def index(request: HttpRequest) -> HttpResponse:
     mark = mark_of_all(current, held, now)
     if part == "mine" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    mine = {"mine_mark": mark, **_mine(current, held, actor, now)}
+    mine = {"mine_mark": mark, **_mine(current, held, actor, book)}
     if part == "mine":
         return render(request, "portal/sandboxes_mine.html", mine)
     return render(request, "portal/sandboxes.html", mine | _pool(request, now) | {"unreadable": unreadable})
 
 
-def _mine(current: list[AccessRequest], held: Mapping[str, Sandbox | None], actor: Actor, now: datetime) -> dict[str, Any]:
-    names, book = Names(), queries.ApproverBook(now=now)
-    rows = [open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=1, now=now) for one in current]
+def _mine(current: list[AccessRequest], held: Mapping[str, Sandbox | None], actor: Actor, book: ApproverBook) -> dict[str, Any]:
+    names, now = Names(book.directory), book.now
+    book.expect_approvers([one for one in current if one.status is Status.PENDING])
+    book.directory.people(one.decided_by for one in current)
+    rows = [open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=1) for one in current]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
         "lent": _one_a_sandbox([row for row in rows if row.request.status is Status.ACTIVE]),

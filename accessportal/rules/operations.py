@@ -41,14 +41,15 @@ def _plan(base: RuleSet, text: str | bytes, now: datetime) -> RulePlan:
 
 def _facts(plan: RulePlan, now: datetime) -> Facts:
     groups, users = planning.names_in(plan.rules)
+    book = directory.Book()
     return Facts(
         people={
-            who: directory.people_in(groups=who.groups, groups_only=who.groups_only, users=who.users, now=now).people
+            who: book.crowd(directory.Named(groups=who.groups, groups_only=who.groups_only, users=who.users), now=now).people
             for who in _countable(plan)
         },
         groups=directory.tree().groups,
-        missing_groups=groups - directory.find_groups(group_ids=groups).keys(),
-        missing_users=users - directory.find_people(emails=users).keys(),
+        missing_groups=groups - book.groups(groups).keys(),
+        missing_users=users - book.people(users).keys(),
         of_kinds={kind: terms_of(kind).look_up() for kind in planning.kinds_in(plan)},
     )
 

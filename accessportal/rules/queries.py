@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from accessportal.rules import policy, store
 from accessportal.rules.reach import reaches
@@ -39,6 +39,6 @@ def reach_of(*, group_id: str, groups_above: Sequence[str]) -> tuple[Reach, ...]
     return tuple(one for rule in current_rules() for one in reaches(rule, group_id=group_id, groups_above=groups_above))
 
 
-def decide(*, question: Question) -> RuleDecision:
-    """Ask the rules in force, with the whole explanation. Unavailable when they can't be read; that is not a refusal."""
-    return policy.decide(current_rules(), question)
+def decide(*, question: Question, among: Iterable[Rule]) -> RuleDecision:
+    """Ask the rules ``among``, which are those in force in their order, with the whole explanation."""
+    return policy.decide(tuple(among), question)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.directory.states import Mirrored
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
@@ -60,7 +61,7 @@ class Deed(Generic[R]):
     keep: str = "Not now"
     fits: Callable[[R], bool] = lambda _record: True
     starts_with: Callable[[R, Data], dict[str, Any]] = lambda _record, given: dict(given)
-    is_for: Callable[[Actor, datetime], bool] = lambda _actor, _now: True
+    is_for: Callable[[Actor, ApproverBook], bool] = lambda _actor, _book: True
     stale_codes: frozenset[str] = frozenset()
     stands_on: Callable[[R], str] | None = None
     is_destructive: bool = False

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from accessportal.directory import queries as directory
+from accessportal.directory.queries import Book
 
 
 class Names:
-    """Turns an address, a group path or a part of the system into what people call it; asks once for each, for one page."""
+    """Turns an address, a group path or a part of the system into what people call it; ``book`` is the page's."""
 
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+    def __init__(self, book: Book) -> None:
+        self._book = book
 
     def __call__(self, identifier: str) -> str:
         if not identifier or identifier.startswith("/"):
             return identifier
         if identifier.startswith("system:"):
             return "the portal"
-        if identifier not in self._known:
-            person = directory.find_person(email=identifier)
-            self._known[identifier] = person.name if person and person.name else identifier
-        return self._known[identifier]
+        person = next(iter(self._book.people([identifier]).values()), None)
+        return person.name if person and person.name else identifier

@@ -10,6 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from accessportal.access_requests import queries as requests
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.directory import operations, queries
 from accessportal.directory.states import Changed, Person, PersonVerb, State
 from accessportal.kernel.actors import Actor
@@ -36,8 +37,8 @@ def _may(verb: PersonVerb, person: Person, actor: Actor, now: datetime) -> Decis
     return queries.may_with_people(verb=verb, actor=actor, now=now)
 
 
-def _is_for(verb: PersonVerb, actor: Actor, now: datetime) -> bool:
-    return queries.may_with_people(verb=verb, actor=actor, now=now).allowed
+def _is_for(verb: PersonVerb, actor: Actor, book: ApproverBook) -> bool:
+    return queries.may_with_people(verb=verb, actor=actor, now=book.now, book=book.directory).allowed
 
 
 def _told(person: Person, changed: Changed[Any], doing: str, done: str) -> Told:

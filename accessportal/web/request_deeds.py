@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from accessportal.access_requests import operations, queries
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
@@ -29,9 +30,9 @@ def _may(name: str, request: AccessRequest, actor: Actor, now: datetime) -> Deci
     return queries.can(verb=name, request=request, actor=actor, now=now)
 
 
-def _decides_somewhere(actor: Actor, now: datetime) -> bool:
-    """Operators stand in where a rule's approvers are too few; whoever got in without a role is an approver."""
-    return actor.is_operator or not actor.reads_everything or queries.is_approver_anywhere(actor=actor, now=now)
+def _decides_somewhere(actor: Actor, book: ApproverBook) -> bool:
+    """Operators stand in where a rule's approvers are too few."""
+    return actor.is_operator or bool(book.approved_rules(actor))
 
 
 def _told(request: AccessRequest, words: str) -> Told:
@@ -46,7 +47,7 @@ def _approve(request: AccessRequest, data: Data, actor: Actor, now: datetime) ->
     after = operations.approve(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
     if after.status is not Status.PENDING:
         return _told(after, f"Approved: {_what(after)}. {SHOWS_ITSELF}")
-    tally = queries.tally_of(request=after, now=now)
+    tally = ApproverBook(now=now).tally(after)
     more = f"{tally.missing} more {'is' if tally.missing == 1 else 'are'} needed"
     return _told(after, f"Your approval counts: {tally.given} of {tally.quorum}. {more} for {_what(after)}.")
 
@@ -70,7 +71,7 @@ def _end(done: str, request: AccessRequest, data: Data, actor: Actor, now: datet
 
 
 def _will_approve(request: AccessRequest) -> str:
-    tally = queries.tally_of(request=request, now=SystemClock().now())
+    tally = ApproverBook(now=SystemClock().now()).tally(request)
     if tally.given + 1 < tally.quorum:
         return f"Records approval {tally.given + 1} of {tally.quorum}; nothing is granted yet."
     length = format_duration(request.duration_seconds)
@@ -152,7 +153,7 @@ RETRY: Deed[AccessRequest] = Deed(
     button="Try again now",
     may=partial(_may, "retry"),
     run=_retry,
-    is_for=lambda actor, now: actor.is_operator,
+    is_for=lambda actor, _book: actor.is_operator,
     stale_codes=_STALE,
 )
 CANCEL: Deed[AccessRequest] = Deed(

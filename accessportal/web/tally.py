@@ -10,9 +10,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
-from accessportal.identity.middleware import actor_of
+from accessportal.identity.middleware import actor_of, book_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import PortalError
 
@@ -24,9 +23,9 @@ _TOLD = "approvals"
 
 def tell(request: HttpRequest, actor: Actor) -> dict[str, Any]:
     """Counted now, and remembered for the next page."""
-    now = SystemClock().now()
-    decides = actor.is_operator or queries.is_approver_anywhere(actor=actor, now=now)
-    count = queries.count_waiting_for(actor=actor, now=now, up_to=_UP_TO) if decides else Count(0)
+    book = book_of(request)
+    decides = actor.is_operator or bool(book.approved_rules(actor))
+    count = queries.count_waiting_for(actor=actor, now=book.now, up_to=_UP_TO, book=book) if decides else Count(0)
     told = {"decides": decides, "count": count.words, "is_unseen": count.is_more and not count.seen}
     if request.session.get(_TOLD) != told:
         request.session[_TOLD] = told

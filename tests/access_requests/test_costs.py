@@ -1,26 +1,30 @@
-"""What the verbs cost in requests to DynamoDB: the same with ten groups and with a thousand below those who decide."""
+"""What pages and verbs cost in requests to DynamoDB: each person, group and rule once; and the verbs no more with a thousand groups."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection
 from typing import Any
 from unittest import mock
 
 import boto3
 import pytest
+from django.test import Client
 from pynamodb.connection.base import Connection
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State
+from accessportal.identity.operations import ensure_user
 from accessportal.kernel.actors import Role, person, system
 from accessportal.rules import operations as rules
 from tests.fixtures_story import PEOPLE, RULES, Story
 from tests.fixtures_twin import REGION
 
 SETUP = system("setup")
+PAYMENTS = "/engineering/payments"
 OPERATOR = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 
 
@@ -111,9 +115,9 @@ def test_who_is_an_approver_alone_and_among_all(story: Story, is_short: bool, ap
     if is_short:
         directory.set_person_state(email="sam@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
 
-    found = [one for one in asked if queries.approvers_of(request=one, now=story.clock.now()).is_fallback]
+    found = [one for one in asked if queries.ApproverBook(now=story.clock.now()).of_request(one).is_fallback]
     for request in asked:
-        listed = {one.email for one in queries.approvers_of(request=request, now=story.clock.now()).people}
+        listed = {one.email for one in queries.ApproverBook(now=story.clock.now()).of_request(request).people}
         alone = ApproverBook(now=story.clock.now())
         assert {
             email for email in (*PEOPLE, "olga@example.com", "mei@example.com", "nobody@example.com") if alone.is_approver(request, email)
@@ -131,3 +135,80 @@ def test_an_operator_who_stands_in_is_told_as_one(story: Story) -> None:
 
     events = queries.history(request=story.now_of(asked))
     assert [event.data.get("fallback") for event in events] == [None, False, True]
+
+
+def browser(email: str, name: str) -> Client:
+    """Somebody's, signed in, who has seen a page: what is counted once a session was counted."""
+    client = Client()
+    client.force_login(ensure_user(email=email, name=name))
+    assert client.get("/").status_code == 200
+    return client
+
+
+def in_short(action: Callable[[], object]) -> str:
+    """As :func:`cost_of`: reads by ``G`` (an item), ``B`` (a batch), ``Q`` (a query), ``I`` (of an index), ``T`` a transaction."""
+    with mock.patch.object(Connection, "dispatch", autospec=True, side_effect=Connection.dispatch) as dispatch:
+        action()
+    calls = [(call.args[1], "IndexName" in call.args[2]) for call in dispatch.call_args_list]
+    letters = {"GetItem": "G", "BatchGetItem": "B", "Query": "Q", "TransactWriteItems": "T", "UpdateItem": "U"}
+    return "".join("I" if is_index else letters[name] for name, is_index in calls)
+
+
+def test_a_page_reads_each_person_group_and_rule_once(story: Story) -> None:
+    for number in range(10):
+        directory.create_person(
+            email=f"dev{number}@example.com",
+            name=f"Dev {number}",
+            group_id="/engineering/payments",
+            role=GroupRole.READER,
+            actor=SETUP,
+            now=story.clock.now(),
+        )
+        story.ask_to_join("/portal/operators", "contributor", actor=person(f"dev{number}@example.com"))
+    for held in (story.ask(), story.ask(permission_set="ReadOnlyAccess"), story.ask_to_join()):
+        story.carry_out(held)
+    asked = story.ask_for_prod()
+    for waiting in (story.ask(account="payments-prod"), story.ask_to_join(role="contributor"), story.ask_to_join(PAYMENTS, "admin")):
+        assert waiting.status is Status.PENDING
+    ask_for_team(story)
+    alice, bob, olga = browser("alice@example.com", "Alice"), browser("bob@example.com", "Bob"), browser("olga@example.com", "Olga")
+    mine = f"/requests/{asked.request_id}/"
+    form = "/requests/new/aws_account/?account=payments-prod&permission_set=ReadOnlyAccess"
+
+    costs = {
+        "home": in_short(lambda: alice.get("/")),
+        "form": in_short(lambda: alice.get(form)),
+        "pending": in_short(lambda: olga.get("/admin/requests/?pattern=pending")),
+        "approve": in_short(lambda: bob.post(f"{mine}approve/", {"reason": ""})),
+        "end": in_short(lambda: alice.post(f"{mine}end/", {"reason": ""})),
+    }
+
+    assert costs == {
+        "home": "QB" + "IIII" + "G" + "IBIIB" + "I",
+        "form": "QB" + "I" + "G" + "IBIB",
+        "pending": "QB" + "I" + 12 * "I" + "GBIBIIBIBIBIIQ",
+        "approve": "QB" + "GG" + "GQGQBBITG",
+        "end": "QB" + "G" + "GITG",
+    }
+
+
+def test_a_right_that_a_page_has_seen_lets_no_write_through(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bob may decide when the page looks, and is disabled before the operation does."""
+    asked, bob = story.ask_for_prod(), browser("bob@example.com", "Bob")
+    look = queries.get
+
+    def get(**given: Any) -> AccessRequest:
+        found = look(**given)
+        assert given["book"].is_approver(found, "bob@example.com")
+        directory.set_person_state(email="bob@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queries, "get", get)
+        assert bob.post(f"/requests/{asked.request_id}/approve/", {"reason": ""}).status_code == 404
+    assert story.now_of(asked).approvals == frozenset()
+
+
+def test_no_operation_takes_what_a_page_has_read() -> None:
+    offered = [getattr(operations, name) for name in operations.__all__]
+    assert [one for one in filter(inspect.isfunction, offered) if "book" in inspect.signature(one).parameters] == []

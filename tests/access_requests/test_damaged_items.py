@@ -66,13 +66,13 @@ def walk(fetch: Callable[..., Page[AccessRequest]], story: Story) -> tuple[dict[
 def show(requests: Collection[AccessRequest], story: Story, book: queries.ApproverBook) -> None:
     """What the pages make of them."""
     now = story.clock.now()
-    Requests().rows(tuple(requests), Ask(actor=story.olga, now=now))
+    Requests().rows(tuple(requests), Ask(actor=story.olga, book=book))
     for request in requests:
         mark_of(request, now)
         if request.status.is_terminal:
-            ended_row(request, actor=story.olga, names=Names(), now=now)
+            ended_row(request, actor=story.olga, names=Names(book.directory), now=now)
         else:
-            open_row(request, sandbox=None, actor=story.olga, names=Names(), book=book, siblings=1, now=now)
+            open_row(request, sandbox=None, actor=story.olga, names=Names(book.directory), book=book, siblings=1)
         queries.asked(request=request)
 
 

@@ -322,7 +322,7 @@ def test_an_approval_beside_the_departure_is_ended(story: Story, monkeypatch: py
 
 
 def test_a_request_that_slips_in_beside_the_departure_is_found_by_the_next_look(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = subjects.subject_facts(None, story.alice, now=story.clock.now())
+    facts = subjects.subject_facts(None, story.alice, book=queries.ApproverBook(now=story.clock.now()))
     disable(story)
     assert story.tick().departed == 0
     with monkeypatch.context() as patch:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from accessportal.access_requests import operations, queries, store
+from accessportal.access_requests import operations, queries
 from accessportal.access_requests.config import WorkflowSettings, current
 from accessportal.access_requests.operations import asking
 from accessportal.access_requests.operations.limits import require_patience
@@ -16,6 +16,7 @@ from accessportal.access_requests.states import AccessRequest, Preview, Status
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.rules import operations as rules
+from accessportal.store import listing
 from accessportal.store.coordination import reserve_slot
 from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_story import RULES, Story
@@ -111,8 +112,7 @@ def test_what_is_open_is_counted_to_its_end_however_little_a_page_holds(
     """DynamoDB ends a page at a megabyte: of large requests that is fewer than the limit."""
     for _ in range(3):
         story.ask_for_prod()
-    page_open = store.page_open
-    monkeypatch.setattr(store, "page_open", lambda subject_id, cursor, limit: page_open(subject_id, cursor=cursor, limit=1))
+    monkeypatch.setattr(listing, "_BIG_PAGE", 1)
 
     with pytest.raises(NotAllowed, match="You have 3 requests"):
         story.ask_for_prod()
@@ -154,7 +154,7 @@ def preview(story: Story, seconds: int | None, *, extends: AccessRequest | None 
         ticket_id=None,
         extends=extends,
         actor=story.alice,
-        now=story.clock.now(),
+        book=queries.ApproverBook(now=story.clock.now()),
     )
 
 

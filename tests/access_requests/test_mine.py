@@ -90,8 +90,8 @@ def test_approvals_are_told_as_the_rule_counts_them_now(story: Story, quorum: in
     approved = story.approve(asked)
     rules.apply_rules(text=RULES.replace("quorum: 2", f"quorum: {quorum}"), actor=SETUP, now=story.clock.now())
 
-    tally = queries.tally_of(request=approved, now=story.clock.now())
+    tally = queries.ApproverBook(now=story.clock.now()).tally(approved)
 
     assert (tally.given, tally.quorum, tally.missing) == (given, quorum, quorum - given)
     directory.set_person_state(email="bob@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
-    assert queries.tally_of(request=approved, now=story.clock.now()).given == 0
+    assert queries.ApproverBook(now=story.clock.now()).tally(approved).given == 0

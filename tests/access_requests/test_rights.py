@@ -29,13 +29,13 @@ def disable(story: Story, email: str) -> None:
 
 
 def names(story: Story, request: AccessRequest) -> list[str]:
-    return sorted(person.email for person in queries.approvers_of(request=request, now=story.clock.now()).people)
+    return sorted(person.email for person in queries.ApproverBook(now=story.clock.now()).of_request(request).people)
 
 
 def test_approvers_are_those_who_can_decide_now(story: Story) -> None:
     asked = story.ask_for_prod()
     assert names(story, asked) == ["bob@example.com", "sam@example.com"]
-    assert not queries.approvers_of(request=asked, now=story.clock.now()).is_fallback
+    assert not queries.ApproverBook(now=story.clock.now()).of_request(asked).is_fallback
 
     disable(story, "bob@example.com")
 
@@ -51,7 +51,7 @@ def test_operators_stand_in_when_a_rule_has_too_few_approvers_left(story: Story)
         story.approve(asked, actor=story.olga)
     disable(story, "sam@example.com")
 
-    approvers = queries.approvers_of(request=asked, now=story.clock.now())
+    approvers = queries.ApproverBook(now=story.clock.now()).of_request(asked)
 
     assert (approvers.is_fallback, approvers.quorum) == (True, 2)
     assert names(story, asked) == ["bob@example.com", "olga@example.com"]
@@ -72,7 +72,7 @@ def test_a_deleted_approver_group_is_said_at_submit_and_decided_by_operators(sto
         duration_seconds=3600,
         ticket_id="CHG-1",
         actor=story.alice,
-        now=story.clock.now(),
+        book=queries.ApproverBook(now=story.clock.now()),
     )
     asked = story.ask_for_prod()
 
@@ -236,7 +236,7 @@ def test_an_extension_must_reach_further(story: Story) -> None:
         ticket_id=None,
         extends=granted,
         actor=story.alice,
-        now=story.clock.now(),
+        book=queries.ApproverBook(now=story.clock.now()),
     )
 
     assert refused.value.field == "duration"
@@ -260,7 +260,7 @@ def test_an_absurd_duration_is_refused_and_overflows_nothing(story: Story, secon
         ticket_id=None,
         extends=granted,
         actor=story.alice,
-        now=story.clock.now(),
+        book=queries.ApproverBook(now=story.clock.now()),
     )
 
     assert refused.value.field == "duration"
@@ -316,7 +316,7 @@ def test_a_form_that_is_sent_ends_as_its_preview_said(story: Story, account: str
         duration_seconds=seconds,
         ticket_id=ticket,
         actor=story.alice,
-        now=story.clock.now(),
+        book=queries.ApproverBook(now=story.clock.now()),
     )
     try:
         asked = story.ask(account=account, permission_set="ReadOnlyAccess", seconds=seconds, ticket=ticket)
@@ -352,8 +352,8 @@ def test_approvers_of_one_group_alone_and_subjects_too(story: Story) -> None:
     rules.apply_rules(text=narrow, actor=SETUP, now=now)
 
     assert names(story, asked) == ["bob@example.com", "sam@example.com"]
-    assert not queries.is_approver_anywhere(actor=story.mallory, now=now)
-    assert queries.is_approver_anywhere(actor=story.bob, now=now)
+    assert not queries.ApproverBook(now=now).approved_rules(story.mallory)
+    assert queries.ApproverBook(now=now).approved_rules(story.bob)
     with pytest.raises(NotAllowed, match="none of the groups"):
         story.ask()
     assert story.ask_for_prod().approval.groups_only == ("/security",)

@@ -151,7 +151,7 @@ def test_the_limit_refuses_at_submission_and_in_the_preview_but_not_a_repeated_f
         duration_seconds=3600,
         ticket_id=None,
         actor=story.alice,
-        now=story.clock.now(),
+        book=requests.ApproverBook(now=story.clock.now()),
     )
     assert foreseen.outcome == "impossible"
     assert "at most 2 sandboxes" in foreseen.reason

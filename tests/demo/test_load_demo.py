@@ -50,7 +50,7 @@ def test_a_demo_is_made_and_alice_can_sign_in(bare_twin: None, client: Client) -
     assert (told["accounts"] >= 40, told["permission_sets"]) == (True, 4)
     assert client.login(username="alice@example.com", password=told["password"])
     assert "/engineering" in directory_queries.groups_of(email="alice@example.com", now=START)
-    assert [person.key for person in directory_queries.people_in(groups=["/security"], now=START).people] == [
+    assert [person.key for person in directory_queries.Book().crowd(directory_queries.Named(groups=("/security",)), now=START).people] == [
         "bob@example.com",
         "mei@example.com",
         "sam@example.com",
@@ -91,7 +91,10 @@ def test_the_demo_is_a_small_company(bare_twin: None) -> None:
 
     assert set(found.groups) == {"/", *GROUPS}
     assert max(len(group.ancestors) for group in found.groups.values()) == 4
-    admins = {group_id: [one.key for one in directory_queries.admins_of(group_id=group_id, now=START).people] for group_id in GROUPS}
+    admins = {
+        group_id: [one.key for one in directory_queries.Book().crowd(directory_queries.Named(admins_of=group_id), now=START).people]
+        for group_id in GROUPS
+    }
     assert admins["/engineering/payments/ledger/reports"] == ["mei@example.com", "olga@example.com"]
     assert admins["/finance"] == ["ines@example.com", "olga@example.com"]
     assert directory_queries.role_on(email="alice@example.com", group_id="/engineering/payments", now=START) is GroupRole.CONTRIBUTOR

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accessportal.directory import queries
-from accessportal.directory.store.reading import count_groups, get_memberships, get_people, page_of_members
+from accessportal.directory.store.reading import count_groups, get_memberships_and_people, get_people, page_of_members
 from accessportal.directory.store.whole import read_table
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
@@ -45,7 +45,7 @@ READS: dict[str, list[Callable[[], object]]] = {
 MEMBERSHIP_READS: list[Callable[[], object]] = [
     lambda: queries.find_membership(email=ALICE, group_id=PAYMENTS),
     lambda: queries.groups_of(email=ALICE, now=NOW),
-    lambda: get_memberships([(ALICE, PAYMENTS), (BOB, SECURITY)]),
+    lambda: get_memberships_and_people([(ALICE, PAYMENTS), (BOB, SECURITY)], []),
 ]
 LISTS: dict[str, Callable[[], Page[Any]]] = {
     PERSON["sk"] + PERSON["pk"]: queries.list_people,

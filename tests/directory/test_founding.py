@@ -98,7 +98,7 @@ def first_version(empty_directory: None) -> None:
 def test_groups_of_the_first_version_are_read_where_their_paths_put_them() -> None:
     assert queries.groups_of(email="alice@example.com", now=NOW) == {"/a", "/a/b"}
     assert queries.role_on(email="alice@example.com", group_id="/a/b", now=NOW) is GroupRole.ADMIN
-    assert [one.key for one in queries.people_in(groups=["/a"], now=NOW).people] == ["alice@example.com"]
+    assert [one.key for one in queries.Book().crowd(queries.Named(groups=("/a",)), now=NOW).people] == ["alice@example.com"]
 
 
 @pytest.mark.usefixtures("first_version")
@@ -107,7 +107,10 @@ def test_groups_of_the_first_version_are_taken_in(monkeypatch: pytest.MonkeyPatc
     _found()
     assert [one.group_id for one in queries.list_child_groups(group_id="/")] == ["/a", "/c", "/portal"]
     assert queries.groups_of(email="alice@example.com", now=NOW) == {"/", "/a", "/a/b"}
-    assert [one.key for one in queries.admins_of(group_id="/a/b", now=NOW).people] == ["alice@example.com", "olga@example.com"]
+    assert [one.key for one in queries.Book().crowd(queries.Named(admins_of="/a/b"), now=NOW).people] == [
+        "alice@example.com",
+        "olga@example.com",
+    ]
     assert _count() == 7
     root = queries.find_group(group_id="/")
     assert root is not None

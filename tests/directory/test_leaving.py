@@ -152,7 +152,7 @@ def test_people_are_told_who_put_them_where() -> None:
     add_person("nina@example.com", "/eng", GroupRole.READER)
     put("nina@example.com")
     later = NOW.replace(day=20)
-    told = queries.put_into(email="nina@example.com", since=NOW.replace(microsecond=0))
+    told = queries.put_into(email="nina@example.com", since=NOW.replace(microsecond=0), book=queries.Book())
     assert {(one.group_id, claim.given_by) for one, claim in told} == {("/eng", "olga@example.com"), (PAYMENTS, "alice@example.com")}
-    assert queries.put_into(email="nina@example.com", since=later) == ()
-    assert queries.put_into(email="mallory@example.com", since=NOW) == ()
+    assert queries.put_into(email="nina@example.com", since=later, book=queries.Book()) == ()
+    assert queries.put_into(email="mallory@example.com", since=NOW, book=queries.Book()) == ()

@@ -100,9 +100,9 @@ def _agree_on(model: Model, group: str, minute: int, now: datetime) -> None:
     roles = {person: model.role_on(person, group, minute) for person in PEOPLE}
     assert {person: queries.role_on(email=person, group_id=group, now=now) for person in PEOPLE} == roles
     admins = [person for person, role in roles.items() if role == GroupRole.ADMIN]
-    assert [one.key for one in queries.admins_of(group_id=group, now=now).people] == admins
+    assert [one.key for one in queries.Book().crowd(queries.Named(admins_of=group), now=now).people] == admins
     there = [person for person in PEOPLE if group in model.groups_of(person, minute)]
-    assert [one.key for one in queries.people_in(groups=[group], now=now).people] == there
+    assert [one.key for one in queries.Book().crowd(queries.Named(groups=(group,)), now=now).people] == there
 
 
 def _write(model: Model) -> None:

@@ -559,7 +559,7 @@ class TestTheRootKeepsAnAdmin:
         join("alice@example.com", "/", GroupRole.ADMIN)
         change()
         assert _group("/").standing_admins == {"alice@example.com"}
-        assert "olga@example.com" not in [one.key for one in queries.admins_of(group_id="/", now=LATER).people]
+        assert "olga@example.com" not in [one.key for one in queries.Book().crowd(queries.Named(admins_of="/"), now=LATER).people]
 
     def test_whoever_is_enabled_again_counts_again(self) -> None:
         join("alice@example.com", "/", GroupRole.ADMIN)

@@ -37,7 +37,7 @@ def _delete_group_item(group_id: str) -> None:
 
 
 def _emails(*groups: str, users: tuple[str, ...] = ()) -> list[str]:
-    return [person.key for person in queries.people_in(groups=groups, users=users, now=NOW).people]
+    return [person.key for person in queries.Book().crowd(queries.Named(groups=groups, users=users), now=NOW).people]
 
 
 @pytest.mark.usefixtures("directory")
@@ -54,7 +54,7 @@ class TestGroupsOf:
     def test_a_deleted_group_above_takes_nothing_from_the_one_below(self) -> None:
         _delete_group_item("/engineering")
         assert queries.groups_of(email="alice@example.com", now=NOW) == {"/", "/engineering/payments"}
-        assert queries.people_in(groups=["/engineering"], now=NOW).missing_groups == ("/engineering",)
+        assert queries.Book().crowd(queries.Named(groups=("/engineering",)), now=NOW).missing_groups == ("/engineering",)
         assert _emails("/engineering") == []
         assert _emails("/engineering/payments") == ["alice@example.com"]
 
@@ -71,7 +71,7 @@ class TestGroupsOf:
         with pytest.raises(Unavailable):
             queries.groups_of(email="alice@example.com", now=NOW)
         with pytest.raises(Unavailable):
-            queries.people_in(groups=["/engineering"], now=NOW)
+            queries.Book().crowd(queries.Named(groups=("/engineering",)), now=NOW)
         with pytest.raises(Unavailable):
             queries.find_group(group_id="/engineering")
 
@@ -89,10 +89,10 @@ class TestPeopleIn:
 
     def test_a_like_named_group_is_another_tree(self) -> None:
         assert _emails("/eng") == []
-        assert queries.people_in(groups=["/eng"], now=NOW).missing_groups == ()
+        assert queries.Book().crowd(queries.Named(groups=("/eng",)), now=NOW).missing_groups == ()
 
     def test_unknown_groups_are_named(self) -> None:
-        crowd = queries.people_in(groups=["/nowhere", "Not A Path", "/security"], now=NOW)
+        crowd = queries.Book().crowd(queries.Named(groups=("/nowhere", "Not A Path", "/security")), now=NOW)
         assert crowd.missing_groups == ("/nowhere", "Not A Path")
         assert [person.key for person in crowd.people] == ["bob@example.com"]
 

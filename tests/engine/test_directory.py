@@ -417,8 +417,8 @@ def _anything(here: Place, chance: random.Random) -> Action:
             partial(here.delete_person, who),
             partial(here.sign_in, who),
             partial(queries.roles_of, email=email, now=now),
-            partial(queries.people_in, groups=[here.group(name)], now=now),
-            partial(queries.admins_of, group_id=here.group(name), now=now),
+            partial(queries.Book().crowd, queries.Named(groups=(here.group(name),)), now=now),
+            partial(queries.Book().crowd, queries.Named(admins_of=here.group(name)), now=now),
         ]
     )
 

@@ -256,7 +256,7 @@ def test_a_plan_that_somebody_looked_at_must_still_hold() -> None:
 
 
 def test_alice_is_told_by_the_rules_in_force() -> None:
-    assert queries.decide(question=ask()).code == "no_rule"
+    assert queries.decide(question=ask(), among=queries.current_rules()).code == "no_rule"
     load(RULES)
-    assert queries.decide(question=ask()).allowed
-    assert queries.decide(question=ask(**SECURITY)).code == "denied_by_rule"
+    assert queries.decide(question=ask(), among=queries.current_rules()).allowed
+    assert queries.decide(question=ask(**SECURITY), among=queries.current_rules()).code == "denied_by_rule"

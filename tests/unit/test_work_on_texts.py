@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter
 import accessportal
 from accessportal.access_requests import policy as requests
 from accessportal.access_requests.kind import KINDS
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.api import schemas
 from accessportal.catalog import policy as catalog
 from accessportal.clients import policy as clients
@@ -194,7 +195,7 @@ def _refusing(work: Callable[[str], object]) -> Callable[[str], object]:
 
 def _form(text: str) -> object:
     """All of its text fields."""
-    target = target_fields(KINDS["group"], person("alice@example.com"), datetime(2026, 3, 2, tzinfo=UTC))
+    target = target_fields(KINDS["group"], person("alice@example.com"), ApproverBook(now=datetime(2026, 3, 2, tzinfo=UTC)))
     return RequestForm(dict.fromkeys([*target, *RequestForm.base_fields], text), target=target).is_valid()
 
 

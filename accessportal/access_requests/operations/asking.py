@@ -12,8 +12,9 @@ from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.limits import require_patience, require_room
 from accessportal.access_requests.operations.shared import ask_for_work, close_undecided, load_for, require, until_written
-from accessportal.access_requests.queries.approvers import demand_of
+from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
 from accessportal.access_requests.queries.holding import with_held
+from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import subject_facts
 from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
 from accessportal.audit.states import Draft
@@ -21,7 +22,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.ids import request_id_for
-from accessportal.rules import queries as rules
+from accessportal.kernel.pages import Unreadable
 from accessportal.rules.matching import is_served_by_membership
 from accessportal.rules.states import Rule, RuleDecision
 from accessportal.store.transactions import Overtaken
@@ -80,26 +81,31 @@ def _submit(
 ) -> AccessRequest:
     policy.check_input(duration_seconds=duration_seconds, reason=reason, ticket_id=ticket_id, submission_id=submission_id)
     request_id = request_id_for(requested_by=actor.name, submission_id=submission_id)
-    subject = subject_facts(subject_id, actor, now=now)
-    require_room(subject_id=subject.subject_id, request_id=request_id)
+    book = ApproverBook(now=now)
+    subject = subject_facts(subject_id, actor, book=book)
+    unreadable: list[Unreadable] = []
+    open_now = list_open(subject_id=subject.subject_id, past=unreadable.append)
+    require_room(subject_id=subject.subject_id, open_now=len(open_now) + len(unreadable), request_id=request_id)
     resolved = kind_named(kind).target.resolve(
         target=target,
         subject=subject,
         duration_seconds=duration_seconds,
         ticket_id=ticket_id.strip(),
+        book=book.directory,
         now=now,
     )
     if extends is not None:
-        _require_same(extends, resolved, now)
+        _require_same(extends, resolved, book)
+    for one in unreadable:
+        raise one.error()
     # What was sent before must be decided as it was then: it does not count as held by itself.
-    resolved = with_held(resolved, subject.subject_id, besides=request_id, now=now)
-    decision = rules.decide(question=resolved.question)
-    rule = _allowing_rule(decision)
+    resolved = with_held(resolved, open_now, besides=request_id, now=now)
+    rule = _allowing_rule(book.decide(resolved.question))
     if duration_seconds is None:
         resolved = _with_usual_length(resolved, rule)
-        rule = _allowing_rule(rules.decide(question=resolved.question))
+        rule = _allowing_rule(book.decide(resolved.question))
     try:
-        kind_named(kind).grant.require_free(resolved=resolved, subject=subject, rule=rule, now=now)
+        kind_named(kind).grant.require_free(resolved=resolved, subject=subject, rule=rule, open_now=open_now, book=book.directory, now=now)
     except NotAllowed:
         # What was sent before is answered as it was then: it may be itself what fills the limit.
         if store.get(request_id) is None:
@@ -142,7 +148,7 @@ def extend(
     no later than what is held."""
     policy.check_duration(duration_seconds)
     require_patience(actor=actor, now=now)
-    first, standing = load_for(request_id, actor, now)
+    first, standing = load_for(request_id, actor, ApproverBook(now=now))
     require(policy.may_extend(first, standing, now), first)
     if policy.ends_no_later(first, duration_seconds, now):
         raise InvalidRequest(policy.EXTENSION_TOO_SHORT, code="extension_too_short", field="duration")
@@ -164,7 +170,7 @@ def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     """Withdraw an undecided request. Conflict when it was decided meanwhile."""
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor, now)
+        request, standing = load_for(request_id, actor, ApproverBook(now=now))
         require(policy.may_cancel(request, standing), request)
         cancelled = close_undecided(request, Status.CANCELLED, by=actor.name, reason="", now=now)
         return store.change(request, cancelled, "request.cancelled", {"status": Status.CANCELLED.value}, actor=actor, now=now)
@@ -172,10 +178,10 @@ def cancel(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     return until_written(attempt)
 
 
-def _require_same(held: AccessRequest, resolved: Resolved, now: datetime) -> None:
+def _require_same(held: AccessRequest, resolved: Resolved, book: ApproverBook) -> None:
     """An extension is of the very thing that is held, not of another that has its names now."""
     kind = kind_named(held.kind)
-    if kind.grant.made_anew(held, now=now) or not kind.target.gives(held, resolved.stored):
+    if kind.grant.made_anew(held, book=book.directory, now=book.now) or not kind.target.gives(held, resolved.stored):
         text = "What you hold was deleted, and something else has its name now, so it can't be extended. Ask for the new one."
         raise Conflict(text, code="made_anew", present=held)
 

@@ -19,13 +19,13 @@ from accessportal.access_requests.operations.shared import (
 )
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.holding import with_held
+from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import facts_of, presence_of
 from accessportal.access_requests.states import AccessRequest, Status, Tally, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.texts import check_reason
-from accessportal.rules import queries as rules
 
 
 def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
@@ -36,9 +36,9 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
 
     def attempt() -> AccessRequest:
         book = ApproverBook(now=now)
-        request, standing = load_for(request_id, actor, now, book=book)
+        request, standing = load_for(request_id, actor, book)
         require(policy.may_approve(request, actor, standing, now), request)
-        held_seconds = _require_still_allowed(request, now)
+        held_seconds = _require_still_allowed(request, book)
         identity = standing.identity()
         identities = {**request.identities, actor.name: identity} if identity else request.identities
         approved = replace(request, approvals=request.approvals | {actor.name}, identities=identities)
@@ -59,7 +59,7 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
     reason = check_reason(reason, missing="A reason is needed: the person who asked will read it.")
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor, now)
+        request, standing = load_for(request_id, actor, ApproverBook(now=now))
         require(policy.may_decide(request, actor, standing, now), request)
         denied = close_undecided(request, Status.DENIED, by=actor.name, reason=reason, now=now)
         data = {"reason": reason, "status": Status.DENIED.value}
@@ -103,29 +103,30 @@ def _activate(
     return store.change(request, active, "request.approved", data, actor=actor, now=now)
 
 
-def _require_still_allowed(request: AccessRequest, now: datetime) -> int:
+def _require_still_allowed(request: AccessRequest, book: ApproverBook) -> int:
     """The rules and facts of now must still lead to the rule that the request stands on: a deny added since, a moved account or
     a disabled subject refuses. Returns for how many seconds the subject has held the same thing without a gap."""
     kind = kind_named(request.kind)
     try:
-        subject = facts_of(request.subject_id, now=now)
+        subject = facts_of(request.subject_id, book=book)
     except (NotAllowed, InvalidRequest) as error:
         text = f"{request.subject_id} is disabled or gone from the directory; deny the request."
         raise Conflict(text, code="subject_disabled", present=request) from error
-    _require_requester(request, now)
+    _require_requester(request, book)
     try:
         resolved = kind.target.resolve(
             target=kind.target.asked(request),
             subject=subject,
             duration_seconds=request.duration_seconds,
             ticket_id=request.ticket_id,
-            now=now,
+            book=book.directory,
+            now=book.now,
         )
     except InvalidRequest as error:
         raise Conflict(f"It is no longer possible: {error.message}", code="no_longer_possible", present=request) from error
-    _require_same(request, resolved, now)
-    resolved = with_held(resolved, request.subject_id, now=now)
-    decision = rules.decide(question=resolved.question)
+    _require_same(request, resolved, book)
+    resolved = with_held(resolved, list_open(subject_id=request.subject_id), now=book.now)
+    decision = book.decide(resolved.question)
     if not decision.allowed:
         raise Conflict(f"The rules no longer allow it: {decision.reason}", code="no_longer_allowed", present=request)
     if decision.rule is None or decision.rule.name != request.rule_name:
@@ -135,21 +136,21 @@ def _require_still_allowed(request: AccessRequest, now: datetime) -> int:
     return resolved.question.held_seconds
 
 
-def _require_requester(request: AccessRequest, now: datetime) -> None:
+def _require_requester(request: AccessRequest, book: ApproverBook) -> None:
     """A group is given nothing in the name of somebody who is disabled or gone by now; of a person's own the subject tells."""
     if request.requested_by == request.subject_id:
         return
-    still = policy.is_still_there(request.requested_by, request, presence_of(request.requested_by, now=now))
+    still = policy.is_still_there(request.requested_by, request, presence_of(request.requested_by, book=book))
     if not still.allowed:
         text = f"{still.reason} They asked for it: deny the request, and let somebody else of {request.subject_id} ask."
         raise Conflict(text, code="requester_gone", present=request)
 
 
-def _require_same(request: AccessRequest, resolved: Resolved, now: datetime) -> None:
+def _require_same(request: AccessRequest, resolved: Resolved, book: ApproverBook) -> None:
     """What the approver decides on is what will be granted: the very person, group, account and permission set that were asked for,
     not others that were given their names since."""
     kind = kind_named(request.kind)
-    waiting = kind.grant.made_anew(request, now=now)
+    waiting = kind.grant.made_anew(request, book=book.directory, now=book.now)
     if waiting is not None:
         raise Conflict(f"{waiting.reason} Deny this request.", code="made_anew", present=request)
     if not kind.target.same_target(request.target, resolved.stored):

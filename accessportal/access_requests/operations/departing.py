@@ -13,6 +13,7 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.operations.ending import end_without_subject
 from accessportal.access_requests.operations.shared import ask_for_work
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.subjects import presence_of
 from accessportal.access_requests.states import AccessRequest, Status, SubjectsReport, Work
 from accessportal.directory import operations as directory_operations
@@ -143,8 +144,9 @@ def _without_ground(unit: Sequence[AccessRequest], now: datetime) -> list[Doomed
     itself, and never its own: each counts when those that already do carry it."""
     subject_id = unit[0].subject_id
     open_question = {one.request_id for one in unit if _is_membership(one) and one.served_by is not None}
+    book = ApproverBook(now=now)
     while True:
-        present = presence_of(subject_id, without=open_question, now=now)
+        present = presence_of(subject_id, without=open_question, book=book)
         carried = {one.request_id for one in unit if one.request_id in open_question and policy.may_stay(one, present).allowed}
         if not carried:
             decided = [(one, policy.may_stay(one, present)) for one in unit]

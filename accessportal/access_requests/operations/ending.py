@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.operations.shared import ask_for_work, close_undecided, load, load_for, require, until_written
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.details import ended_together
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.kernel.actors import Actor
@@ -20,18 +22,24 @@ def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> Ac
     """End active access now: taking it back becomes due, and it stays ACTIVE until proved gone. What by its kind can't be kept alone ends
     with it, as far as the actor may; the one that was asked for ends last, so that dying on the way leaves it to be ended again."""
     reason = check_reason(reason)
-    asked, standing = load_for(request_id, actor, now)
-    require(policy.may_end(asked, actor, standing), asked)
+    asked = _load_to_end(request_id, actor, now)
     for other in ended_together(request=asked):
         with suppress(Conflict, NotAllowed, NotFound):
-            _end_one(other.request_id, reason, actor, now)
-    return _end_one(request_id, reason, actor, now)
+            _end_one(other.request_id, iter(()), reason, actor, now)
+    return _end_one(request_id, iter([asked]), reason, actor, now)
 
 
-def _end_one(request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+def _load_to_end(request_id: str, actor: Actor, now: datetime) -> AccessRequest:
+    request, standing = load_for(request_id, actor, ApproverBook(now=now))
+    require(policy.may_end(request, actor, standing), request)
+    return request
+
+
+def _end_one(request_id: str, loaded: Iterator[AccessRequest], reason: str, actor: Actor, now: datetime) -> AccessRequest:
+    """``loaded`` is what the first attempt need not load; whoever is overtaken loads it anew."""
+
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor, now)
-        require(policy.may_end(request, actor, standing), request)
+        request = next(loaded, None) or _load_to_end(request_id, actor, now)
         return end_loaded(request, reason=reason, actor=actor, now=now)
 
     ended = until_written(attempt)

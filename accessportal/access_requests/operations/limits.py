@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import islice
 
 from accessportal.access_requests import store
 from accessportal.access_requests.config import current
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import counted
 from accessportal.kernel.errors import NotAllowed
-from accessportal.kernel.pages import Unreadable, every
 from accessportal.store.coordination import reserve_slot
 
 _MINUTE_SECONDS = 60.0
@@ -30,16 +28,12 @@ def require_patience(*, actor: Actor, now: datetime) -> None:
         raise NotAllowed(text, code="asked_too_often")
 
 
-def require_room(*, subject_id: str, request_id: str) -> None:
-    """Raise NotAllowed when as many requests as there may be are held or wait, and this is none of them. The list of what is open may lag a
-    moment: some that are sent at the same time may pass together."""
+def require_room(*, subject_id: str, open_now: int, request_id: str) -> None:
+    """Raise NotAllowed when as many requests as there may be are held or wait, and this is none of them. The list of what is ``open_now``
+    may lag a moment: some that are sent at the same time may pass together."""
     most = current().most_open
-    if not most:
-        return
-    unreadable: list[Unreadable] = []
-    found = every(lambda cursor: store.page_open(subject_id, cursor=cursor, limit=most), past=unreadable.append)
-    if len(list(islice(found, most))) + len(unreadable) >= most and store.get(request_id) is None:
+    if most and open_now >= most and store.get(request_id) is None:
         who = "The group has" if subject_id.startswith("/") else "You have"
-        open_now = counted(most, "request that is", "requests that are")
-        text = f"{who} {open_now} active or waiting, as many as there may be. End or cancel one first."
+        held = counted(most, "request that is", "requests that are")
+        text = f"{who} {held} active or waiting, as many as there may be. End or cancel one first."
         raise NotAllowed(text, code="too_many_open")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.policy import Standing
-from accessportal.access_requests.queries.approvers import ApproverBook, standing_of, with_identities
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
@@ -29,10 +29,11 @@ def load(request_id: str) -> AccessRequest:
     return request
 
 
-def load_for(request_id: str, actor: Actor, now: datetime, *, book: ApproverBook | None = None) -> tuple[AccessRequest, Standing]:
-    """Return the request and what the actor is to it. NotFound when it does not exist or is invisible to the actor."""
-    request = with_identities(load(request_id))
-    standing = standing_of(request, actor, now=now, book=book)
+def load_for(request_id: str, actor: Actor, book: ApproverBook) -> tuple[AccessRequest, Standing]:
+    """Return the request and what the actor is to it. NotFound when it does not exist or is invisible to the actor. ``book`` is of this
+    attempt alone: what a page has seen decides nothing."""
+    request = book.with_identities(load(request_id))
+    standing = book.standing(request, actor)
     decision = policy.may_see(request, actor, standing)
     if not decision.allowed:
         raise NotFound(decision.reason, code=decision.code)

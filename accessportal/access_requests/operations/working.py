@@ -11,7 +11,9 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.operations.ending import end_loaded, expire
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
+from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NoAnswer
@@ -60,7 +62,7 @@ def retry(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     """Make waiting work due at once. Conflict when nothing is to be carried out."""
 
     def attempt() -> AccessRequest:
-        request, _ = load_for(request_id, actor, now)
+        request, _ = load_for(request_id, actor, ApproverBook(now=now))
         require(policy.may_retry(request, actor), request)
         assert request.work is not None
         due = request.to_do(request.work, due_at=now)
@@ -97,7 +99,7 @@ def _act(request: AccessRequest, clock: Clock) -> Proof | Waiting:
         return kind.revoke(request=request, actor=WORKER, clock=clock)
     if held_restore() is not None:
         return held_back(clock.now())
-    gone = kind.made_anew(request, now=clock.now())
+    gone = kind.made_anew(request, book=Book(), now=clock.now())
     if gone is not None:
         return gone
     try:

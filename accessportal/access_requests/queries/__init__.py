@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from accessportal.access_requests.queries.approvers import ApproverBook, is_approver_anywhere
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.details import (
-    approvers_of,
     asked,
     can,
     describe,
     ended_together,
     get,
     others_holding,
-    tally_of,
     title_of,
     verbs_for,
 )
@@ -47,7 +45,6 @@ __all__ = [
     "ACCESS_OF_GROUP_ENDS",
     "ApproverBook",
     "access_that_ends",
-    "approvers_of",
     "asked",
     "can",
     "count_stuck",
@@ -57,7 +54,6 @@ __all__ = [
     "explain",
     "get",
     "history",
-    "is_approver_anywhere",
     "list_active",
     "list_by_account",
     "list_by_status",
@@ -77,7 +73,6 @@ __all__ = [
     "others_holding",
     "preview",
     "recent_of",
-    "tally_of",
     "title_of",
     "verbs_for",
 ]

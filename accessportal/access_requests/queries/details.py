@@ -8,9 +8,9 @@ from datetime import datetime
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing
-from accessportal.access_requests.queries.approvers import ApproverBook, standing_of
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.lists import list_open
-from accessportal.access_requests.states import AccessRequest, Approvers, Described, Tally
+from accessportal.access_requests.states import AccessRequest, Described
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
@@ -27,37 +27,28 @@ _CHECKS: Mapping[str, _Check] = {
 }
 
 
-def get(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
-    """Return the request, strongly read. NotFound when it does not exist or is invisible to the actor: the two look alike."""
+def get(*, request_id: str, actor: Actor, now: datetime, book: ApproverBook | None = None) -> AccessRequest:
+    """Return the request, strongly read. NotFound when it does not exist or is invisible to the actor: the two look alike. One ``book``
+    serves a whole page."""
     request = store.get(request_id)
     if request is None:
         raise NotFound("There is no such request.", code="request_not_found")
     if actor.reads_everything or request.requested_by == actor.name or request.subject_id == actor.name:
         return request
-    decision = policy.may_see(request, actor, standing_of(request, actor, now=now))
+    decision = policy.may_see(request, actor, (book or ApproverBook(now=now)).standing(request, actor))
     if not decision.allowed:
         raise NotFound(decision.reason, code=decision.code)
     return request
 
 
-def approvers_of(*, request: AccessRequest, now: datetime, book: ApproverBook | None = None) -> Approvers:
-    """Who may decide the request now, without those who may not because it is their own. One ``book`` serves a whole page."""
-    return (book or ApproverBook(now=now)).of_request(request)
-
-
-def tally_of(*, request: AccessRequest, now: datetime, book: ApproverBook | None = None) -> Tally:
-    """How many approvals the request has and needs, as ``approve`` counts. One ``book`` serves a whole page."""
-    return (book or ApproverBook(now=now)).tally(request, request.approvals)
-
-
-def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
+def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime, book: ApproverBook | None = None) -> Decision:
     """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``cancel``, ``end``, ``extend``, ``retry``), and why not."""
-    return _CHECKS[verb](request, actor, standing_of(request, actor, now=now), now)
+    return _CHECKS[verb](request, actor, (book or ApproverBook(now=now)).standing(request, actor), now)
 
 
 def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: ApproverBook | None = None) -> frozenset[str]:
     """Every verb that ``actor`` may do to ``request`` now. One ``book`` serves a whole page."""
-    standing = standing_of(request, actor, now=now, book=book)
+    standing = (book or ApproverBook(now=now)).standing(request, actor)
     return frozenset(verb for verb, check in _CHECKS.items() if check(request, actor, standing, now).allowed)
 
 

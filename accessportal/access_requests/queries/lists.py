@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.access_requests import policy, store
-from accessportal.access_requests.queries.approvers import ApproverBook, is_approver_anywhere, standing_of
+from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
@@ -22,6 +22,7 @@ from accessportal.store.reading import side_by_side
 _MOST_INDEX_PAGES = 8
 _COUNTED_AT_ONCE = 100
 _Fetch = Callable[[str | None], Page[AccessRequest]]
+_Keep = Callable[[Sequence[AccessRequest]], Iterable[AccessRequest]]
 STUCK_AFTER_SECONDS = 60
 STUCK_ATTEMPTS = 2
 ACCESS_ENDS = "What they hold by requests ends within a minute, and what they still wait for is cancelled."
@@ -78,11 +79,9 @@ def list_by_subject(*, subject_id: str, actor: Actor, now: datetime, cursor: str
     return store.page_by_subject(subject_id, cursor=cursor, limit=limit)
 
 
-def recent_of(
-    *, subject_ids: Collection[str], actor: Actor, now: datetime, limit: int, book: ApproverBook | None = None
-) -> Mapping[str, Page[AccessRequest]]:
+def recent_of(*, subject_ids: Collection[str], actor: Actor, limit: int, book: ApproverBook) -> Mapping[str, Page[AccessRequest]]:
     """The newest requests of each subject, one query a subject, side by side: the context of a page of other people's requests."""
-    _may_list(actor, now, book)
+    _may_list(actor, book.now, book)
     wanted = sorted(set(subject_ids))
     return dict(zip(wanted, store.pages_by_subjects(wanted, limit=limit), strict=True))
 
@@ -130,7 +129,7 @@ def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit:
     """Work that is late by a minute or has failed at least twice, revocations first (they are the dangerous ones)."""
     _may_list(actor, now)
     work, inner = (Work.REVOKE, cursor) if cursor is None or not cursor.startswith("g.") else (Work.GRANT, cursor[2:] or None)
-    page = _filtered(lambda at: store.page_work(work.value, cursor=at, limit=limit), lambda request: is_stuck(request, now), inner, limit)
+    page = _filtered(lambda at: store.page_work(work.value, cursor=at, limit=limit), partial(_stuck_among, now=now), inner, limit)
     if work is Work.GRANT:
         return replace(page, next_cursor=None if page.next_cursor is None else f"g.{page.next_cursor}")
     if page.next_cursor is not None:
@@ -139,6 +138,10 @@ def list_stuck(*, actor: Actor, now: datetime, cursor: str | None = None, limit:
         return replace(page, next_cursor="g.")
     rest = list_stuck(actor=actor, now=now, cursor="g.", limit=limit)
     return Page(page.items + rest.items, rest.next_cursor, page.unreadable + rest.unreadable)
+
+
+def _stuck_among(requests: Iterable[AccessRequest], *, now: datetime) -> Iterable[AccessRequest]:
+    return (request for request in requests if is_stuck(request, now))
 
 
 def is_stuck(request: AccessRequest, now: datetime) -> bool:
@@ -173,10 +176,13 @@ def _pending_page(cursor: str | None, *, limit: int) -> Page[AccessRequest]:
 def _waiting_for(
     actor: Actor, fetch: _Fetch, *, book: ApproverBook, now: datetime, cursor: str | None = None, limit: int
 ) -> Page[AccessRequest]:
-    def is_mine(request: AccessRequest) -> bool:
-        return policy.may_approve(request, actor, standing_of(request, actor, now=now, book=book), now).allowed
+    def mine(requests: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
+        book.expect(requests)
+        # Whoever is no approver is refused with the names of those who are, which costs looking them up.
+        decidable = (one for one in requests if book.is_approver(one, actor.name))
+        return (one for one in decidable if policy.may_approve(one, actor, book.standing(one, actor), now).allowed)
 
-    return _filtered(fetch, is_mine, cursor, limit)
+    return _filtered(fetch, mine, cursor, limit)
 
 
 def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: ApproverBook | None = None) -> Count:
@@ -203,14 +209,15 @@ def _waiting_by_rule(rule_name: str, cursor: str | None) -> Page[AccessRequest]:
 
 def list_undecidable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
     """Pending requests whose rule has too few approvers left: operators stand in, and the rule wants mending."""
-    _may_list(actor, now)
     book = ApproverBook(now=now)
+    _may_list(actor, now, book)
 
-    def is_orphan(request: AccessRequest) -> bool:
-        approvers = book.of_request(request)
-        return approvers.is_fallback or not approvers.can_decide
+    def orphans(requests: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
+        book.expect_approvers(requests)
+        found = [(request, book.of_request(request)) for request in requests]
+        return (request for request, approvers in found if approvers.is_fallback or not approvers.can_decide)
 
-    return _filtered(lambda at: store.page_by_status(Status.PENDING, cursor=at, limit=limit), is_orphan, cursor, limit)
+    return _filtered(partial(_pending_page, limit=limit), orphans, cursor, limit)
 
 
 def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
@@ -218,7 +225,7 @@ def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, l
     _may_list(actor, now)
     is_second, inner = cursor is not None and cursor.startswith("p."), None if cursor is None else cursor[2:] or None
     status = Status.PENDING if is_second else Status.ACTIVE
-    page = _filtered(lambda at: store.page_by_status(status, cursor=at, limit=limit), lambda _request: False, inner, limit)
+    page = _filtered(lambda at: store.page_by_status(status, cursor=at, limit=limit), lambda _requests: (), inner, limit)
     if page.next_cursor is not None:
         return replace(page, next_cursor=f"{'p' if is_second else 'a'}.{page.next_cursor}")
     return page if is_second else replace(page, next_cursor="p.")
@@ -229,12 +236,12 @@ def history(*, request: AccessRequest) -> tuple[AuditEvent, ...]:
     return tuple(every(lambda cursor: audit.history(request.entity, cursor=cursor, newest_first=False)))
 
 
-def _filtered(fetch: _Fetch, keep: Callable[[AccessRequest], bool], cursor: str | None, limit: int) -> Page[AccessRequest]:
+def _filtered(fetch: _Fetch, keep: _Keep, cursor: str | None, limit: int) -> Page[AccessRequest]:
     found: list[AccessRequest] = []
     unreadable: list[Unreadable] = []
     for _ in range(_MOST_INDEX_PAGES):
         page = fetch(cursor)
-        found.extend(request for request in page.items if keep(request))
+        found.extend(keep(page.items))
         unreadable.extend(page.unreadable)
         cursor = page.next_cursor
         # Whole index pages only: the cursor stands between pages, so a page may hold a few more than the limit.
@@ -245,5 +252,5 @@ def _filtered(fetch: _Fetch, keep: Callable[[AccessRequest], bool], cursor: str 
 
 def _may_list(actor: Actor, now: datetime, book: ApproverBook | None = None) -> None:
     """Raise NotAllowed for whoever is no operator, auditor or approver: these may list others' requests."""
-    if not (actor.reads_everything or is_approver_anywhere(actor=actor, now=now, book=book)):
+    if not (actor.reads_everything or (book or ApproverBook(now=now)).approved_rules(actor)):
         raise NotAllowed("Only operators, auditors and approvers may list other people's requests.", code="not_a_reader")

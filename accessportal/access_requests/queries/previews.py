@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,11 +10,11 @@ from accessportal.access_requests import policy
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
 from accessportal.access_requests.queries.holding import held_of, with_held
+from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import facts_of, subject_facts
 from accessportal.access_requests.states import AccessRequest, Preview, Subject
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
-from accessportal.rules import queries as rules
 from accessportal.rules.matching import is_served_by_membership
 from accessportal.rules.states import RuleDecision
 
@@ -28,53 +28,59 @@ def preview(
     ticket_id: str | None,
     extends: AccessRequest | None = None,
     actor: Actor,
-    now: datetime,
+    book: ApproverBook,
 ) -> Preview:
     """Tell what would come of ``actor`` asking now, also that it is not possible. Inputs still empty (``None``) are not judged. ``extends``
     is the request to extend."""
     try:
-        subject = subject_facts(subject_id, actor, now=now)
-        resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, now)
+        subject = subject_facts(subject_id, actor, book=book)
+        resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, book)
     except InvalidRequest as error:
         return _impossible(error.message, field=error.field)
     except NotAllowed as error:
         return _impossible(error.message)
-    if extends is not None and duration_seconds is not None and policy.ends_no_later(extends, duration_seconds, now):
+    if extends is not None and duration_seconds is not None and policy.ends_no_later(extends, duration_seconds, book.now):
         return _impossible(policy.EXTENSION_TOO_SHORT, field="duration")
-    decision = rules.decide(question=resolved.question)
+    open_now = list_open(subject_id=subject.subject_id)
+    resolved = with_held(resolved, open_now, now=book.now)
+    decision = book.decide(resolved.question)
     try:
         if decision.allowed and decision.rule is not None:
-            kind_named(kind).grant.require_free(resolved=resolved, subject=subject, rule=decision.rule, now=now)
+            kind_named(kind).grant.require_free(
+                resolved=resolved, subject=subject, rule=decision.rule, open_now=open_now, book=book.directory, now=book.now
+            )
     except NotAllowed as error:
         return _impossible(error.message)
-    return _with_held(_preview_of(decision, resolved, actor, subject, now), kind, resolved, subject, now)
+    held = held_of(kind, resolved.stored, open_now)
+    return _with_held(_preview_of(decision, resolved, actor, subject, book), held, book.now)
 
 
 def explain(
-    *, kind: str, subject_id: str, target: Mapping[str, str], duration_seconds: int | None, ticket_id: str | None, now: datetime
+    *, kind: str, subject_id: str, target: Mapping[str, str], duration_seconds: int | None, ticket_id: str | None, book: ApproverBook
 ) -> tuple[RuleDecision, Preview]:
     """Give the rules' whole answer for any person or group as the subject: why, and who can decide. InvalidRequest when the group or a part
     of the target does not exist, NotAllowed when the person is unknown or disabled."""
-    subject = facts_of(subject_id, now=now)
-    resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, now)
-    decision = rules.decide(question=resolved.question)
-    return decision, _preview_of(decision, resolved, Actor(name=subject.subject_id), subject, now)
+    subject = facts_of(subject_id, book=book)
+    resolved = _resolve(kind, target, subject, duration_seconds, ticket_id, book)
+    resolved = with_held(resolved, list_open(subject_id=subject.subject_id), now=book.now)
+    decision = book.decide(resolved.question)
+    return decision, _preview_of(decision, resolved, Actor(name=subject.subject_id), subject, book)
 
 
 def _resolve(
-    kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+    kind: str, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: ApproverBook
 ) -> Resolved:
-    resolved = kind_named(kind).target.resolve(
+    return kind_named(kind).target.resolve(
         target=target,
         subject=subject,
         duration_seconds=duration_seconds,
         ticket_id=None if ticket_id is None else policy.clean_ticket(ticket_id),
-        now=now,
+        book=book.directory,
+        now=book.now,
     )
-    return with_held(resolved, subject.subject_id, now=now)
 
 
-def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subject: Subject, now: datetime) -> Preview:
+def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subject: Subject, book: ApproverBook) -> Preview:
     rule = decision.rule
     approvers = None
     outcome = "impossible"
@@ -82,9 +88,12 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
         outcome = "needs_approval" if rule.approval.required else "at_once"
         if rule.approval.required:
             group_id, role = kind_named(resolved.question.kind).target.membership(resolved.stored)
-            book = ApproverBook(now=now).about(group_id=group_id, role=role)
-            demand = demand_of(rule, group_id=group_id)
-            approvers = book.of_demand(demand, requested_by=actor.name, subject_id=subject.subject_id)
+            approvers = book.of_demand(
+                demand_of(rule, group_id=group_id),
+                requested_by=actor.name,
+                subject_id=subject.subject_id,
+                at=book.moment_for(group_id=group_id, role=role),
+            )
     is_allow = decision.allowed and rule is not None
     longest = rule.longest_after(resolved.question.held_seconds) if is_allow and rule is not None else decision.max_duration_seconds
     usual = min(rule.default_duration_seconds, longest) if is_allow and rule is not None else 0
@@ -113,11 +122,10 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
     )
 
 
-def _with_held(found: Preview, kind: str, resolved: Resolved, subject: Subject, now: datetime) -> Preview:
-    held = [one for one in held_of(kind, resolved.stored, subject.subject_id) if not one.is_over(now)]
-    if not held:
+def _with_held(found: Preview, held: Sequence[AccessRequest], now: datetime) -> Preview:
+    longest = max((one for one in held if not one.is_over(now)), key=lambda request: request.expires_at, default=None)
+    if longest is None:
         return found
-    longest = max(held, key=lambda request: request.expires_at)
     return replace(found, held_until=longest.expires_at, held_by_request=longest.request_id)
 
 

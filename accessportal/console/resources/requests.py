@@ -234,10 +234,8 @@ class Requests(Resource):
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         deciding = {request.subject_id for request in items if request.status is Status.PENDING}
-        book = ask.book or queries.ApproverBook(now=ask.now)
-        depth = _CONTEXT_DEPTH
-        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, now=ask.now, limit=depth, book=book) if deciding else {}
-        return [_row(request, recent.get(request.subject_id), ask, book) for request in items]
+        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, limit=_CONTEXT_DEPTH, book=ask.book) if deciding else {}
+        return [_row(request, recent.get(request.subject_id), ask) for request in items]
 
     def find(self, text: str, ask: Ask) -> tuple[str, str]:
         Right.READERS.require(ask.actor)
@@ -256,10 +254,10 @@ class Requests(Resource):
         raise InvalidRequest(_suggest(text, named), code="nothing_found", field="find")
 
 
-def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask, book: queries.ApproverBook) -> Row:
+def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask) -> Row:
     context = context_of(request, recent.items, now=ask.now, is_all=recent.next_cursor is None) if recent else None
     described = replace(queries.describe(request=request), title=queries.title_of(request=request))
-    tally = queries.tally_of(request=request, now=ask.now, book=book) if request.status is Status.PENDING else None
+    tally = ask.book.tally(request) if request.status is Status.PENDING else None
     return Row(request.request_id, request, Seen(described, context, tally))
 
 

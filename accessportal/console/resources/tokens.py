@@ -65,7 +65,7 @@ REVOKE: Deed[ApiToken] = Deed(
     may=_may_revoke,
     run=_revoke,
     form=partial(ReasonForm, is_required=False, label="Reason (optional, kept in the history)"),
-    is_for=lambda actor, now: queries.may_manage(actor=actor).allowed,
+    is_for=lambda actor, _book: queries.may_manage(actor=actor).allowed,
     stale_codes=frozenset({_ALREADY}),
     is_destructive=True,
 )

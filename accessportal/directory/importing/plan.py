@@ -11,7 +11,7 @@ from accessportal.directory import queries
 from accessportal.directory.importing.file import PeopleFile, Problem, WantedMembership, WantedPerson
 from accessportal.directory.operations.memberships import MOST_MEMBERSHIPS
 from accessportal.directory.policy.tree import MAX_ANCESTORS
-from accessportal.directory.queries.roles import held_by
+from accessportal.directory.queries.book import Book
 from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person
 from accessportal.directory.store.groups import MOST_GROUPS
 from accessportal.kernel.actors import Actor
@@ -118,7 +118,7 @@ def _plan_people(plan: Plan, file: PeopleFile) -> None:
 
 
 def _memberships_of(key: str) -> tuple[str, tuple[Membership, ...]]:
-    return key, held_by(key)[1]
+    return key, Book().held_by(key)[1]
 
 
 def _plan_person(plan: Plan, person: WantedPerson, known: Person | None, memberships: tuple[Membership, ...]) -> None:

@@ -12,8 +12,8 @@ from accessportal.audit.states import Draft
 from accessportal.directory.following import follow
 from accessportal.directory.policy.rights import may_give, may_take, may_with_group, may_with_people
 from accessportal.directory.policy.words import is_group_id
+from accessportal.directory.queries.book import Book
 from accessportal.directory.queries.rights import actor_right_on
-from accessportal.directory.queries.roles import held_by as find_held
 from accessportal.directory.states import (
     PERMANENT,
     ROOT,
@@ -97,7 +97,7 @@ def about_membership(action: str, claim: Claim, after: Membership | None, *, of:
 
 def held_by(email: str) -> tuple[Person, tuple[Membership, ...]]:
     """:raises NotFound: when nobody has this address."""
-    person, memberships = find_held(email)
+    person, memberships = Book().held_by(email)
     if person is None:
         raise NotFound("Nobody in the directory has this address.", code="person_not_found")
     return person, memberships

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accessportal.directory.policy.words import clean_email
+from accessportal.directory.queries.book import Book, Named
 from accessportal.directory.queries.explaining import explain_person
 from accessportal.directory.queries.lists import (
     find_group,
@@ -22,18 +23,17 @@ from accessportal.directory.queries.lists import (
 )
 from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
 from accessportal.directory.queries.roles import (
-    admins_of,
     find_person_with_ends,
     find_person_with_groups,
     groups_of,
-    people_in,
     role_on,
     roles_of,
 )
 from accessportal.directory.store.departures import list_departures
 
 __all__ = [
-    "admins_of",
+    "Book",
+    "Named",
     "clean_email",
     "explain_person",
     "find_group",
@@ -54,7 +54,6 @@ __all__ = [
     "list_people",
     "may",
     "may_with_people",
-    "people_in",
     "put_into",
     "role_by_requests",
     "role_on",

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from accessportal.directory.queries.book import Book
 from accessportal.directory.queries.lists import tree
 from accessportal.directory.queries.rights import held_by_seen
 from accessportal.directory.queries.roles import groups_through
 from accessportal.directory.states import Explanation, Group, Holding, Inherited, Membership, Person
-from accessportal.directory.store.reading import get_groups
 from accessportal.kernel.actors import Actor
 
 
 def explain_person(*, email: str, actor: Actor, now: datetime) -> Explanation:
     """Explain what the person's direct memberships give, there and on groups below, at ``now``. The groups below come from the index and
     may lag. Whoever is admin of some of the groups alone sees these alone."""
-    person, memberships, is_whole = held_by_seen(email=email, actor=actor, now=now)
-    groups = get_groups(one.group_id for one in memberships)
+    book = Book()
+    person, memberships, is_whole = held_by_seen(email=email, actor=actor, now=now, book=book)
+    counted = groups_through(memberships, now=now, book=book)
+    groups = book.groups(one.group_id for one in memberships)
     direct = tuple(_holding(person, one, groups.get(one.group_id), now) for one in memberships)
     return Explanation(
         person=person,
         direct=direct,
         inherited=_inherited(direct),
-        groups=frozenset(groups_through(memberships, now=now)) if person.is_enabled else frozenset(),
+        groups=frozenset(counted) if person.is_enabled else frozenset(),
         is_whole=is_whole,
     )
 

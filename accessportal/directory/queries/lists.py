@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
 from accessportal.directory.policy.words import is_group_id, key_of
+from accessportal.directory.queries.book import Book
 from accessportal.directory.queries.rights import may
 from accessportal.directory.states import PERMANENT, ROOT, Claim, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
 from accessportal.directory.store.accounts import get_owner
@@ -17,7 +18,6 @@ from accessportal.directory.store.reading import (
     get_membership,
     get_people,
     get_person,
-    get_person_with_memberships,
     list_children,
     page_of_groups,
     page_of_groups_below,
@@ -49,11 +49,9 @@ def find_owner(*, identity: str) -> Person | None:
     return person if person is not None and person.identity == identity else None
 
 
-def put_into(*, email: str, since: datetime) -> tuple[tuple[Membership, Claim], ...]:
-    """The memberships that other people gave the person by themselves since a moment, and by which claim, the newest first;
-    strongly read, one request."""
-    key = key_of(email)
-    held = get_person_with_memberships(key)[1] if key else ()
+def put_into(*, email: str, since: datetime, book: Book) -> tuple[tuple[Membership, Claim], ...]:
+    """The memberships that other people gave the person by themselves since a moment, and by which claim, the newest first."""
+    key, (_, held) = key_of(email), book.held_by(email)
     claims = [(one, claim) for one in held for claim in one.claims if claim.is_by_admin and claim.given_by != key and "@" in claim.given_by]
     given = [(claim.given_at, one, claim) for one, claim in claims if claim.given_at is not None and claim.given_at >= since]
     return tuple((one, claim) for _, one, claim in sorted(given, key=lambda told: told[0], reverse=True))

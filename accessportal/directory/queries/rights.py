@@ -7,7 +7,8 @@ from datetime import datetime
 
 from accessportal.directory.policy import rights as policy
 from accessportal.directory.policy.words import key_of
-from accessportal.directory.queries.roles import held_by, rights_on
+from accessportal.directory.queries.book import Book
+from accessportal.directory.queries.roles import rights_on
 from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person, PersonVerb
 from accessportal.directory.store.reading import get_group, get_membership
 from accessportal.kernel.actors import Actor
@@ -48,36 +49,36 @@ def verbs_on(*, group: Group | None, actor: Actor, now: datetime) -> dict[GroupV
     return decisions | {GroupVerb.MOVE: policy.may_move(at, parents=parents, rights=rights, actor=actor)}
 
 
-def may_with_people(*, verb: str, actor: Actor, now: datetime) -> Decision:
+def may_with_people(*, verb: str, actor: Actor, now: datetime, book: Book | None = None) -> Decision:
     """Say whether ``actor`` may do ``verb`` (a :class:`PersonVerb`) with any person."""
-    return policy.may_with_people(PersonVerb(verb), right=actor_right_on(ROOT, actor=actor, now=now), actor=actor)
+    return policy.may_with_people(PersonVerb(verb), right=actor_right_on(ROOT, actor=actor, now=now, book=book), actor=actor)
 
 
-def actor_right_on(group_id: str, *, actor: Actor, now: datetime) -> EffectiveRole | None:
+def actor_right_on(group_id: str, *, actor: Actor, now: datetime, book: Book | None = None) -> EffectiveRole | None:
     """The actor's own role on a group, with its end. The portal itself is in no group."""
-    return actor_rights_on([group_id], actor=actor, now=now).get(group_id)
+    return actor_rights_on([group_id], actor=actor, now=now, book=book).get(group_id)
 
 
-def actor_rights_on(group_ids: Collection[str], *, actor: Actor, now: datetime) -> dict[str, EffectiveRole]:
+def actor_rights_on(group_ids: Collection[str], *, actor: Actor, now: datetime, book: Book | None = None) -> dict[str, EffectiveRole]:
     """The actor's own roles on some groups, of one moment, with their ends."""
-    return {} if actor.is_system else rights_on(email=actor.name, group_ids=group_ids, now=now)
+    return {} if actor.is_system else rights_on(email=actor.name, group_ids=group_ids, now=now, book=book)
 
 
 def get_person_for(*, email: str, actor: Actor, now: datetime) -> Person:
     """Get the person for somebody who may see their page: themselves, who reads everything, admins of the root or of a group (or of one
     above) that the person is directly in. :raises NotFound: also when the actor may not see them."""
-    return held_by_seen(email=email, actor=actor, now=now)[0]
+    return held_by_seen(email=email, actor=actor, now=now, book=Book())[0]
 
 
-def held_by_seen(*, email: str, actor: Actor, now: datetime) -> tuple[Person, tuple[Membership, ...], bool]:
+def held_by_seen(*, email: str, actor: Actor, now: datetime, book: Book) -> tuple[Person, tuple[Membership, ...], bool]:
     """Get the person as :func:`get_person_for`, the memberships that the actor may see, and whether these are all: whoever adds somebody to
     their group learns nothing of where else they are."""
-    person, memberships = held_by(email)
+    person, memberships = book.held_by(email)
     if person is None:
         raise _unknown()
     if policy.may_see_person(person.key, is_admin_of_theirs=False, actor=actor).allowed:
         return person, memberships, True
-    rights = actor_rights_on([ROOT, *(one.group_id for one in memberships)], actor=actor, now=now)
+    rights = actor_rights_on([ROOT, *(one.group_id for one in memberships)], actor=actor, now=now, book=book)
     admin_on = {group_id for group_id, right in rights.items() if right.role is GroupRole.ADMIN}
     if not policy.may_see_person(person.key, is_admin_of_theirs=bool(admin_on), actor=actor).allowed:
         raise _unknown()

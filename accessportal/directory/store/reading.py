@@ -74,9 +74,14 @@ def get_groups(group_ids: Iterable[str], *, past: Past | None = None) -> dict[st
     return {group.group_id: group for group in get_many((models.group_key(group_id) for group_id in group_ids), to_group, past=past)}
 
 
-def get_memberships(pairs: Iterable[tuple[str, str]]) -> tuple[Membership, ...]:
-    """Those of the memberships (person, group) that exist, strongly read."""
-    return tuple(get_many((models.membership_key(person, group_id) for person, group_id in pairs), to_membership))
+def get_memberships_and_people(
+    pairs: Iterable[tuple[str, str]], keys: Iterable[str]
+) -> tuple[dict[tuple[str, str], Membership], dict[str, Person]]:
+    """Those of the memberships (person, group) and of the people that exist, strongly read together."""
+    wanted = [*(models.membership_key(person, group_id) for person, group_id in pairs), *map(models.person_key, keys)]
+    found = get_many(wanted, lambda item: to_person(item) if item.sk == item.pk else to_membership(item))
+    memberships = {(one.person, one.group_id): one for one in found if isinstance(one, Membership)}
+    return memberships, {one.key: one for one in found if isinstance(one, Person)}
 
 
 def page_of_people(*, prefix: str, cursor: str | None, limit: int) -> Page[Person]:

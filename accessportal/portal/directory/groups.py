@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person
-from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
@@ -121,7 +121,7 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
         "crumbs": crumbs(group, directory.find_groups(group_ids=group.ancestors)),
         "mine": mine,
         "reach": rules.reach_of(group_id=group_id, groups_above=group.ancestors) if rights[GroupVerb.SEE_MEMBERS].allowed else (),
-        "admins": directory.admins_of(group_id=group_id, now=now).people,
+        "admins": book_of(request).directory.crowd(directory.Named(admins_of=group_id), now=now).people,
         "below": _nodes(directory.list_child_groups(group_id=group_id, past=unreadable.append), roles),
         "unreadable": unreadable,
         "waits": waiting,

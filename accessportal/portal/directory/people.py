@@ -15,7 +15,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Explanation, Holding, Inherited, Person, PersonVerb
-from accessportal.identity.middleware import actor_of
+from accessportal.identity.middleware import actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Unreadable
@@ -95,7 +95,7 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     person = explained.person
     work = mirror.find_pending(person.entity)
     waiting = waits(request)
-    names = Names()
+    names = Names(book_of(request).directory)
     is_self = person.key == actor.name
     sees_requests = is_self or actor.reads_everything
     context = {

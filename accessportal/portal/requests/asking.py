@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.kind import Kind, kind_named
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Preview
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.texts import LONGEST_REASON
@@ -44,17 +44,17 @@ def again_url(held: AccessRequest) -> str:
     return f"{reverse('new_request', args=[kind.name])}?{urlencode(given)}"
 
 
-def foresee(kind: Kind, given: Mapping[str, Any], actor: Actor) -> dict[str, Any]:
+def foresee(kind: Kind, given: Mapping[str, Any], actor: Actor, book: ApproverBook) -> dict[str, Any]:
     """Return the preview, or why there is none yet: ``hint`` (nothing chosen) or ``trouble`` (something can't be read). Without a duration
     it is that of the rule's usual one."""
     text = {name: value.replace("\0", "").strip() for name, value in plain(kind, given).items()}
-    now = SystemClock().now()
+    now = book.now
     if not all(text.get(name) for name in kind.fields.needed):
         return {"hint": kind.fields.hint}
     seconds, trouble = _seconds(text.get("duration", ""))
     impossible = {"tone": Tone.STOP, "headline": "Not possible like this"}
     try:
-        foreseen = _ask_preview(kind, text, seconds, actor, now)
+        foreseen = _ask_preview(kind, text, seconds, actor, book)
     except Conflict as error:  # several accounts carry the name
         return impossible | {"trouble": error.message}
     if not trouble and seconds is None and not text.get("extends") and foreseen.default_duration_seconds:
@@ -76,16 +76,16 @@ def _verdict(preview: Preview) -> dict[str, Any]:
     return {"tone": Tone.STOP, "headline": "Not possible like this"}
 
 
-def _ask_preview(kind: Kind, text: Mapping[str, str], seconds: int | None, actor: Actor, now: datetime) -> Preview:
+def _ask_preview(kind: Kind, text: Mapping[str, str], seconds: int | None, actor: Actor, book: ApproverBook) -> Preview:
     return queries.preview(
         kind=kind.name,
         subject_id=text.get("subject") or None,
         target={name: text.get(name, "") for name in kind.fields.names if name != "subject"},
         duration_seconds=seconds,
         ticket_id=text.get("ticket_id") or None,
-        extends=queries.get(request_id=text["extends"], actor=actor, now=now) if text.get("extends") else None,
+        extends=queries.get(request_id=text["extends"], actor=actor, now=book.now, book=book) if text.get("extends") else None,
         actor=actor,
-        now=now,
+        book=book,
     )
 
 

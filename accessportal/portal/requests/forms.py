@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
 
 from accessportal.access_requests.kind import Field, Kind
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.directory import queries as directory
 from accessportal.directory.states import ROOT
 from accessportal.kernel.actors import Actor
@@ -31,11 +31,11 @@ class RequestForm(PlainForm):
         self.order_fields([*target])
 
 
-def target_fields(kind: Kind, actor: Actor, now: datetime) -> dict[str, forms.Field]:
+def target_fields(kind: Kind, actor: Actor, book: ApproverBook) -> dict[str, forms.Field]:
     """The inputs for the target of a kind, and for whom it is where somebody may ask for a group."""
-    groups = sorted(directory.groups_of(email=actor.name, now=now) - {ROOT}) if kind.fields.has_subject else []
+    groups = sorted(directory.groups_of(email=actor.name, now=book.now, book=book.directory) - {ROOT}) if kind.fields.has_subject else []
     subject = {"subject": _subject_field(groups)} if groups else {}
-    return {**subject, **{field.name: _input(field, actor, now) for field in kind.fields.target}}
+    return {**subject, **{field.name: _input(field, actor, book) for field in kind.fields.target}}
 
 
 def _subject_field(groups: Sequence[str]) -> forms.Field:
@@ -48,11 +48,11 @@ def _subject_field(groups: Sequence[str]) -> forms.Field:
     )
 
 
-def _input(field: Field, actor: Actor, now: datetime) -> forms.Field:
+def _input(field: Field, actor: Actor, book: ApproverBook) -> forms.Field:
     if field.choices is None:
         widget = line(placeholder=field.placeholder, **{"class": "form-control"})
         return TextField(limit=MAX_NAME, label=field.label, required=bool(field.missing), missing=field.missing, widget=widget)
-    choices = field.choices(actor, now)
+    choices = field.choices(actor, book.directory, book.now)
     radio = forms.RadioSelect(attrs={"class": "form-check-input"}) if field.is_radio else forms.Select(attrs={"class": "form-select"})
     return forms.ChoiceField(
         label=field.label,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -13,12 +13,12 @@ from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.kind import kind_named
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Membership
-from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal.requests.lent import held_by, mark_of_all
 from accessportal.portal.requests.rows import ended_row, open_row
@@ -36,42 +36,47 @@ _MOST_TOLD = 5
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """The page; for htmx only the part that was asked for: the open requests, or more of the ended ones."""
-    actor, now = actor_of(request), SystemClock().now()
+    actor, book = actor_of(request), book_of(request)
+    now = book.now
     asked = request.GET.get("part", "") if cast(PortalRequest, request).htmx else ""
     if asked == "ended":
-        return render(request, "portal/home_ended.html", _ended(request, actor, now))
+        return render(request, "portal/home_ended.html", _ended(request, actor, book))
     unreadable: list[Unreadable] = []
-    current = _current(actor, unreadable, now)
+    current = _current(actor, unreadable, book)
     held = held_by(current)
     mark = mark_of_all(current, held, now)
     if asked == "open" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    context = _open(current, held, mark, actor, now) | {"unreadable": unreadable}
+    context = _open(current, held, mark, actor, book) | {"unreadable": unreadable}
     if asked == "open":
         return render(request, "portal/home_open.html", context)
-    return render(request, "portal/home.html", context | _ended(request, actor, now) | {"put_into": _put_into(actor, now)})
+    return render(request, "portal/home.html", context | _ended(request, actor, book) | {"put_into": _put_into(actor, book)})
 
 
-def _put_into(actor: Actor, now: datetime) -> list[tuple[Membership, Claim, str]]:
+def _put_into(actor: Actor, book: ApproverBook) -> list[tuple[Membership, Claim, str]]:
     """The groups that others have put the actor into lately, and who: rules that name them see the actor."""
-    names = Names()
-    newest = directory.put_into(email=actor.name, since=now - _TOLD_FOR)[:_MOST_TOLD]
+    names = Names(book.directory)
+    newest = directory.put_into(email=actor.name, since=book.now - _TOLD_FOR, book=book.directory)[:_MOST_TOLD]
+    book.directory.people(claim.given_by for _, claim in newest)
     return [(one, claim, names(claim.given_by)) for one, claim in newest]
 
 
-def _current(actor: Actor, unreadable: list[Unreadable], now: datetime) -> tuple[AccessRequest, ...]:
+def _current(actor: Actor, unreadable: list[Unreadable], book: ApproverBook) -> tuple[AccessRequest, ...]:
     """What the actor holds or waits for, by themselves and through their groups, nearest end first."""
-    subjects = [actor.name, *sorted(directory.groups_of(email=actor.name, now=now))]
+    subjects = [actor.name, *sorted(directory.groups_of(email=actor.name, now=book.now, book=book.directory))]
     found = [one for _, one in queries.list_open_of(subject_ids=subjects, past=unreadable.append)]
     return tuple(sorted(found, key=lambda one: one.expires_at))
 
 
-def _open(current: tuple[AccessRequest, ...], held: Mapping[str, Sandbox | None], mark: str, actor: Actor, now: datetime) -> dict[str, Any]:
-    names, book = Names(), queries.ApproverBook(now=now)
+def _open(
+    current: tuple[AccessRequest, ...], held: Mapping[str, Sandbox | None], mark: str, actor: Actor, book: ApproverBook
+) -> dict[str, Any]:
+    names, now = Names(book.directory), book.now
+    book.expect_approvers([one for one in current if one.status is Status.PENDING])
+    book.directory.people(one.decided_by for one in current)
     holders = Counter(map(_holding, (one for one in current if one.status is Status.ACTIVE)))
     rows = [
-        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)], now=now)
-        for one in current
+        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)]) for one in current
     ]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
@@ -87,9 +92,10 @@ def _holding(request: AccessRequest) -> tuple[str, ...]:
     return kind_named(request.kind).target.holding(request)
 
 
-def _ended(request: HttpRequest, actor: Actor, now: datetime) -> dict[str, Any]:
+def _ended(request: HttpRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     page = queries.list_ended(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
-    names = Names()
+    names, now = Names(book.directory), book.now
+    book.directory.people(one.decided_by for one in page.items)
     return {
         "ended": [ended_row(one, actor=actor, names=names, now=now) for one in page.items],
         "ended_unreadable": page.unreadable,

@@ -19,7 +19,7 @@ from accessportal.access_requests.kind import KINDS, Kind, kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.catalog import queries as catalog
 from accessportal.identity.drafts import take
-from accessportal.identity.middleware import actor_of
+from accessportal.identity.middleware import actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration, parse_duration
@@ -45,7 +45,7 @@ def ask(request: HttpRequest, kind: str) -> HttpResponse:
     asked = _kind_or_404(kind)
     if extends := request.GET.get("extends", ""):
         return _to_extension(extends)
-    target = target_fields(asked, actor_of(request), SystemClock().now())
+    target = target_fields(asked, actor_of(request), book_of(request))
     if request.method != "POST":
         first = {name: field.initial for name, field in target.items() if field.initial is not None}
         given = {**first, **plain(asked, request.GET), **take(request).dict()}
@@ -57,9 +57,9 @@ def ask(request: HttpRequest, kind: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def extend(request: HttpRequest, request_id: str) -> HttpResponse:
     """The form that asks for more of what is already held."""
-    actor, now = actor_of(request), SystemClock().now()
-    held = queries.get(request_id=request_id, actor=actor, now=now)
-    decision = queries.can(verb="extend", request=held, actor=actor, now=now)
+    actor, book = actor_of(request), book_of(request)
+    held = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
+    decision = queries.can(verb="extend", request=held, actor=actor, now=book.now, book=book)
     if request.method != "POST":
         if not decision.allowed:
             messages.warning(request, decision.reason)
@@ -76,7 +76,7 @@ def extend(request: HttpRequest, request_id: str) -> HttpResponse:
 def preview(request: HttpRequest, kind: str) -> HttpResponse:
     """The panel that says what would happen if the form were sent as it stands."""
     asked = _kind_or_404(kind)
-    foreseen = foresee(asked, request.GET, actor_of(request))
+    foreseen = foresee(asked, request.GET, actor_of(request), book_of(request))
     # The form of an extension has no place for the facts of its target.
     around = {"is_swapped": "extends" not in request.GET, "kind": asked, **asked.fields.around()}
     return render(request, "portal/preview.html", foreseen | around)
@@ -177,7 +177,7 @@ def _new_page(
     status: int = 200,
     sent_before: AccessRequest | None = None,
 ) -> HttpResponse:
-    foreseen = foresee(kind, plain(kind, given), actor_of(request))
+    foreseen = foresee(kind, plain(kind, given), actor_of(request), book_of(request))
     if not form.is_bound and "duration" not in given:
         form.offer_duration(foreseen.get("usual", kind.fields.usual))
     inputs = [(field, form[field.name]) for field in kind.fields.target]
@@ -211,6 +211,6 @@ def _extend_page(
         "access_request": held,
         "target": target,
         "described": queries.describe(request=held),
-        **foresee(kind, {**plain(kind, given), **target}, actor_of(request)),
+        **foresee(kind, {**plain(kind, given), **target}, actor_of(request), book_of(request)),
     }
     return render(request, "portal/extend.html", context, status=status)

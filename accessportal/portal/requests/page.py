@@ -13,11 +13,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
-from accessportal.identity.middleware import PortalRequest, actor_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.requests.asking import again_url
 from accessportal.portal.requests.lent import mark_with, sandbox_of, without_senseless
@@ -35,20 +35,20 @@ _PAST_REQUESTS = 50
 @require_safe
 def show(request: HttpRequest, request_id: str) -> HttpResponse:
     """The page."""
-    actor, now = actor_of(request), SystemClock().now()
-    found = queries.get(request_id=request_id, actor=actor, now=now)
-    return render(request, "portal/request.html", _context(found, sandbox_of(found), actor, now))
+    actor, book = actor_of(request), book_of(request)
+    found = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
+    return render(request, "portal/request.html", _context(found, sandbox_of(found), actor, book))
 
 
 @require_safe
 def live(request: HttpRequest, request_id: str) -> HttpResponse:
     """The part that changes; 204 while the page that asks (``mark``) still shows how it stands."""
-    actor, now = actor_of(request), SystemClock().now()
-    found = queries.get(request_id=request_id, actor=actor, now=now)
+    actor, book = actor_of(request), book_of(request)
+    found = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
     sandbox = sandbox_of(found)
-    if request.GET.get("mark") == mark_with(sandbox, found, now):
+    if request.GET.get("mark") == mark_with(sandbox, found, book.now):
         return HttpResponse(status=204)
-    return render(request, "portal/request_live.html", _context(found, sandbox, actor, now))
+    return render(request, "portal/request_live.html", _context(found, sandbox, actor, book))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -56,22 +56,22 @@ def confirm(request: HttpRequest, request_id: str, deed: str) -> HttpResponse:
     """A deed: GET asks, or leads to the request where it can't be done any more; POST does it."""
     if deed not in REQUEST_DEEDS:
         raise Http404(f"Nothing called “{deed}” can be done to a request.")
-    actor, now = actor_of(request), SystemClock().now()
-    found = queries.get(request_id=request_id, actor=actor, now=now)
+    actor, book = actor_of(request), book_of(request)
+    found = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
     chosen, url = deed_of(deed, request=found), reverse("request", args=[found.request_id])
-    if request.method != "POST" and not (decision := chosen.may(found, actor, now)).allowed:
+    if request.method != "POST" and not (decision := chosen.may(found, actor, book.now)).allowed:
         messages.warning(request, decision.reason)
         return HttpResponseClientRedirect(url) if cast(PortalRequest, request).htmx else redirect(url)
     told = {"access_request": found, "described": queries.describe(request=found)}
     return ask_or_do(request, chosen, found, Page(url, queries.title_of(request=found), told, summary="portal/request_summary.html"))
 
 
-def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: datetime) -> dict[str, Any]:
+def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     described = queries.describe(request=found)
-    names, book = Names(), queries.ApproverBook(now=now)
+    names, now = Names(book.directory), book.now
     verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, sandbox)
     is_pending = found.status is Status.PENDING
-    sees_evidence = actor.reads_everything or book.approves_anywhere(actor)
+    sees_evidence = actor.reads_everything or bool(book.approved_rules(actor))
     return {
         "access_request": found,
         "described": described,
@@ -82,8 +82,8 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
         "deeds": offered(verbs, request=found),
-        "approvers": queries.approvers_of(request=found, now=now, book=book) if is_pending else None,
-        "tally": queries.tally_of(request=found, now=now, book=book) if is_pending else None,
+        "approvers": book.of_request(found) if is_pending else None,
+        "tally": book.tally(found) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
         "story": tell(queries.history(request=found), names, request=found),
@@ -91,16 +91,17 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, now: d
         "aws_url": aws_url(found, now) if found.subject_id == actor.name else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",
         "sees_evidence": sees_evidence,
-        **(_evidence(found, actor, now) if sees_evidence else {}),
+        **(_evidence(found, actor, book) if sees_evidence else {}),
         "now": now,
     }
 
 
-def _evidence(found: AccessRequest, actor: Actor, now: datetime) -> dict[str, Any]:
+def _evidence(found: AccessRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     """For those who decide, operate and audit: what the same person had before, and whether the story is whole."""
-    others = queries.list_by_subject(subject_id=found.subject_id, actor=actor, now=now, limit=_PAST_REQUESTS)
+    subject = found.subject_id
+    others = queries.recent_of(subject_ids=[subject], actor=actor, limit=_PAST_REQUESTS, book=book)[subject]
     return {
-        "past": context_of(found, others.items, now=now, is_all=others.next_cursor is None),
+        "past": context_of(found, others.items, now=book.now, is_all=others.next_cursor is None),
         "breaks": audit.check_head(found.entity, version=found.version, audit_head=found.audit_head),
     }
 

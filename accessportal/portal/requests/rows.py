@@ -8,6 +8,7 @@ from datetime import datetime
 from django.conf import settings
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
 from accessportal.portal.requests.asking import again_url
@@ -47,26 +48,25 @@ def open_row(
     sandbox: Sandbox | None,
     actor: Actor,
     names: Names,
-    book: queries.ApproverBook,
+    book: ApproverBook,
     siblings: int,
-    now: datetime,
 ) -> Row:
     """A request that is waiting or active, and the ``sandbox`` that it holds. ``siblings``: how many active requests hold the
     same thing, itself included."""
-    is_pending = request.status is Status.PENDING
+    is_pending, now = request.status is Status.PENDING, book.now
     return Row(
         request=request,
         phase=phase_of(request, now),
         title=f"Sandbox {sandbox.name}" if sandbox is not None else queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
-        approvers=queries.approvers_of(request=request, now=now, book=book) if is_pending else None,
+        approvers=book.of_request(request) if is_pending else None,
         verbs=without_senseless(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, sandbox),
         aws_url=aws_url(request, now),
         again_url="",
         held_by=siblings,
         sandbox=sandbox,
-        tally=queries.tally_of(request=request, now=now, book=book) if is_pending else None,
+        tally=book.tally(request) if is_pending else None,
     )
 
 

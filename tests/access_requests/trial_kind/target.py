@@ -7,6 +7,7 @@ from datetime import datetime
 
 from accessportal.access_requests.kind import Resolved, Target, named, require_person, text_of
 from accessportal.access_requests.states import AccessRequest, Subject
+from accessportal.directory.queries import Book
 from tests.access_requests.trial_kind.terms import DOORS, DoorAsked
 
 
@@ -16,7 +17,7 @@ class DoorTarget(Target):
     parts = ("door", "hours")
 
     def resolve(
-        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: Book, now: datetime
     ) -> Resolved:
         require_person(subject, "A door is opened for a person: ask for yourself.")
         floor = named(target, "door", DOORS.get, missing="A door is needed.", remedy="Look at the plan of the house.")

@@ -11,6 +11,7 @@ from accessportal.access_requests.kinds.aws_account.terms import facts_of
 from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import Account, Principal
+from accessportal.directory.queries import Book
 from accessportal.kernel.errors import InvalidRequest
 
 
@@ -20,7 +21,7 @@ class AccountTarget(Target):
     parts = ("account_id", "permission_set", "permission_set_arn", "principal_type", "principal_id")
 
     def resolve(
-        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: Book, now: datetime
     ) -> Resolved:
         account = named(
             target,

@@ -9,7 +9,7 @@ from typing import Any
 from accessportal.access_requests.kind import Resolved, Target, named, require_person, text_of
 from accessportal.access_requests.kinds.group.terms import MembershipAsked
 from accessportal.access_requests.states import AccessRequest, Subject
-from accessportal.directory import queries as directory
+from accessportal.directory.queries import Book
 from accessportal.directory.states import PERMANENT, Group, GroupRole
 from accessportal.kernel.errors import InvalidRequest
 
@@ -20,20 +20,20 @@ class MembershipTarget(Target):
     parts = ("group_id", "role")
 
     def resolve(
-        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: Book, now: datetime
     ) -> Resolved:
         require_person(subject, "Membership is for a person: ask for yourself. Whoever else needs it asks for themselves.")
         group = named(
             target,
             "group",
-            lambda wanted: directory.find_group(group_id=wanted),
+            lambda wanted: book.groups([wanted]).get(wanted),
             missing="A group is needed: choose one by its path.",
             remedy="Search by name, or give its path, like /engineering/payments.",
         )
         if not group.is_enabled:
             raise InvalidRequest(f"The group {group.name} is disabled and takes no new members.", code="group_disabled", field="group")
         role = _role(target.get("role", ""))
-        _require_gain(subject, group, role)
+        _require_gain(subject, group, role, book)
         stored = {"group_id": group.group_id, "group_name": group.name, "role": role.value}
         asked = MembershipAsked(group.group_id, group.name, frozenset((*group.ancestors, group.group_id)), role.value)
         return Resolved(
@@ -70,9 +70,9 @@ def _role(text: str) -> GroupRole:
     return GroupRole(wanted)
 
 
-def _require_gain(subject: Subject, group: Group, role: GroupRole) -> None:
+def _require_gain(subject: Subject, group: Group, role: GroupRole, book: Book) -> None:
     """What ends is not asked for by somebody who has as much for good."""
-    membership = directory.find_membership(email=subject.subject_id, group_id=group.group_id)
+    membership = next((one for one in book.held_by(subject.subject_id)[1] if one.group_id == group.group_id), None)
     permanent = membership.claim(PERMANENT) if membership else None
     if permanent is not None and permanent.role.rank >= role.rank:
         held = f"{subject.name} is in {group.name} already, as {permanent.role.value} and without an end."

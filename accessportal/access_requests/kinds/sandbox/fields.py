@@ -8,6 +8,7 @@ from typing import Any
 from accessportal.access_requests.kind import Field, Fields
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
 from accessportal.directory import queries as directory
+from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import includes
@@ -17,9 +18,9 @@ from accessportal.sandboxes.states import Status
 from accessportal.upstream import client as upstream
 
 
-def _offered(actor: Actor, now: datetime) -> tuple[tuple[str, str], ...]:
+def _offered(actor: Actor, book: Book, now: datetime) -> tuple[tuple[str, str], ...]:
     """How the names begin that some rule offers the actor, in the order of the rules; empty text: any name. Never empty."""
-    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now)
+    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now, book=book)
     found = [
         prefix
         for rule in rules.current_rules()

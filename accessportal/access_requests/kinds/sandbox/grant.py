@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from accessportal.access_requests import store
@@ -12,6 +11,7 @@ from accessportal.access_requests.kind import Grant, Resolved
 from accessportal.access_requests.kinds.sandbox.target import SandboxTarget, chain_of, key_in_pool, track_of
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
 from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
+from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import NotAllowed
@@ -30,13 +30,16 @@ _PAGE = 100
 
 
 class SandboxGrant(Grant):
-    def require_free(self, *, resolved: Resolved, subject: Subject, rule: Rule, now: datetime) -> None:
+    def require_free(
+        self, *, resolved: Resolved, subject: Subject, rule: Rule, open_now: Sequence[AccessRequest], book: Book, now: datetime
+    ) -> None:
+        held = [one for one in open_now if one.kind == SandboxTerms.kind]
         if resolved.stored["continues"]:
-            held_by = [one for one in _open_of(subject) if one.status is Status.ACTIVE and SandboxTarget().gives(one, resolved.stored)]
+            held_by = [one for one in held if one.status is Status.ACTIVE and SandboxTarget().gives(one, resolved.stored)]
             _require_extendable(str(resolved.facts.get("sandbox_name", "")), held_by, subject, rule, now)
             return
         # Requests that go on with one sandbox count once, whether or not the first of them is over.
-        if len({key_in_pool(one) for one in _open_of(subject)}) >= _terms_of(rule).most_per_person:
+        if len({key_in_pool(one) for one in held}) >= _terms_of(rule).most_per_person:
             limit = _terms_of(rule).most_per_person
             most = "one sandbox" if limit == 1 else f"{limit} sandboxes"
             text = f"One person has or waits for at most {most} at a time (rule {rule.name}). Give one back, or cancel a request, first."
@@ -64,14 +67,6 @@ class SandboxGrant(Grant):
     def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
         """Giving a sandbox back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
         return one.granted_at is not None and other.kind == SandboxTerms.kind and chain_of(other) == chain_of(one)
-
-
-def _open_of(subject: Subject) -> list[AccessRequest]:
-    return [one for one in every(partial(_open_page, subject.subject_id)) if one.kind == SandboxTerms.kind]
-
-
-def _open_page(subject_id: str, cursor: str | None) -> Any:
-    return store.page_open(subject_id, cursor=cursor, limit=_PAGE)
 
 
 def _require_extendable(held_name: str, held_by: Sequence[AccessRequest], subject: Subject, rule: Rule, now: datetime) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from accessportal.access_requests.kind import Resolved, Target, require_person, text_of
 from accessportal.access_requests.kinds.sandbox.terms import LONGEST_PREFIX, SandboxAsked
 from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
+from accessportal.directory.queries import Book
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest, NotFound, Unavailable
 from accessportal.sandboxes import queries as pool
@@ -22,7 +23,7 @@ class SandboxTarget(Target):
     parts = ("name_prefix", "continues")
 
     def resolve(
-        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, now: datetime
+        self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: Book, now: datetime
     ) -> Resolved:
         require_person(subject, "A sandbox is for a person: ask for yourself. Whoever else needs one asks for themselves.")
         prefix = _prefix(target.get("name_prefix", ""))

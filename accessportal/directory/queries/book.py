@@ -1,0 +1,157 @@
+"""People, their memberships and groups as one page or one decision sees them: each read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from accessportal.directory.policy.tree import path_ancestors
+from accessportal.directory.policy.words import is_group_id, key_of
+from accessportal.directory.states import Crowd, Group, GroupRole, Membership, Person
+from accessportal.directory.store.reading import (
+    every_group,
+    every_member,
+    get_groups,
+    get_memberships_and_people,
+    get_people,
+    get_person_with_memberships,
+)
+from accessportal.store.reading import side_by_side
+
+K = TypeVar("K")
+V = TypeVar("V")
+_Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Whom a rule names: everybody in ``groups`` and below them, those directly in ``groups_only``, and ``users``; or the admins of the
+    one group ``admins_of``, by a role in it or in one above."""
+
+    groups: tuple[str, ...] = ()
+    groups_only: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    admins_of: str = ""
+
+
+class Book:
+    """What it was asked for once it does not read again, so it serves one page or one decision and is never kept
+    (docs/decisions/0064-what-a-web-request-remembers.md). Everything that a decision may stand on is strongly read.
+
+    :raises Unavailable: from every method, when the store did not answer.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Person | None, tuple[Membership, ...]]] = {}
+        self._people: dict[str, Person | None] = {}
+        self._groups: dict[str, Group | None] = {}
+        self._memberships: dict[_Pair, Membership | None] = {}
+        self._members: dict[str, tuple[str, ...]] = {}
+        self._tree: tuple[Group, ...] | None = None
+        self._crowds: dict[tuple[Named, datetime], Crowd] = {}
+
+    def held_by(self, email: str) -> tuple[Person | None, tuple[Membership, ...]]:
+        """Whoever has this address, in any spelling of its letters, with every membership; of one moment."""
+        key = key_of(email)
+        if not key:
+            return None, ()
+        if key not in self._held:
+            self._held[key] = get_person_with_memberships(key)
+            self._people[key] = self._held[key][0]
+        return self._held[key]
+
+    def people(self, emails: Iterable[str]) -> dict[str, Person]:
+        """Those whom the directory knows, by folded address; one request for all who were not read yet."""
+        keys = {key for key in map(key_of, emails) if key}
+        return _once(self._people, keys, lambda missing: {person.key: person for person in get_people(missing)})
+
+    def groups(self, group_ids: Iterable[str]) -> dict[str, Group]:
+        """Those that exist, enabled or not, by id; one request for all that were not read yet."""
+        return _once(self._groups, set(filter(is_group_id, group_ids)), get_groups)
+
+    def crowd(self, named: Named, *, now: datetime) -> Crowd:
+        """The enabled people of whom ``named`` is true at ``now``.
+
+        It agrees with :func:`groups_of` and :func:`role_on`. Indexes only find candidates: somebody added a moment ago may be missing
+        until they have caught up; nobody removed is ever here.
+        """
+        if (named, now) not in self._crowds:
+            self.look_up([named])
+            self._crowds[named, now] = self._gather(named, now)
+        return self._crowds[named, now]
+
+    def _gather(self, named: Named, now: datetime) -> Crowd:
+        held = [one for pair in self._candidates(named) if (one := self._memberships.get(pair)) is not None]
+        if named.admins_of:
+            keys = {one.person for one in held if one.role_at(now) is GroupRole.ADMIN}
+            missing = {named.admins_of} - self.groups([named.admins_of]).keys()
+        else:
+            keys = {one.person for one in held if one.role_at(now)} | _keys_of(named)
+            asked = {*named.groups, *named.groups_only}
+            missing = asked - {one.group_id for one in self._enabled(asked)}
+        people = (self._people.get(key) for key in sorted(keys))
+        return Crowd(tuple(person for person in people if person is not None and person.is_enabled), tuple(sorted(missing)))
+
+    def look_up(self, wanted: Collection[Named]) -> None:
+        """Read what :meth:`crowd` needs to tell all of these, in the fewest requests."""
+        tops = {group_id for one in wanted for group_id in one.groups}
+        ruled = {one.admins_of for one in wanted if one.admins_of}
+        if tops and self._tree is None:
+            self._tree = tuple(every_group())
+        below = {one.group_id for one in self._tree or () if not tops.isdisjoint(one.ancestors)}
+        above = {over for group_id in ruled for over in path_ancestors(group_id)}
+        found = self.groups({*tops, *ruled, *below, *above, *(group_id for one in wanted for group_id in one.groups_only)})
+        # A group that was moved stands elsewhere than its path says.
+        self.groups(over for group_id in ruled if group_id in found for over in found[group_id].ancestors)
+        self._list_members({place for one in wanted for place in self._places(one)})
+        pairs = {pair for one in wanted for pair in self._candidates(one)}
+        self._read(pairs, {person for person, _ in pairs}.union(*map(_keys_of, wanted)))
+
+    def _list_members(self, places: set[str]) -> None:
+        missing = sorted(places - self._members.keys())
+        listed = side_by_side([partial(_members_of, place) for place in missing])
+        self._members.update(zip(missing, listed, strict=True))
+
+    def _read(self, pairs: set[_Pair], keys: set[str]) -> None:
+        pairs, keys = pairs - self._memberships.keys(), keys - self._people.keys()
+        memberships, people = get_memberships_and_people(pairs, keys)
+        self._memberships |= {pair: memberships.get(pair) for pair in pairs}
+        self._people |= {key: people.get(key) for key in keys}
+
+    def _places(self, named: Named) -> set[str]:
+        """The groups whose direct members are meant."""
+        tops = {one.group_id for one in self._enabled(named.groups)}
+        below = self._enabled(one.group_id for one in self._tree or ())
+        under = {one.group_id for one in below if not tops.isdisjoint(one.ancestors)}
+        return {*tops, *under, *(one.group_id for one in self._enabled(named.groups_only))}
+
+    def _candidates(self, named: Named) -> set[_Pair]:
+        if not named.admins_of:
+            return {(person, place) for place in self._places(named) for person in self._members[place]}
+        group = self._groups.get(named.admins_of)
+        above = self._enabled((group.group_id, *group.ancestors)) if group is not None else ()
+        return {(person, one.group_id) for one in above for person in one.admins}
+
+    def _enabled(self, group_ids: Iterable[str]) -> list[Group]:
+        """Of the groups that were read already."""
+        found = map(self._groups.get, group_ids)
+        return [group for group in found if group is not None and group.is_enabled]
+
+
+def _once(known: dict[K, V | None], wanted: Collection[K], read: Callable[[Collection[K]], Mapping[K, V]]) -> dict[K, V]:
+    missing = [one for one in wanted if one not in known]
+    if missing:
+        found = read(missing)
+        known.update((one, found.get(one)) for one in missing)
+    return {one: value for one in wanted if (value := known[one]) is not None}
+
+
+def _members_of(group_id: str) -> tuple[str, ...]:
+    return tuple(one.person for one in every_member(group_id))
+
+
+def _keys_of(named: Named) -> set[str]:
+    return {key for key in map(key_of, named.users) if key}
