@@ -40,6 +40,7 @@ _NO_PROVIDER = "no provider is set"
 # Before a tick is sure to look again.
 _SOON = timedelta(seconds=100)
 _MOST_FINDINGS = 100
+_FOUND = ("missing", "unknown", "left_over", "dead_claims", "unread", "unreadable", "not_ours")
 # Well below the time after which the job is killed: a step that was begun before may take minutes when nothing answers.
 _PART_OF_COMPARISON = timedelta(minutes=4)
 
@@ -157,18 +158,18 @@ def reconcile_assignments() -> str:
         comparison = requests.compare_assignments(until=_CLOCK.now() + _PART_OF_COMPARISON, clock=_CLOCK)
     except Conflict as error:
         return error.message
-    report = requests.last_report(clock=_CLOCK)
+    report = requests.last_report(clock=_CLOCK) if comparison.finished_at is not None else None
+    former = heartbeats.last_beat("reconcile_assignments")
+    # A part tells how far it is, beside what the last whole comparison found.
+    told: Mapping[str, Any] = _told_by(report) if report is not None else former.detail if former is not None else {}
     progress = {"pairs": comparison.pairs, "pairs_read": comparison.pairs_read, "begun_at": comparison.begun_at.timestamp()}
-    found = {} if report is None else _found(report)
-    finished_at = None if report is None else report.comparison.finished_at
-    at = {} if finished_at is None else {"finished_at": finished_at.timestamp()}
-    drift = [] if report is None else _drift(report)[:_MOST_FINDINGS]
-    is_ok = not any(count for name, count in found.items() if name != "not_ours")
-    _beat("reconcile_assignments", {**found, **at, **progress, DRIFT: drift}, is_ok=is_ok)
-    if report is None or comparison.finished_at is None:
+    is_ok = not any(told.get(name) for name in _FOUND if name != "not_ours")
+    _beat("reconcile_assignments", {**told, **progress}, is_ok=is_ok)
+    if report is None:
         # The rest goes to the end of its line, so that others come between.
         after_commit("reconcile_assignments")
         return f"{comparison.pairs_read} of {comparison.pairs} pairs read"
+    found = {name: report.counts[name] for name in _FOUND}
     unread = [f"{one.permission_set_arn} in {one.account_id}: {one.error}" for one in report.unread]
     for words in (*unread, *report.unreadable):
         log.error("jobs.item_failed", job="reconcile_assignments", error=words)
@@ -177,9 +178,10 @@ def reconcile_assignments() -> str:
     return _words(found)
 
 
-def _found(report: ReconcileReport) -> dict[str, int]:
-    names = ("missing", "unknown", "left_over", "dead_claims", "unread", "unreadable", "not_ours")
-    return {name: report.counts[name] for name in names}
+def _told_by(report: ReconcileReport) -> dict[str, Any]:
+    finished_at = report.comparison.finished_at
+    counts = {name: report.counts[name] for name in _FOUND}
+    return {**counts, "finished_at": finished_at.timestamp() if finished_at else 0.0, DRIFT: _drift(report)[:_MOST_FINDINGS]}
 
 
 def _drift(report: ReconcileReport) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
@@ -205,6 +206,8 @@ def test_a_long_comparison_is_done_in_parts_that_ask_for_the_next(on_story_clock
     story.clock.advance(3)
     finished_at = story.clock.now().timestamp()
     monkeypatch.setattr(tasks, "_PART_OF_COMPARISON", timedelta(milliseconds=1))
+    looked = Mock(wraps=requests.last_report)
+    monkeypatch.setattr(requests, "last_report", looked)
     story.asked.clear()
     told = [tasks.reconcile_assignments()]
     beat = heartbeats.last_beat("reconcile_assignments")
@@ -222,6 +225,7 @@ def test_a_long_comparison_is_done_in_parts_that_ask_for_the_next(on_story_clock
     assert (beat.is_ok, beat.detail["missing"], beat.detail["pairs_read"], beat.detail["pairs"]) == (False, 1, 1, 1)
     assert beat.detail["finished_at"] >= finished_at
     assert len(story.asked) == len(told) - 1
+    assert looked.call_count == 1, "only the last part looks through all records"
 
 
 def test_what_the_portal_does_not_make_keeps_no_alarm_on(on_story_clock: Story) -> None:
