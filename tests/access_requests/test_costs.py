@@ -187,8 +187,8 @@ def test_a_page_reads_each_person_group_and_rule_once(story: Story) -> None:
         "home": "QB" + "IIII" + "G" + "IBIIB" + "I",
         "form": "QB" + "I" + "G" + "IBIB",
         "pending": "QB" + "I" + 12 * "I" + "GBIBIIBIBIBIIQ",
-        "approve": "QB" + "GG" + "GQGQBBITG",
-        "end": "QB" + "G" + "GITG",
+        "approve": "QB" + "GG" + "GQGQBBIT",
+        "end": "QB" + "G" + "GIT",
     }
 
 
