@@ -115,10 +115,10 @@ def run_clients(plan: Plan, *, ports: tuple[int, ...], token: str, folder: Path,
 
 
 def make_token() -> str:
-    from accessportal.clients import operations
-    from accessportal.clients.states import Scope
     from accessportal.kernel.actors import system
     from accessportal.kernel.clock import SystemClock
+    from accessportal.tokens import operations
+    from accessportal.tokens.states import Scope
 
     # Made by no person, so that there needs to be no directory in which they are an operator.
     actor = system("benchmark")

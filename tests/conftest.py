@@ -12,9 +12,9 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from accessportal.clients import operations as clients
-from accessportal.clients.guessing import GuessLimit, KnownTokens
 from accessportal.observe import health
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.guessing import GuessLimit, KnownTokens
 from tests.settings import ON_POSTGRES
 
 pytest_plugins = [
@@ -102,8 +102,8 @@ class FakeClock:
 @pytest.fixture(autouse=True)
 def wrong_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins without those that earlier ones have sent: they are counted in the process's memory."""
-    monkeypatch.setattr(clients, "_guesses", GuessLimit())
-    monkeypatch.setattr(clients, "_known", KnownTokens())
+    monkeypatch.setattr(tokens, "_guesses", GuessLimit())
+    monkeypatch.setattr(tokens, "_known", KnownTokens())
 
 
 @pytest.fixture

@@ -14,10 +14,6 @@ from accessportal.assignments.models import AssignmentItem
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.audit.models import AuditItem
-from accessportal.clients import operations as tokens_operations
-from accessportal.clients import queries as tokens
-from accessportal.clients.models import TokenItem
-from accessportal.clients.states import Scope
 from accessportal.console.resource import Ask
 from accessportal.console.resources import RESOURCES
 from accessportal.directory import queries as directory
@@ -28,6 +24,10 @@ from accessportal.rules import queries as rules
 from accessportal.rules import store as rules_store
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import PortalModel
+from accessportal.tokens import operations as tokens_operations
+from accessportal.tokens import queries as tokens
+from accessportal.tokens.models import TokenItem
+from accessportal.tokens.states import Scope
 from accessportal.web.events import line_of, tell
 from accessportal.web.facts import facts_of
 from accessportal.web.names import Names

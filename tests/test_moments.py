@@ -24,9 +24,6 @@ from accessportal.assignments import store as assignments_store
 from accessportal.assignments.policy import HOLD_SECONDS, is_settling
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
-from accessportal.clients import operations as clients
-from accessportal.clients import store as clients_store
-from accessportal.clients.states import Scope
 from accessportal.directory.states import person_entity
 from accessportal.identity.memory import SteadyMemory
 from accessportal.identity.operations import ensure_demo_user, record_refusal
@@ -51,6 +48,9 @@ from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.sandboxes.store import pool as pool_facts
 from accessportal.sandboxes.store import rows, runs
 from accessportal.store.coordination import claim_watch
+from accessportal.tokens import operations as tokens
+from accessportal.tokens import store as clients_store
+from accessportal.tokens.states import Scope
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.upstream.breaker import Breaker
 from accessportal.upstream.client import HttpProvider
@@ -325,7 +325,7 @@ def session(at: Wrong) -> Works:
 
 @story_of
 def last_use_of_a_token(at: Wrong) -> Works:
-    made = clients.create_token(name="Lab", scope=Scope.TRACK, rate_per_minute=1, actor=at.story.olga, now=at.now())
+    made = tokens.create_token(name="Lab", scope=Scope.TRACK, rate_per_minute=1, actor=at.story.olga, now=at.now())
     assert clients_store.note_use(made.token.token_id, now=at.now())
     assert not clients_store.note_use(made.token.token_id, now=at.now())
     return lambda: clients_store.note_use(made.token.token_id, now=at.now())
@@ -333,9 +333,9 @@ def last_use_of_a_token(at: Wrong) -> Works:
 
 @story_of
 def requests_of_a_token_in_a_minute(at: Wrong) -> Works:
-    made = clients.create_token(name="Lab", scope=Scope.TRACK, rate_per_minute=1, actor=at.story.olga, now=at.now())
-    assert [clients.claim_request(token=made.token, now=at.now()) > 0 for _ in range(2)] == [False, True]
-    return lambda: clients.claim_request(token=made.token, now=at.now()) == 0
+    made = tokens.create_token(name="Lab", scope=Scope.TRACK, rate_per_minute=1, actor=at.story.olga, now=at.now())
+    assert [tokens.claim_request(token=made.token, now=at.now()) > 0 for _ in range(2)] == [False, True]
+    return lambda: tokens.claim_request(token=made.token, now=at.now()) == 0
 
 
 @story_of

@@ -17,8 +17,6 @@ from accessportal.access_requests import operations as access_requests
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import operations as audit
-from accessportal.clients import operations as clients
-from accessportal.clients.states import Scope
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.operations.claims import add_claim
@@ -31,9 +29,11 @@ from accessportal.kernel.lasting import FOR_A_TIME, Right, rule_on_effect
 from accessportal.rules import operations as rules
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes.states import RunKind
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import Scope
 from tests.fixtures_story import RULES, Story
 
-ROOMS = ("access_requests", "assignments", "audit", "catalog", "clients", "directory", "identity", "mirror", "rules", "sandboxes")
+ROOMS = ("access_requests", "assignments", "audit", "catalog", "directory", "identity", "mirror", "rules", "sandboxes", "tokens")
 PAYMENTS = "/engineering/payments"
 SETUP = system("setup")
 SETUP_OPERATOR = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
@@ -106,19 +106,19 @@ def _forget_identity(story: Story, who: Who) -> None:
 
 
 def _create_token(story: Story, who: Who) -> datetime | None:
-    return clients.create_token(name="Lab", scope=Scope.ADMIN, actor=who.operator, now=story.clock.now()).token.expires_at
+    return tokens.create_token(name="Lab", scope=Scope.ADMIN, actor=who.operator, now=story.clock.now()).token.expires_at
 
 
 def _revoke_token(story: Story, who: Who) -> None:
-    made = clients.create_token(name="Lab", scope=Scope.ADMIN, actor=SETUP, now=story.clock.now())
-    clients.revoke_token(token_id=made.token.token_id, actor=who.operator, now=story.clock.now())
+    made = tokens.create_token(name="Lab", scope=Scope.ADMIN, actor=SETUP, now=story.clock.now())
+    tokens.revoke_token(token_id=made.token.token_id, actor=who.operator, now=story.clock.now())
 
 
 def _revoke_every_token(story: Story, who: Who) -> None:
     now = story.clock.now()
-    clients.create_token(name="Lab", scope=Scope.ADMIN, actor=SETUP, now=now)
+    tokens.create_token(name="Lab", scope=Scope.ADMIN, actor=SETUP, now=now)
     made_before = now + timedelta(minutes=1)
-    assert len(clients.revoke_every_token(made_before=made_before, keep=(), reason="Restored", actor=who.operator, now=now)) == 1
+    assert len(tokens.revoke_every_token(made_before=made_before, keep=(), reason="Restored", actor=who.operator, now=now)) == 1
 
 
 def _begin_restore(story: Story, who: Who) -> None:
@@ -208,20 +208,24 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "assignments.repair": (Leaves.OWN, None),
     # Whoever is on call looks after the tables; what a confirmed restore lets go on was decided by others.
     "audit.begin_restore": (Leaves.NO_POWER, _begin_restore),
+    "audit.change": (Leaves.OWN, None),
     "audit.confirm_restore": (Leaves.NO_POWER, _confirm_restore),
+    "audit.insert": (Leaves.OWN, None),
     "audit.note_step": (Leaves.OWN, None),
     "audit.prepare_event": (Leaves.OWN, None),
     "audit.publish_outbox": (Leaves.OWN, None),
     "audit.require_restore_right": (Leaves.OWN, None),
+    "audit.told": (Leaves.OWN, None),
+    "audit.topic_sender": (Leaves.OWN, None),
     "catalog.sync_catalog": (Leaves.OWN, None),
-    "clients.authenticate": (Leaves.OWN, None),
-    "clients.claim_request": (Leaves.OWN, None),
-    "clients.create_token": (Leaves.GIVEN, _create_token),
-    "clients.require_maker": (Leaves.OWN, None),
-    "clients.require_track": (Leaves.OWN, None),
+    "tokens.authenticate": (Leaves.OWN, None),
+    "tokens.claim_request": (Leaves.OWN, None),
+    "tokens.create_token": (Leaves.GIVEN, _create_token),
+    "tokens.require_maker": (Leaves.OWN, None),
+    "tokens.require_track": (Leaves.OWN, None),
     # Whoever is on call stops a token that has strayed; a program gets another one.
-    "clients.revoke_every_token": (Leaves.NO_POWER, _revoke_every_token),
-    "clients.revoke_token": (Leaves.NO_POWER, _revoke_token),
+    "tokens.revoke_every_token": (Leaves.NO_POWER, _revoke_every_token),
+    "tokens.revoke_token": (Leaves.NO_POWER, _revoke_token),
     "directory.continue_deleting": (Leaves.OWN, None),
     "directory.create_group": (
         Leaves.FOR_GOOD,

@@ -18,9 +18,9 @@ from moto.core.models import botocore_stubber
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
-from accessportal.clients import operations as clients
-from accessportal.clients.states import Scope
 from accessportal.sandboxes import operations as sandboxes
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import Scope
 from accessportal.twin.identity_center import AssignmentKey
 from accessportal.web.addresses import KeyConverter
 from tests.fixtures_story import Story
@@ -98,7 +98,7 @@ def prepare(story: Story) -> Scene:
 
 
 def build(story: Story) -> Scene:
-    made = clients.create_token(name="Lab runner", scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
+    made = tokens.create_token(name="Lab runner", scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
     sandbox = sandboxes.add(external_id="ext-1", name="lab-1", lab_duration_hours=4, actor=story.olga, now=story.clock.now())
     active = story.carry_out(story.ask(seconds=3600))
     return Scene(story, story.ask_for_prod(), active, made.token.token_id, sandbox.sandbox_id)

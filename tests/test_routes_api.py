@@ -11,9 +11,9 @@ from django.test import Client
 
 from accessportal.api.documenting import document
 from accessportal.api.service import api
-from accessportal.clients import operations as clients
-from accessportal.clients.states import Scope
 from accessportal.sandboxes import operations
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import Scope
 from tests.conftest import FakeClock
 from tests.sandboxes.conftest import OLGA, SETUP, Pool
 
@@ -96,9 +96,9 @@ def text_of(token: str, clock: FakeClock) -> str:
         return "" if token == "none" else "apt_garbage"
     ends = clock.now() + timedelta(minutes=1) if token == "expired" else None
     scope = Scope.TRACK if token == "track" else Scope.ADMIN
-    made = clients.create_token(name=token, scope=scope, expires_at=ends, actor=SETUP, now=clock.now())
+    made = tokens.create_token(name=token, scope=scope, expires_at=ends, actor=SETUP, now=clock.now())
     if token == "revoked":
-        clients.revoke_token(token_id=made.token.token_id, actor=OLGA, now=clock.now())
+        tokens.revoke_token(token_id=made.token.token_id, actor=OLGA, now=clock.now())
     if token == "expired":
         clock.advance(60)
     return made.text

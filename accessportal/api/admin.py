@@ -10,10 +10,10 @@ from ninja import Query, Router
 from accessportal.api.auth import BearerToken, client_of
 from accessportal.api.documenting import errors
 from accessportal.api.schemas import LastSync, PoolStats, Quarantine, SandboxId, SandboxPage, SandboxState, Unreadable, epoch_of
-from accessportal.clients.states import Scope
 from accessportal.kernel.clock import SystemClock, to_epoch
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Sandbox, Status
+from accessportal.tokens.states import Scope
 
 router = Router(auth=BearerToken(Scope.ADMIN), tags=["Admin"])
 

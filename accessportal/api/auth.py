@@ -9,13 +9,13 @@ from django.conf import settings
 from django.http import HttpRequest
 from ninja.security.http import HttpAuthBase
 
-from accessportal.clients import operations as clients
-from accessportal.clients.states import ApiToken, RateLimited, Scope
 from accessportal.identity.queries import is_operator
 from accessportal.kernel.actors import Actor, Role, client
 from accessportal.kernel.addresses import client_address
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import ApiToken, RateLimited, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Client:
 
     def require_track(self, track: str) -> None:
         """:raises NotAllowed: when its token may not act for the track."""
-        clients.require_track(token=self.token, track=track)
+        tokens.require_track(token=self.token, track=track)
 
 
 class BearerToken(HttpAuthBase):
@@ -49,12 +49,12 @@ class BearerToken(HttpAuthBase):
             return None
         now = SystemClock().now()
         address = client_address(request.META, trusted_proxies=settings.TRUSTED_PROXIES)
-        token = clients.authenticate(text=text.strip(), address=address, now=now)
+        token = tokens.authenticate(text=text.strip(), address=address, now=now)
         structlog.contextvars.bind_contextvars(client=token.token_id)
-        seconds = clients.claim_request(token=token, now=now)
+        seconds = tokens.claim_request(token=token, now=now)
         if seconds > 0:
             raise RateLimited("This token has no requests left.", seconds)
-        clients.require_maker(token=token, is_operator=lambda email: is_operator(email=email, since=token.created_at, now=now))
+        tokens.require_maker(token=token, is_operator=lambda email: is_operator(email=email, since=token.created_at, now=now))
         return _client(token, self._scope)
 
 

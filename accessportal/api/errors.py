@@ -13,11 +13,11 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from accessportal.clients.states import RateLimited, TokenRefused
 from accessportal.identity.database import AWAY
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
 from accessportal.sandboxes.states import NoneFree
+from accessportal.tokens.states import RateLimited, TokenRefused
 
 log = structlog.get_logger(__name__)
 

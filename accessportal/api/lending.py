@@ -19,11 +19,11 @@ from accessportal.api.schemas import (
     SandboxState,
     TrackId,
 )
-from accessportal.clients.states import Scope
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import PEOPLES_TRACKS
+from accessportal.tokens.states import Scope
 
 router = Router(auth=BearerToken(Scope.TRACK), tags=["Tracks"])
 

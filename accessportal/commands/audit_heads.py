@@ -14,7 +14,6 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent, ChainBreak
-from accessportal.clients import queries as clients
 from accessportal.directory import queries as directory
 from accessportal.kernel import pages
 from accessportal.kernel.actors import system
@@ -26,6 +25,7 @@ from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox, Unreadable
 from accessportal.sandboxes.states import Status as SandboxStatus
 from accessportal.store.restores import Restore, every_restore
+from accessportal.tokens import queries as tokens
 
 _ACTOR = system("verify_audit")
 _PAGE = 200
@@ -77,8 +77,8 @@ def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
     yield from _of_pool()
     for restore in every_restore():
         yield _head(restore.entity, restore, partial(_restore, restore.epoch))
-    for token in every(lambda cursor: clients.list_tokens(cursor=cursor, limit=_PAGE), past=past):
-        yield _head(token.entity, token, partial(clients.find_token, token_id=token.token_id))
+    for token in every(lambda cursor: tokens.list_tokens(cursor=cursor, limit=_PAGE), past=past):
+        yield _head(token.entity, token, partial(tokens.find_token, token_id=token.token_id))
 
 
 def breaks_of(head: Head, *, began: datetime) -> list[ChainBreak]:

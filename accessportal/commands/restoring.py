@@ -16,7 +16,6 @@ from accessportal.access_requests.states import ReconcileReport
 from accessportal.assignments import operations as assignments
 from accessportal.audit import operations as audit
 from accessportal.catalog import queries as catalog
-from accessportal.clients import operations as clients
 from accessportal.identity.operations import end_every_session
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
@@ -28,6 +27,7 @@ from accessportal.rules import queries as rules
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
 from accessportal.store.restores import Restore, held_restore
+from accessportal.tokens import operations as tokens
 from accessportal.upstream import client as upstream
 
 PART = system("after_restore")
@@ -61,7 +61,7 @@ def _sessions(context: Context) -> Mapping[str, int]:
 
 def _tokens(context: Context) -> Mapping[str, int]:
     restore = context.restore
-    revoked = clients.revoke_every_token(
+    revoked = tokens.revoke_every_token(
         made_before=restore.lost_since,
         keep=context.keep_tokens,
         reason=f"The tables were restored to {restore.restored_to:%Y-%m-%d %H:%M:%SZ}; it may have been revoked since.",

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from rich.console import Console
 
-from accessportal.clients import operations, queries
-from accessportal.clients.states import DEFAULT_DAYS, DEFAULT_RATE, ApiToken, Scope
 from accessportal.commands.base import command, document_of, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_whole_number
 from accessportal.commands.terminal import Document, Facts, Listing, moment
 from accessportal.kernel.actors import Actor
+from accessportal.tokens import operations, queries
+from accessportal.tokens.states import DEFAULT_DAYS, DEFAULT_RATE, ApiToken, Scope
 
 _MOST_DAYS = 3650
 

@@ -11,14 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from accessportal.clients import operations, queries
-from accessportal.clients.states import DEFAULT_DAYS, DEFAULT_RATE, LONGEST_NAME, MOST_HELD, MOST_RATE, NewToken, Scope
 from accessportal.console.views import render_page
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.tokens import operations, queries
+from accessportal.tokens.states import DEFAULT_DAYS, DEFAULT_RATE, LONGEST_NAME, MOST_HELD, MOST_RATE, NewToken, Scope
 from accessportal.web.forms import PlainForm, SubmissionField
 
 _SCOPES = {

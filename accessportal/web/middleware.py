@@ -16,10 +16,10 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from accessportal.access_requests.states import AccessRequest
-from accessportal.clients.states import ApiToken
 from accessportal.directory.states import Group, Membership
 from accessportal.identity.database import AWAY
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
+from accessportal.tokens.states import ApiToken
 from accessportal.web.errors import RETRY_AFTER_SECONDS, bad_request, database_away
 
 log = structlog.get_logger(__name__)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accessportal.clients import operations as clients
-from accessportal.clients.states import ApiToken, Scope
 from accessportal.kernel.ports import set_after_commit
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import ApiToken, Scope
 from tests.conftest import FakeClock
 from tests.sandboxes.conftest import OLGA, SETUP, Pool
 
@@ -85,7 +85,7 @@ class Lab:
         tracks: Collection[str] = (),
         most_held: int | None = None,
     ) -> str:
-        made = clients.create_token(
+        made = tokens.create_token(
             name=name,
             scope=scope,
             rate_per_minute=rate,
@@ -99,7 +99,7 @@ class Lab:
         return made.text
 
     def revoke(self, text: str) -> None:
-        clients.revoke_token(token_id=self.tokens[text].token_id, reason="left", actor=OLGA, now=self.pool.clock.now())
+        tokens.revoke_token(token_id=self.tokens[text].token_id, reason="left", actor=OLGA, now=self.pool.clock.now())
 
 
 def check_error(told: Answer) -> None:

@@ -14,7 +14,7 @@ from schemathesis import GenerationMode
 
 from accessportal.api.documenting import document
 from accessportal.api.service import api
-from accessportal.clients.states import Scope
+from accessportal.tokens.states import Scope
 from accessportal.web.headers import judged
 from tests.api.conftest import Lab
 from tests.depth import examples

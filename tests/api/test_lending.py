@@ -9,10 +9,6 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from pytest_django import Settings
 
-from accessportal.clients import operations as clients
-from accessportal.clients import queries as queries_of_clients
-from accessportal.clients import store as token_store
-from accessportal.clients.states import ApiToken, Scope
 from accessportal.directory import operations as directory
 from accessportal.directory.operations.claims import add_claim, remove_claim
 from accessportal.directory.states import Claim, GroupRole
@@ -22,6 +18,10 @@ from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.proofs import Proof
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Status
+from accessportal.tokens import operations as tokens
+from accessportal.tokens import queries as queries_of_clients
+from accessportal.tokens import store as token_store
+from accessportal.tokens.states import ApiToken, Scope
 from tests.api.conftest import Answer, Lab
 from tests.fixtures_story import Story
 from tests.fixtures_twin import when
@@ -131,9 +131,9 @@ def test_a_token_dies_with_its_makers_right(story: Story, lab: Lab) -> None:
     claim = Claim("r-1", GroupRole.READER, ends_at=now + timedelta(minutes=10))
     add_claim(email="sam@example.com", group_id="/portal/operators", claim=claim, guards=(), actor=SETUP, now=now)
     sam = actor_named(email="sam@example.com", now=now)
-    made = {name: clients.create_token(name=name, scope=Scope.ADMIN, actor=sam, now=now) for name in ("one", "two")}
+    made = {name: tokens.create_token(name=name, scope=Scope.ADMIN, actor=sam, now=now) for name in ("one", "two")}
     assert made["one"].token.expires_at == whole_second(now + timedelta(minutes=10))
-    for_good = clients.create_token(name="three", scope=Scope.ADMIN, actor=story.olga, now=now).text
+    for_good = tokens.create_token(name="three", scope=Scope.ADMIN, actor=story.olga, now=now).text
     lab.admin_token = made["one"].text
     assert lab.admin("GET", "stats").status == 200
 
@@ -154,7 +154,7 @@ def test_a_token_does_not_pass_to_whoever_has_its_makers_address_next(story: Sto
     create = partial(directory.create_person, email="max@example.com", name="Max", group_id="/portal/operators", role=GroupRole.READER)
     create(actor=SETUP, now=now)
     max_ = actor_named(email="max@example.com", now=now)
-    lab.admin_token = clients.create_token(name="old", scope=Scope.ADMIN, actor=max_, now=now).text
+    lab.admin_token = tokens.create_token(name="old", scope=Scope.ADMIN, actor=max_, now=now).text
     assert lab.admin("GET", "stats").status == 200
 
     directory.delete_person(email="max@example.com", actor=SETUP, now=now)

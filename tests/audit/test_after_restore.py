@@ -26,9 +26,6 @@ from accessportal.audit import operations as audit
 from accessportal.audit.queries import find_breaks
 from accessportal.audit.states import Draft
 from accessportal.aws import cognito
-from accessportal.clients import operations as clients
-from accessportal.clients.queries import find_token
-from accessportal.clients.states import NewToken, Scope, TokenRefused, TokenState
 from accessportal.directory import operations as directory
 from accessportal.directory import operations as directory_operations
 from accessportal.directory.states import State
@@ -47,6 +44,9 @@ from accessportal.sandboxes.states import Sandbox
 from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.store.restores import Restore, held_restore, last_restore
 from accessportal.store.transactions import Overtaken
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.queries import find_token
+from accessportal.tokens.states import NewToken, Scope, TokenRefused, TokenState
 from accessportal.twin.identity_center import AssignmentKey
 from accessportal.upstream import client as upstream_client
 from accessportal.upstream.client import HttpProvider
@@ -157,7 +157,7 @@ def lose(story: Story, labs: Upstream, topic: Topic) -> Lost:
     """At T: a token opens, Mallory is enabled, track-a has a sandbox, Alice has access. In the next hour each of that ends, the sandbox
     is track-b's, all of it is published; then the tables are as at T again, and the world is not."""
     mirror.compare_mirror(apply=True, most_share=1.0, actor=SETUP, clock=story.clock)
-    token = clients.create_token(name="Lab", scope=Scope.TRACK, actor=SETUP, now=story.clock.now())
+    token = tokens.create_token(name="Lab", scope=Scope.TRACK, actor=SETUP, now=story.clock.now())
     held = story.carry_out(story.ask(seconds=4 * HOUR))
     lab = labs.pool.take("track-a", name_prefix="lab-000").sandbox
     audit.publish_outbox(send=topic.send, actor=system("publish_events"), clock=story.clock)
@@ -166,7 +166,7 @@ def lose(story: Story, labs: Upstream, topic: Topic) -> Lost:
     at, tables = story.clock.now(), copied()
 
     story.clock.advance(600)
-    clients.revoke_token(token_id=token.token.token_id, actor=story.olga, now=story.clock.now())
+    tokens.revoke_token(token_id=token.token.token_id, actor=story.olga, now=story.clock.now())
     directory.set_person_state(email="mallory@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
     mirror.sweep_mirror(clock=story.clock)
     story.carry_out(story.end(held))
@@ -195,7 +195,7 @@ def check_held(lost: Lost) -> None:
     """Every hole is closed while the restore waits to be confirmed."""
     story, now = lost.story, lost.story.clock.now()
     with pytest.raises(TokenRefused):
-        clients.authenticate(text=lost.token.text, now=now)
+        tokens.authenticate(text=lost.token.text, now=now)
     with pytest.raises(NotAllowed, match="disabled"):
         actor_named(email="mallory@example.com", now=now)
     restore = held_restore()
@@ -228,7 +228,7 @@ def check_confirmed(lost: Lost) -> None:
     requests.reconcile_assignments(remedies=[Remedy.REPAIR], most_share=1.0, actor=SETUP, clock=story.clock)
     assert not story.is_assigned()
     with pytest.raises(TokenRefused):
-        clients.authenticate(text=lost.token.text, now=story.clock.now())
+        tokens.authenticate(text=lost.token.text, now=story.clock.now())
     assert run("verify_audit").code == 0
     assert run("verify_sandboxes").lines[-1] == "2 sandboxes, 0 receipts, 0 problems."
 
@@ -237,7 +237,7 @@ def test_without_it_every_hole_is_open(lost: Lost) -> None:
     """What the tables alone say after a restore; this is why there is a command."""
     now = lost.story.clock.now()
 
-    assert clients.authenticate(text=lost.token.text, now=now).token_id == lost.token.token.token_id
+    assert tokens.authenticate(text=lost.token.text, now=now).token_id == lost.token.token.token_id
     assert actor_named(email="mallory@example.com", now=now).name == "mallory@example.com"
     assert pool_queries.get(sandbox_id=lost.lab.sandbox_id).fence == 1 < lost.b_fence
     requests.reconcile_assignments(remedies=[Remedy.REPAIR], most_share=1.0, actor=SETUP, clock=lost.story.clock)
@@ -402,14 +402,14 @@ def test_a_comparison_that_was_restored_with_the_tables_is_not_believed(lost: Lo
 
 
 def test_a_token_that_is_kept_opens_and_the_others_do_not(lost: Lost) -> None:
-    other = clients.create_token(name="Other", scope=Scope.TRACK, actor=SETUP, now=lost.at)
+    other = tokens.create_token(name="Other", scope=Scope.TRACK, actor=SETUP, now=lost.at)
 
     told = lost.after_restore("--keep-token", other.token.token_id)
 
     assert told.code == 0, told.problem
-    assert clients.authenticate(text=other.text, now=lost.story.clock.now()).name == "Other"
+    assert tokens.authenticate(text=other.text, now=lost.story.clock.now()).name == "Other"
     with pytest.raises(TokenRefused):
-        clients.authenticate(text=lost.token.text, now=lost.story.clock.now())
+        tokens.authenticate(text=lost.token.text, now=lost.story.clock.now())
 
 
 def test_only_operators_tell_and_confirm_and_only_what_is_so(lost: Lost) -> None:

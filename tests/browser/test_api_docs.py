@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from accessportal.clients import operations as clients
-from accessportal.clients.states import Scope
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import Scope
 from tests.browser.looks import SCREENSHOTS, axe_violations
 from tests.conftest import FakeClock
 from tests.fixtures_browser import Desk
@@ -31,7 +31,7 @@ def pool(tables: None, clock: FakeClock) -> Pool:
 
 def test_the_document_is_drawn_and_tried_out(desk: Desk, live_server: LiveServer, pool: Pool) -> None:
     (sandbox,) = pool.fill(1)
-    made = clients.create_token(name="lab", scope=Scope.TRACK, actor=SETUP, now=pool.clock.now())
+    made = tokens.create_token(name="lab", scope=Scope.TRACK, actor=SETUP, now=pool.clock.now())
     page = desk.sit_down(base_url=live_server.url).new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

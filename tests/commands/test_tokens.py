@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from accessportal.clients import operations
-from accessportal.clients.models import TokenItem
-from accessportal.clients.states import TokenRefused
+from accessportal.tokens import operations
+from accessportal.tokens.models import TokenItem
+from accessportal.tokens.states import TokenRefused
 from tests.commands.conftest import run
 from tests.fixtures_story import Story
 

@@ -11,11 +11,11 @@ from django.test import Client
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from accessportal.clients import operations as clients
-from accessportal.clients.states import Scope
 from accessportal.kernel.actors import client
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import RunKind, RunState, Sandbox, Status
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import Scope
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.upstream.client import HttpProvider
 from accessportal.upstream.errors import Transient
@@ -228,9 +228,9 @@ def test_a_pool_without_a_provider_and_a_row(olga: Page) -> None:
 
 
 def test_tokens_are_listed_and_made(story: Story, olga: Page) -> None:
-    made = clients.create_token(name="Lab runner " + "x" * 69, scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
-    gone = clients.create_token(name="Nightly cleaner", scope=Scope.ADMIN, actor=story.olga, now=story.clock.now())
-    clients.revoke_token(token_id=gone.token.token_id, reason=_LONG_REASON, actor=story.olga, now=story.clock.now())
+    made = tokens.create_token(name="Lab runner " + "x" * 69, scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
+    gone = tokens.create_token(name="Nightly cleaner", scope=Scope.ADMIN, actor=story.olga, now=story.clock.now())
+    tokens.revoke_token(token_id=gone.token.token_id, reason=_LONG_REASON, actor=story.olga, now=story.clock.now())
     visit(olga, "/admin/tokens/?pattern=all", "tokens", says="Revoked")
     visit(olga, f"/admin/tokens/{made.token.token_id}/", "token-live", says="600 requests a minute")
     press(olga, "Revoke…", "token-revoke", says="its next request is refused")

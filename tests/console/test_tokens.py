@@ -9,9 +9,9 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from accessportal.clients import operations, queries
-from accessportal.clients.states import ApiToken, NewToken, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import Role, person
+from accessportal.tokens import operations, queries
+from accessportal.tokens.states import ApiToken, NewToken, Scope, TokenRefused, TokenState
 from tests.fixtures_story import Story
 
 SignIn = Callable[[str], Client]

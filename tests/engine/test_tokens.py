@@ -9,12 +9,12 @@ from functools import partial
 import pytest
 
 from accessportal.audit import queries as audit
-from accessportal.clients import operations, policy, queries, store
-from accessportal.clients.rate import RateLimit
-from accessportal.clients.states import ApiToken, NewToken, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict
+from accessportal.tokens import operations, policy, queries, store
+from accessportal.tokens.rate import RateLimit
+from accessportal.tokens.states import ApiToken, NewToken, Scope, TokenRefused, TokenState
 from tests.engine.stage import at_once, lost, won
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -22,8 +22,6 @@ from accessportal.access_requests.kind import KINDS
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.api import schemas
 from accessportal.catalog import policy as catalog
-from accessportal.clients import policy as clients
-from accessportal.clients.states import TokenRefused
 from accessportal.conf import Conf
 from accessportal.directory.policy import words
 from accessportal.kernel import durations, texts
@@ -33,6 +31,8 @@ from accessportal.observe.logs import hide_secrets
 from accessportal.portal.requests.forms import RequestForm, target_fields
 from accessportal.sandboxes import policy as sandboxes
 from accessportal.store import cursors
+from accessportal.tokens import policy as tokens
+from accessportal.tokens.states import TokenRefused
 from accessportal.web.addresses import KeyConverter
 from tests.depth import IS_DEEP
 
@@ -217,8 +217,8 @@ FROM_STRANGERS: dict[str, Callable[[str], object]] = {
     "a name": words.clean_name,
     "a description": words.clean_description,
     "a search": catalog.words_of,
-    "a token": clients.parts_of,
-    "a token's name": clients.check_name,
+    "a token": tokens.parts_of,
+    "a token's name": tokens.check_name,
     "a sandbox's reason": sandboxes.check_reason,
     "a track": sandboxes.check_programs_track,
     "a cursor": lambda text: cursors.read_cursor("p", text),

@@ -7,13 +7,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from accessportal.clients import operations, queries
-from accessportal.clients.states import ApiToken, TokenState
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row, Section
 from accessportal.identity.queries import is_operator
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.pages import Page
+from accessportal.tokens import operations, queries
+from accessportal.tokens.states import ApiToken, TokenState
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
 from accessportal.web.forms import ReasonForm

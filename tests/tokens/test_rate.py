@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from accessportal.clients import operations, store
-from accessportal.clients.rate import RateLimit
 from accessportal.kernel.errors import Unavailable
 from accessportal.store.base import PortalModel
 from accessportal.store.transactions import Change, Upsert, update_one
-from tests.clients.conftest import Tokens
+from accessportal.tokens import operations, store
+from accessportal.tokens.rate import RateLimit
+from tests.tokens.conftest import Tokens
 
 
 @pytest.mark.parametrize("rate", [1, 7, 20, 45, 600])

@@ -10,14 +10,14 @@ from datetime import timedelta
 import pytest
 
 from accessportal.audit import queries as audit
-from accessportal.clients import operations, queries, store
-from accessportal.clients.guessing import KnownTokens
-from accessportal.clients.models import TokenItem
-from accessportal.clients.states import NoSuchToken, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, Unavailable
-from tests.clients.conftest import ANA, MALLORY, OLGA, Tokens
+from accessportal.tokens import operations, queries, store
+from accessportal.tokens.guessing import KnownTokens
+from accessportal.tokens.models import TokenItem
+from accessportal.tokens.states import NoSuchToken, Scope, TokenRefused, TokenState
 from tests.conftest import START
+from tests.tokens.conftest import ANA, MALLORY, OLGA, Tokens
 
 
 def code_of(tokens: Tokens, text: str) -> str:
@@ -70,7 +70,7 @@ def test_what_is_no_token_is_told_alike(tokens: Tokens) -> None:
 
 
 def test_a_secret_may_hold_the_separator(tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accessportal.clients.policy.new_secret", lambda: "_" * 43)
+    monkeypatch.setattr("accessportal.tokens.policy.new_secret", lambda: "_" * 43)
     made = tokens.create()
     assert tokens.use(made.text).token_id == made.token.token_id
 

@@ -12,11 +12,11 @@ import threading
 from collections import OrderedDict
 from datetime import datetime, timedelta
 
-from accessportal.clients import policy, store
-from accessportal.clients.states import TokenRefused
 from accessportal.kernel.addresses import network_of
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.moments import is_recent
+from accessportal.tokens import policy, store
+from accessportal.tokens.states import TokenRefused
 
 MOST_WRONG = 30
 MOST_ADDRESSES = 10_000

@@ -7,10 +7,10 @@ from datetime import datetime
 
 import pytest
 
-from accessportal.clients import operations
-from accessportal.clients.rate import RateLimit
-from accessportal.clients.states import ApiToken, NewToken, Scope
 from accessportal.kernel.actors import Role, person
+from accessportal.tokens import operations
+from accessportal.tokens.rate import RateLimit
+from accessportal.tokens.states import ApiToken, NewToken, Scope
 from tests.conftest import FakeClock
 
 OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))

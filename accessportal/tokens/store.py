@@ -9,9 +9,6 @@ from typing import Any
 
 from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
-from accessportal.clients import policy
-from accessportal.clients.models import LISTED, TokenItem, rate_key
-from accessportal.clients.states import ApiToken
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW
@@ -20,6 +17,9 @@ from accessportal.store.listing import Listing
 from accessportal.store.reading import get_item, read_item
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
+from accessportal.tokens import policy
+from accessportal.tokens.models import LISTED, TokenItem, rate_key
+from accessportal.tokens.states import ApiToken
 
 
 def _listed(token: ApiToken) -> dict[str, Any]:

@@ -8,16 +8,16 @@ from datetime import datetime
 import structlog
 
 from accessportal.audit.states import Draft
-from accessportal.clients import policy, store
-from accessportal.clients.guessing import GuessLimit, KnownTokens
-from accessportal.clients.rate import RateLimit
-from accessportal.clients.states import DEFAULT_RATE, ApiToken, NewToken, NoSuchToken, RateLimited, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Unreadable, every
 from accessportal.kernel.texts import check_reason
 from accessportal.store.transactions import Overtaken
+from accessportal.tokens import policy, store
+from accessportal.tokens.guessing import GuessLimit, KnownTokens
+from accessportal.tokens.rate import RateLimit
+from accessportal.tokens.states import DEFAULT_RATE, ApiToken, NewToken, NoSuchToken, RateLimited, Scope, TokenRefused, TokenState
 
 log = structlog.get_logger(__name__)
 

@@ -9,12 +9,12 @@ import secrets
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from accessportal.clients.states import LONGEST_NAME, MOST_HELD, MOST_RATE, MOST_TRACKS, ApiToken, Scope, TokenRefused, TokenState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.lasting import operators_right, rule_on_effect
 from accessportal.kernel.moments import is_recent
+from accessportal.tokens.states import LONGEST_NAME, MOST_HELD, MOST_RATE, MOST_TRACKS, ApiToken, Scope, TokenRefused, TokenState
 
 ID_LENGTH = 12
 _LONGEST_TRACK = 200

@@ -11,9 +11,9 @@ from datetime import datetime
 
 import structlog
 
-from accessportal.clients import policy, store
-from accessportal.clients.states import ApiToken
 from accessportal.kernel.errors import Unavailable
+from accessportal.tokens import policy, store
+from accessportal.tokens.states import ApiToken
 
 log = structlog.get_logger(__name__)
 

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
-from accessportal.clients import policy, store
-from accessportal.clients.states import ApiToken, NoSuchToken, TokenState, entity_of
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.pages import Page
+from accessportal.tokens import policy, store
+from accessportal.tokens.states import ApiToken, NoSuchToken, TokenState, entity_of
 
 
 def find_token(*, token_id: str) -> ApiToken:
