@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -21,18 +21,19 @@ from accessportal.directory import operations, queries
 from accessportal.directory.operations.deleting import MOST_AT_ONCE
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.errors import PortalError
+from tests.depth import examples
 from tests.engine.directory_place import ADMIN, CONTRIBUTOR, READER, SETUP, Action, Place, codes, run
 from tests.engine.stage import at_once, lost, won
-from tests.engine.whole_directory import Checker, founded_directory, standing_admins
+from tests.engine.whole_directory import Checker, found_directory, standing_admins
 
-ROUNDS = 6
+ROUNDS = examples(2)
 
 
 @pytest.fixture
-def place(engine_url: str) -> Iterator[Callable[[], Place]]:
+def place(engine: str) -> Callable[[], Place]:
     """Makes an empty place in the directory for each round."""
-    with founded_directory(now=datetime.now(UTC)):
-        yield partial(Place, itertools.count(1))
+    found_directory(now=datetime.now(UTC))
+    return partial(Place, itertools.count(1))
 
 
 @pytest.fixture
@@ -255,14 +256,14 @@ def _race(prepare: Callable[[Place], list[Action]], least: int, most: int, *may:
 @pytest.mark.parametrize(
     "race",
     [
-        _race(_two_under_each_other, 1, 1, "group_cycle", rounds=12),
-        _race(_three_in_a_ring, 2, 2, "group_cycle", rounds=12),
+        _race(_two_under_each_other, 1, 1, "group_cycle", rounds=examples(4)),
+        _race(_three_in_a_ring, 2, 2, "group_cycle", rounds=examples(4)),
         _race(_under_what_is_below_the_other, 1, 1, "group_cycle"),
         _race(_a_ring_through_the_depths, 2, 2, "group_cycle"),
         _race(_one_to_two_places, 2, 2),
         _race(_moved_with_its_parent, 3, 3),
         _race(_moved_while_groups_are_made_below, 5, 5),
-        _race(_moved_while_a_group_is_made_deep_below, 2, 2, rounds=12),
+        _race(_moved_while_a_group_is_made_deep_below, 2, 2, rounds=examples(4)),
         _race(_moved_while_a_group_deep_below_leaves, 2, 2),
         _race(_moved_while_its_parts_are_deleted, 3, 3),
         _race(_moved_and_deleted, 1, 2, "group_not_found"),
@@ -389,7 +390,7 @@ def test_twenty_people_come_into_one_group_at_once(place: Callable[[], Place], c
         assert walk.groups[here.group("")]["memberCount"] == 20
 
 
-THREADS, OPERATIONS = 8, 150
+THREADS, OPERATIONS = 8, examples(40)
 _NAMES = ("a", "b", "c", "a/x", "a/x/y", "b/x", "c/x", "d")
 _PEOPLE = ("alice", "bob", "carol", "dave", "erin", "frank")
 

@@ -14,7 +14,7 @@ from accessportal.audit import queries as audit
 from accessportal.directory import operations
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import person
-from tests.engine.whole_directory import Checker, every_item, founded_directory, table
+from tests.engine.whole_directory import Checker, every_item, found_directory, table
 
 NOW = datetime(2026, 3, 2, 9, 0, 0, 322_000, tzinfo=UTC)
 LATER = datetime(2026, 3, 3, 10, 30, tzinfo=UTC)
@@ -32,16 +32,16 @@ OURS = {
 
 
 @pytest.fixture(autouse=True)
-def _usa(engine_url: str) -> Iterator[None]:
+def _usa(engine: str) -> Iterator[None]:
     """The seed's example. Alice is admin of the north-west, Bob reads there and in the south."""
-    with founded_directory(now=NOW):
-        for group_id, name in {USA: "USA", NORTHWEST: "Northwest", SOUTH: "South"}.items():
-            operations.create_group(group_id=group_id, name=name, description=f"{name} group", actor=OLGA, now=NOW)
-        _come("Alice@Example.com", NORTHWEST, GroupRole.ADMIN)
-        _come(BOB, NORTHWEST, GroupRole.READER)
-        operations.grant_membership(email=BOB, group_id=SOUTH, role=GroupRole.READER, actor=OLGA, now=NOW)
-        yield
-        Checker().check()
+    found_directory(now=NOW)
+    for group_id, name in {USA: "USA", NORTHWEST: "Northwest", SOUTH: "South"}.items():
+        operations.create_group(group_id=group_id, name=name, description=f"{name} group", actor=OLGA, now=NOW)
+    _come("Alice@Example.com", NORTHWEST, GroupRole.ADMIN)
+    _come(BOB, NORTHWEST, GroupRole.READER)
+    operations.grant_membership(email=BOB, group_id=SOUTH, role=GroupRole.READER, actor=OLGA, now=NOW)
+    yield
+    Checker().check()
 
 
 def _come(email: str, group_id: str, role: GroupRole) -> None:

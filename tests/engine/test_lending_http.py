@@ -29,6 +29,7 @@ from accessportal.upstream import client as upstream
 from benchmarks import lending, lending_proof
 from benchmarks.installation import environment, twin_server
 from benchmarks.lending_place import Server, wait_until_it_answers
+from tests.depth import examples
 from tests.engine.stage import at_once, lost, won
 from tests.sandboxes import seed_examples as seed
 
@@ -211,7 +212,9 @@ def test_what_the_api_does_the_seeds_code_sees(portal: Portal) -> None:
 def test_many_clients_and_killed_processes_lose_nothing_and_the_proof_can_fail(
     twin_url: str, tmp_path: Path, record_testsuite_property: Any
 ) -> None:
-    plan = lending.Plan(takes=200, pool=20, clients=16, servers=2, cleaners=2, seed=1, is_killing=True, slack_seconds=_SLACK_SECONDS)
+    plan = lending.Plan(
+        takes=examples(80), pool=20, clients=16, servers=2, cleaners=2, seed=1, is_killing=True, slack_seconds=_SLACK_SECONDS
+    )
     since = time.time()
 
     result = lending.lend(plan, twin_url=twin_url, folder=tmp_path)

@@ -16,13 +16,14 @@ from accessportal.access_requests import operations
 from accessportal.access_requests.states import AccessRequest, Status, TickReport
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict
+from tests.depth import examples
 from tests.engine.stage import APPROVERS, DEV_ACCOUNTS, Stage, at_once, jobs_started, lost, won
 
 # That it is seconds is measured by the benchmarks; here the machine may be busy with anything.
 _ALLOWED_LATENESS_SECONDS = 30.0
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(examples(1)))
 def test_of_fifty_approvals_one_decides_and_all_others_are_told_who(stage: Stage, number: int) -> None:
     asked = stage.ask_for_prod()
 
@@ -42,7 +43,7 @@ def test_of_fifty_approvals_one_decides_and_all_others_are_told_who(stage: Stage
 
 
 def test_of_twenty_approvals_for_a_quorum_of_two_just_two_count(stage: Stage) -> None:
-    for _ in range(3):
+    for _ in range(examples(1)):
         asked = stage.ask_for_prod(permission_set="PowerUserAccess")
 
         outcomes = at_once([partial(stage.approve, asked, actor=approver) for approver in APPROVERS[:20]])
@@ -57,7 +58,7 @@ def test_of_twenty_approvals_for_a_quorum_of_two_just_two_count(stage: Stage) ->
 
 
 def test_a_form_sent_twenty_times_at_once_is_one_request(stage: Stage) -> None:
-    for number in range(5):
+    for number in range(examples(2)):
         outcomes = at_once([partial(stage.ask, submission_id=f"once-{number}")] * 20)
 
         assert lost(outcomes) == []
@@ -67,7 +68,7 @@ def test_a_form_sent_twenty_times_at_once_is_one_request(stage: Stage) -> None:
 
 
 def test_twenty_ticks_at_once_carry_every_piece_of_work_out_once(stage: Stage) -> None:
-    for _ in range(2):
+    for _ in range(examples(1)):
         before = Counter(jobs_started(stage.twin.front))
         asked = [stage.ask(account=name, seconds=3600) for name in DEV_ACCOUNTS]
 
@@ -120,7 +121,7 @@ def test_of_two_decisions_one_is_taken(
     other: Callable[[Stage, AccessRequest], AccessRequest],
     statuses: set[Status],
 ) -> None:
-    for _ in range(10):
+    for _ in range(examples(4)):
         asked = stage.ask_for_prod()
 
         outcomes = at_once([partial(one, stage, asked), partial(other, stage, asked)])
@@ -137,7 +138,7 @@ def test_of_two_decisions_one_is_taken(
 
 def test_approved_at_the_last_moment_or_lapsed_but_never_both(stage: Stage) -> None:
     winners = Counter[Status]()
-    for _ in range(10):
+    for _ in range(examples(4)):
         asked = stage.ask_for_prod()
         # Each by their own clock: the approver's is just before the deadline, the sweep's is at it.
         approve = partial(
@@ -157,7 +158,7 @@ def test_approved_at_the_last_moment_or_lapsed_but_never_both(stage: Stage) -> N
 
 
 def test_ended_or_extended_the_access_is_there_exactly_while_somebody_holds_it(stage: Stage) -> None:
-    for _ in range(6):
+    for _ in range(examples(2)):
         held = stage.granted(stage.ask(seconds=3600))
 
         ended, extended = at_once([partial(stage.end, held), partial(stage.extend, held, 7200)])
@@ -172,7 +173,7 @@ def test_ended_or_extended_the_access_is_there_exactly_while_somebody_holds_it(s
 
 
 def test_ended_while_its_grant_is_under_way_nothing_is_left(stage: Stage) -> None:
-    for _ in range(6):
+    for _ in range(examples(2)):
         asked = stage.ask()
 
         outcomes = at_once([partial(stage.carry_out, asked), partial(stage.end, asked), partial(stage.carry_out, asked)])
@@ -185,7 +186,7 @@ def test_ended_while_its_grant_is_under_way_nothing_is_left(stage: Stage) -> Non
 
 
 def test_one_claim_comes_while_the_other_goes(stage: Stage) -> None:
-    for _ in range(6):
+    for _ in range(examples(2)):
         leaving = stage.granted(stage.ask())
         coming = stage.ask()
         stage.end(leaving)

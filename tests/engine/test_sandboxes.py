@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -29,6 +28,7 @@ from accessportal.sandboxes.store import free_list, keys
 from accessportal.store.base import current_settings
 from accessportal.twin.sandbox_provider import SandboxProviderTwin
 from accessportal.twin.settings import TwinSettings
+from tests.depth import examples
 from tests.engine.stage import at_once, lost, won
 from tests.fixtures_provider import TwinAdapter, provider_on
 from tests.sandboxes import seed_examples as seed
@@ -38,8 +38,7 @@ CLIENT = system("client")
 CLOCK = SystemClock()
 THREADS = 64
 POOL = 50
-# More for a long run: thousands of hand-overs take minutes.
-ROUNDS = int(os.environ.get("ENGINE_ROUNDS", "8"))
+ROUNDS = examples(4)
 TAKES = max(2, ROUNDS // 2)
 _MOST_SECONDS = 60 * ROUNDS
 

@@ -5,10 +5,7 @@ The directory's own code does not read the table for these checks, or a mistake 
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -17,33 +14,20 @@ from typing import Any
 import boto3
 
 from accessportal.audit import queries as audit
-from accessportal.audit.models import AuditItem
 from accessportal.directory import operations
-from accessportal.directory.models import DirectoryItem
 from accessportal.kernel.actors import system
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.pages import every
-from accessportal.store.base import StoreSettings, configure, current_settings
-from accessportal.store.tables import ensure_table
+from accessportal.store.base import current_settings
 
 ROOT = "/"
 Item = dict[str, Any]
 
 
-@contextmanager
-def founded_directory(*, now: datetime) -> Iterator[None]:
-    """Tables of its own, with the root alone and Olga as its admin."""
-    former = current_settings()
-    configure(StoreSettings(table_prefix=f"test-{uuid.uuid4().hex[:12]}-", region=former.region))
-    try:
-        for model in (DirectoryItem, AuditItem):
-            ensure_table(model, clock=SystemClock())
-        operations.found_directory(
-            admin_email="olga@example.com", admin_name="Olga", operator_group="", auditor_group="", actor=system("setup"), now=now
-        )
-        yield
-    finally:
-        configure(former)
+def found_directory(*, now: datetime) -> None:
+    """The root alone, with Olga as its admin."""
+    operations.found_directory(
+        admin_email="olga@example.com", admin_name="Olga", operator_group="", auditor_group="", actor=system("setup"), now=now
+    )
 
 
 def table() -> Any:
