@@ -179,7 +179,7 @@ def _as_written(step: Change | Upsert) -> PortalModel | None:
         return None
     except PynamoDBException as error:
         raise unavailable(error) from error
-    present = item.serialize()
+    present = item.serialize(null_check=False)  # by itself an update may make an item of a few attributes
     sets = [action.values for action in step.actions if isinstance(action, SetAction)]
     is_ours = all(
         isinstance(path, Path) and isinstance(value, Value) and _is_same(present.get(path.path[0]), value.value) for path, value in sets

@@ -18,6 +18,7 @@ from hypothesis import given
 from accessportal.access_requests.models import RequestItem
 from accessportal.audit.models import AuditItem
 from accessportal.kernel.errors import InvalidRequest, Unavailable
+from accessportal.store import restores
 from accessportal.store.base import StoreSettings, configure, current_settings, open_connections
 from accessportal.store.coordination import CoordinationItem, claim_watch, leave_seat, reserve_slot, take_seat
 from accessportal.store.cursors import configure_cursors, read_cursor, sign_cursor
@@ -184,6 +185,14 @@ def test_an_update_whose_answer_was_lost_is_known_again(lost_answers: LostAnswer
     assert (item.until, lost_answers.left) == (100, 0)
     with pytest.raises(ConditionFailed):
         update_one(claim)
+
+
+@pytest.mark.usefixtures("tables")
+def test_the_head_of_the_restores_is_made_though_the_answer_was_lost(lost_answers: LostAnswers) -> None:
+    """It has a few of the attributes that a restore must have."""
+    lost_answers.of("UpdateItem")
+
+    assert not restores.is_held_by(None)
 
 
 @pytest.mark.usefixtures("tables")
