@@ -28,7 +28,7 @@ def is_at_or_below(group: Group, group_id: str) -> bool:
 def require_parent(parent: Group | None, parent_id: str, *, field: str) -> Group:
     """:raises InvalidRequest: when the group that is to be above another is gone or disabled."""
     if parent is None or not parent.is_enabled:
-        text = f"The group above, {cut(parent_id)}, does not exist or is disabled. Create or enable it first."
+        text = f"The group {cut(parent_id)} does not exist or is disabled. Create or enable it first."
         raise InvalidRequest(text, code="parent_missing", field=field)
     return parent
 
