@@ -98,8 +98,8 @@ def test_a_sandbox_tells_everybody_who_held_it(labs: Labs, as_person: SignIn) ->
     assert "Smoke." in words
     assert "The chain is whole" in words
     assert "In quarantine" in words
-    assert not page.context["operations"]
-    assert {one.name for one in as_person("olga").get(page_of(lab)).context["operations"]} == {"restore"}
+    assert not page.context["deeds"]
+    assert {one.name for one in as_person("olga").get(page_of(lab)).context["deeds"]} == {"restore"}
 
 
 def test_a_holder_that_never_gave_it_back_holds_it_now(labs: Labs, as_person: SignIn) -> None:
