@@ -122,7 +122,7 @@ def test_no_lost_answer_delays_an_end_by_more_than_seconds(story: Story, is_done
         assert not story.twin.assignments()
         if tried <= lost:
             break
-    assert lost > 20
+    assert lost > 15
 
 
 def test_what_the_store_never_answers_for_is_told_and_the_rest_is_done(story: Story) -> None:

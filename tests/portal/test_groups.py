@@ -294,7 +294,7 @@ def test_whatever_is_typed_comes_back_with_the_reason(
 @pytest.mark.parametrize(
     ("who", "place", "status", "told"),
     [
-        ("olga", "/nowhere", 422, "The group above, /nowhere, does not exist or is disabled."),
+        ("olga", "/nowhere", 422, "The group /nowhere does not exist or is disabled."),
         ("olga", "no id", 422, "does not exist or is disabled"),
         ("olga", "/engineering", 409, "is right below /engineering already"),
         ("gina", "/security", 403, "Only admins of /security or of a group above it"),
