@@ -34,7 +34,7 @@ from accessportal.kernel.moments import is_recent
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.coordination import reserve_slot
 from accessportal.store.restores import held_back, held_restore
-from accessportal.store.transactions import Overtaken, until_written
+from accessportal.store.transactions import Overtaken
 
 _LONGEST_QUEUE_SECONDS = 8.0
 # Calls that take nothing away queue up no further than this, so that a deletion finds at most so much before it.
@@ -175,9 +175,9 @@ def _take_charge_again(assignment_id: str, *, subject: str, actor: Actor, clock:
 
 
 def _doubt(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> None:
-    """Record a settled assignment as what it may have become: absent and unclaimed as present, present as being deleted."""
-
-    def attempt() -> None:
+    """Record a settled assignment as what it may have become: absent and unclaimed as present, present as being deleted. However many come
+    between: nobody else knows of the call."""
+    while True:
         assignment = store.get(assignment_id)
         assert assignment is not None, "assignments are never deleted"
         fence = store.next_fence(assignment)
@@ -189,9 +189,11 @@ def _doubt(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> N
             draft = Draft("assignment.deleting", subject, {"state": to.value, "fence": fence})
         else:
             return
-        store.move(assignment, to, fence=fence, draft=draft, actor=actor, now=clock.now(), seats=1)
-
-    until_written(attempt, contended=store.contended())
+        try:
+            store.move(assignment, to, fence=fence, draft=draft, actor=actor, now=clock.now(), seats=1)
+        except Overtaken:
+            continue
+        return
 
 
 class _Driver:

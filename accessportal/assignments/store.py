@@ -12,7 +12,7 @@ from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, precise
-from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.coordination import leave_seat, take_seat
@@ -190,9 +190,9 @@ def _change(
         raise _refusal(error) from error
 
 
-def contended() -> Unavailable:
+def contended() -> NoAnswer:
     """What is told when others never cease to come between."""
-    return Unavailable("Too many requests claim this assignment at once. Try again.", code="assignment_contended")
+    return NoAnswer("Too many requests claim this assignment at once. Try again.", code="assignment_contended")
 
 
 def _refusal(error: ConditionFailed) -> Exception:

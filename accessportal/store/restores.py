@@ -22,7 +22,7 @@ from accessportal.store.base import PortalModel, register
 from accessportal.store.listing import Listing
 from accessportal.store.reading import ItemKey
 from accessportal.store.records import Records
-from accessportal.store.transactions import ConditionFailed, Upsert, update_one
+from accessportal.store.transactions import ConditionFailed, Guard, Upsert, transact, update_one
 
 _NAME = "restore"
 _HEAD_KEY = ("head", 0)
@@ -156,6 +156,13 @@ def hold_grants(restore: Restore) -> Upsert:
     return _head_step(restore.epoch, RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch < restore.epoch))
 
 
+def hold_grants_again(restore: Restore) -> None:
+    """Hold all grants for one that is under way as it was read: where the version before began it, the head knows nothing of it."""
+    still_held = Guard(RestoreItem, _NAME, RESTORES.is_unchanged(restore), range_key=restore.epoch)
+    with suppress(ConditionFailed):
+        transact([still_held, hold_grants(restore)])
+
+
 def free_grants(restore: Restore) -> Upsert:
-    """The transaction step by which a restore that is confirmed holds no grants any more."""
-    return _head_step(0, RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch == restore.epoch))
+    """The transaction step by which a restore that is confirmed, the last, holds no grants any more; nor does one before it."""
+    return _head_step(0, RestoreItem.name.does_not_exist() | (RestoreItem.held_epoch <= restore.epoch))

@@ -137,6 +137,25 @@ def test_a_restore_that_the_version_before_began_holds_grants_too(pool: Pool) ->
     assert pool.take().sandbox.fence == 1
 
 
+@pytest.mark.usefixtures("tables")
+def test_a_restore_that_the_version_before_began_beside_this_one_is_held_when_told_again_and_confirmed(pool: Pool) -> None:
+    """The head was made before, and the version before knows none."""
+    pool.fill(1)
+    now = pool.clock.now()
+    moment = now - timedelta(hours=1)
+    restored = audit.begin_restore(restored_to=moment, actor=OLGA, now=now)
+    key = {"name": "head", "epoch": 0}
+    seed.table_named("Restores").update_item(Key=key, UpdateExpression="SET held_epoch = :v", ExpressionAttributeValues={":v": 0})
+
+    assert audit.begin_restore(restored_to=moment, actor=OLGA, now=now) == restored
+    with pytest.raises(Unavailable, match="nothing is granted"):
+        pool.take()
+
+    seed.table_named("Restores").update_item(Key=key, UpdateExpression="SET held_epoch = :v", ExpressionAttributeValues={":v": 0})
+    assert not audit.confirm_restore(restored, counts={}, actor=OLGA, now=now).is_held
+    assert pool.take().sandbox.fence == 1
+
+
 def test_items_read_together_come_in_the_order_asked_however_many(pool: Pool) -> None:
     made = pool.fill(3)
     wanted = [(SandboxItem, *models.sandbox_key(one.sandbox_id)) for one in made]

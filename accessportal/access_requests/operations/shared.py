@@ -13,7 +13,7 @@ from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import Conflict, NotAllowed, NotFound, Unavailable
+from accessportal.kernel.errors import Conflict, NoAnswer, NotAllowed, NotFound
 from accessportal.kernel.ports import after_commit
 from accessportal.store import transactions
 
@@ -51,7 +51,7 @@ def require(decision: Decision, request: AccessRequest) -> None:
 
 def until_written(attempt: Callable[[], AccessRequest]) -> AccessRequest:
     """The result of ``attempt``, which reads, decides and writes; again from the start whenever it was overtaken."""
-    contended = Unavailable("Too many others are changing this request right now. Try again.", code="request_contended")
+    contended = NoAnswer("Too many others are changing this request right now. Try again.", code="request_contended")
     return transactions.until_written(attempt, contended=contended)
 
 

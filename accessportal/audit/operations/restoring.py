@@ -13,7 +13,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest
-from accessportal.store.restores import RESTORES, Restore, free_grants, hold_grants, last_restore
+from accessportal.store.restores import RESTORES, Restore, free_grants, hold_grants, hold_grants_again, last_restore
 from accessportal.store.transactions import ConditionFailed, Overtaken
 
 
@@ -31,6 +31,7 @@ def begin_restore(*, restored_to: datetime, actor: Actor, now: datetime) -> Rest
     last = last_restore()
     if last is not None and last.restored_to == whole_second(restored_to):
         if last.is_held:
+            hold_grants_again(last)
             return last
         raise Conflict(
             f"The restore to {last.restored_to:%Y-%m-%d %H:%M:%SZ} was confirmed by {last.confirmed_by} before. Nothing was done.",

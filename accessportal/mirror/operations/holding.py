@@ -55,10 +55,14 @@ def hold_membership(
 def release_membership(*, email: str, group_id: str, claim: str, actor: Actor, clock: Clock) -> Proof | Waiting:
     """Give ``claim`` and what was given by it back, and prove that Cognito has the person there only as other claims say (``kept_by``).
     Repeat it freely, also when person or group is gone."""
-    # A person who was deleted took the claim along. Cognito may still have to forget them.
-    with contextlib.suppress(NotFound):
-        remove_claim(email=email, group_id=group_id, claim_id=claim, actor=actor, now=clock.now())
-    take_back_given(claim, actor=actor, clock=clock)
+    try:
+        # A person who was deleted took the claim along. Cognito may still have to forget them.
+        with contextlib.suppress(NotFound):
+            remove_claim(email=email, group_id=group_id, claim_id=claim, actor=actor, now=clock.now())
+        take_back_given(claim, actor=actor, clock=clock)
+    except Conflict as error:
+        # Others keep coming between, which passes: nobody may take it for done by somebody else.
+        return Waiting(error.code, error.message, clock.now() + _SOON, is_error=False)
     attempt = _prove(email, clock)
     if not attempt.is_done:
         return _not_yet(attempt, clock)

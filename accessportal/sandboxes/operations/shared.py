@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.clock import whole_second
-from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.runs import Failure
 from accessportal.sandboxes.states import Due, NoSuchSandbox, Sandbox, Status, Unreadable
 from accessportal.sandboxes.store import free_list, rows
@@ -44,7 +44,7 @@ def until_written(attempt: Callable[[], T]) -> T:
             return attempt()
         except (rows.Overtaken, rows.KeyOvertaken):
             continue
-    raise Unavailable("Too many others are changing this sandbox right now. Try again.", code="sandbox_contended")
+    raise NoAnswer("Too many others are changing this sandbox right now. Try again.", code="sandbox_contended")
 
 
 def told(action: str, sandbox: Sandbox, **data: Any) -> Draft:
