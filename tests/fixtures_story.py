@@ -19,7 +19,7 @@ from moto.dynamodb.models import dynamodb_backends
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.operations import departing, sweeping
 from accessportal.access_requests.states import AccessRequest, Status, TickReport
-from accessportal.assignments import effects as assignment_effects
+from accessportal.assignments.effects.call_queue import SharedPace
 from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
@@ -230,7 +230,7 @@ def story(
     Calls to Identity Center wait for no turn, which costs two writes each, unless a test asks for the ``shared_pace``.
     """
     if "shared_pace" not in request.fixturenames:
-        monkeypatch.setattr(assignment_effects.SharedPace, "_take_slot", lambda _pace, _longest_wait_seconds: True)
+        monkeypatch.setattr(SharedPace, "_take_slot", lambda _pace, _longest_wait_seconds: True)
     # Work is carried out in the test's own thread: the clock jumps, and would leave a thread that is still at work behind.
     monkeypatch.setattr(sweeping, "_WORKERS", 1)
     monkeypatch.setattr(departing, "_WORKERS", 1)

@@ -9,7 +9,7 @@ import pytest
 
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
-from accessportal.assignments.effects import SharedPace
+from accessportal.assignments.effects.call_queue import SharedPace
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.aws.errors import Refused, sorted_call

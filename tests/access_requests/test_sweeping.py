@@ -15,7 +15,7 @@ from pynamodb.exceptions import GetError, QueryError, TransactWriteError, Update
 from accessportal.access_requests import operations
 from accessportal.access_requests.operations import sweeping
 from accessportal.access_requests.states import Status
-from accessportal.assignments.effects import SharedPace
+from accessportal.assignments.effects.call_queue import SharedPace
 from accessportal.store import coordination
 from accessportal.store.coordination import claim_watch, reserve_slot
 from tests.fixtures_story import Story

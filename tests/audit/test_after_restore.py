@@ -18,8 +18,8 @@ from moto.moto_api._internal import mock_random
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import AccessRequest, Status, Work
-from accessportal.assignments import effects
 from accessportal.assignments import store as assignment_store
+from accessportal.assignments.effects.converging import converge
 from accessportal.assignments.queries import comparisons
 from accessportal.assignments.states import AssignmentState, Remedy, Unread
 from accessportal.audit import operations as audit
@@ -479,7 +479,7 @@ def test_a_worker_that_was_in_the_middle_of_it_writes_nothing_that_it_read_befor
     assert newer.version > story.now_of(lost.held).version
     with pytest.raises(NotAllowed, match="lent anew since then"):
         sandbox_operations.release(sandbox_id=lab.sandbox_id, track="track-a", fence=1, actor=SETUP, now=story.clock.now())
-    outcome = effects.converge(found.assignment_id, subject="alice@example.com", actor=SETUP, clock=story.clock)
+    outcome = converge(found.assignment_id, subject="alice@example.com", actor=SETUP, clock=story.clock)
     assert getattr(outcome, "code", "") == "grants_held"
     assert not story.is_assigned()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accessportal.assignments.effects import Limits, configure
+from accessportal.assignments.config import Limits, configure
 from accessportal.assignments.operations.comparing import compare
 from accessportal.assignments.operations.holding import hold, release
 from accessportal.assignments.operations.reconciling import go_on, is_still_so, repair

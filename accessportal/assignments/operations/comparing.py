@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from accessportal.assignments import comparison_store, effects, policy, store
+from accessportal.assignments import comparison_store, policy, store
+from accessportal.assignments.effects.call_queue import ShareOfPace
+from accessportal.assignments.effects.driving import target_of
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Comparison, Drift, Finding, Found, Unread
 from accessportal.aws.errors import Gone, OutsideError, Refused, Transient
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter
@@ -94,7 +96,7 @@ class _Reading:
 
     def __init__(self, granted: Collection[str], clock: Clock) -> None:
         self._clock = clock
-        self._center = IdentityCenter(pace=effects.ShareOfPace(clock))
+        self._center = IdentityCenter(pace=ShareOfPace(clock))
         self._granted = frozenset(granted)
         self._records = _Records.read()
         self._arns = sorted(self._granted | self._records.permission_set_arns)
@@ -206,7 +208,7 @@ class _Reading:
         """Of a user or group that was deleted it may stay listed for ever; it gives nobody access."""
         who = (key.principal_type.value, key.principal_id)
         if who not in self._has_principal:
-            self._has_principal[who] = self._patiently(lambda: self._center.has_principal(effects.target_of(key)))
+            self._has_principal[who] = self._patiently(lambda: self._center.has_principal(target_of(key)))
         return self._has_principal[who]
 
     def _patiently(self, read: Callable[[], T]) -> T:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accessportal.assignments import effects, store
+from accessportal.assignments import store
+from accessportal.assignments.effects.converging import converge
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
@@ -21,7 +22,7 @@ def hold(*, key: AssignmentKey, claim: str, guards: Sequence[Guard], subject: st
         _add_claim(key, claim, guards=guards, subject=subject, actor=actor, clock=clock)
 
     until_written(attempt, contended=store.contended())
-    return effects.converge(store.id_for(key), subject=subject, actor=actor, clock=clock)
+    return converge(store.id_for(key), subject=subject, actor=actor, clock=clock)
 
 
 def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
@@ -41,7 +42,7 @@ def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock
         return Proof(is_present=False, job_id="", job_status="NEVER_CREATED", called_at=None, proved_at=clock.now())
     if assignment.claims:
         return _kept(assignment, clock)
-    outcome = effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock)
+    outcome = converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock)
     if isinstance(outcome, Proof) and outcome.is_present:
         # Claimed anew while we were at it.
         again = store.find(key)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from accessportal.assignments import effects, policy, store
+from accessportal.assignments import policy, store
+from accessportal.assignments.effects.call_queue import SharedPace
+from accessportal.assignments.effects.converging import converge
+from accessportal.assignments.effects.driving import target_of
 from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState, Drift, Finding, Remedy
 from accessportal.audit.states import Draft
 from accessportal.aws.errors import OutsideError
@@ -19,7 +22,7 @@ _UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
 def is_still_so(*, finding: Finding, clock: Clock) -> bool:
     """Say whether it differs as when it was found: both sides are read anew. Unavailable when one did not answer."""
     try:
-        present = IdentityCenter(pace=effects.SharedPace(clock)).is_present(effects.target_of(finding.key))
+        present = IdentityCenter(pace=SharedPace(clock)).is_present(target_of(finding.key))
     except OutsideError as error:
         raise Unavailable(f"IAM Identity Center could not be read: {error}", code="identity_center_unavailable") from error
     assignment, now = store.find(finding.key), clock.now()
@@ -42,7 +45,7 @@ def repair(*, finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> P
     if remedy is Remedy.REPAIR and drift is Drift.LEFT_OVER:
         return _record(finding, frozenset(), actor, clock)
     if remedy is Remedy.REPAIR and drift is Drift.MISSING:
-        return effects.converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
+        return converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
     return None
 
 
@@ -54,7 +57,7 @@ def go_on(*, actor: Actor, clock: Clock) -> list[Waiting]:
         for assignment in store.every_in(state):
             if not policy.is_settling(assignment, clock.now()):
                 subject = assignment.key.principal_id
-                outcomes.append(effects.converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock))
+                outcomes.append(converge(assignment.assignment_id, subject=subject, actor=actor, clock=clock))
     return [outcome for outcome in outcomes if isinstance(outcome, Waiting)]
 
 
@@ -73,4 +76,4 @@ def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock
     except Overtaken:
         # Somebody claimed it at this moment; the claims decide.
         pass
-    return effects.converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
+    return converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)

@@ -1,4 +1,4 @@
-"""Driving one assignment towards what its claims want, through IAM Identity Center's asynchronous jobs.
+"""The steps by which one assignment comes to what its claims want, through IAM Identity Center's asynchronous jobs.
 
 Intent is written before a call, its job id after it, and a state is left only on proof: the list read back. Every step can be
 repeated, so a worker that dies anywhere is continued by the next one.
@@ -6,104 +6,24 @@ repeated, so a worker that dies anywhere is continued by the next one.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accessportal.assignments import store
-from accessportal.assignments.policy import (
-    CALL_MARGIN_SECONDS,
-    HOLD_SECONDS,
-    LISTED_WITHIN_SECONDS,
-    PATIENCE_SECONDS,
-    Step,
-    next_step,
-    poll_gap_seconds,
-)
-from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift
+from accessportal.assignments.config import current
+from accessportal.assignments.effects.call_queue import SharedPace
+from accessportal.assignments.policy import CALL_MARGIN_SECONDS, LISTED_WITHIN_SECONDS, PATIENCE_SECONDS, Step, next_step, poll_gap_seconds
+from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState
 from accessportal.assignments.waits import WITHOUT_PROOF, never, no_seat, out_of_time, sorted_wait, wait
 from accessportal.audit.states import Draft
 from accessportal.aws.errors import Gone, OutsideError, Refused, Throttled, Transient
 from accessportal.aws.identity_center import AssignmentTarget, IdentityCenter, Job, JobStatus
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.store.coordination import reserve_slot
 from accessportal.store.restores import held_back, held_restore
 from accessportal.store.transactions import Overtaken
-
-_LONGEST_QUEUE_SECONDS = 8.0
-# Calls that take nothing away queue up no further than this, so that a deletion finds at most so much before it.
-_LONGEST_QUEUE_OF_OTHERS_SECONDS = 0.5
-_ASK_AGAIN_SECONDS = (0.3, 0.6)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What all workers together may ask of IAM Identity Center (AWS quotas: 20 calls a second, 10 open creations). ``comparing_share`` of
-    the calls are the most that comparing everything takes."""
-
-    calls_per_second: float = 18.0
-    open_creations: int = 10
-    comparing_share: float = 0.5
-
-
-_limits = Limits()
-
-
-def configure(limits: Limits) -> None:
-    """Set the limits of this installation. Called once at start-up."""
-    global _limits
-    _limits = limits
-
-
-class SharedPace:
-    """One queue of call slots for all workers, in the Coordination table. Deletions go before everything else: whose time is
-    up must not wait until others have looked how their jobs are doing."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-
-    def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
-        if is_urgent:
-            return self._take_slot(_LONGEST_QUEUE_SECONDS)
-        give_up_at = self._clock.now() + timedelta(seconds=_LONGEST_QUEUE_SECONDS)
-        while not self._take_slot(_LONGEST_QUEUE_OF_OTHERS_SECONDS):
-            if self._clock.now() > give_up_at:
-                return False
-            self._clock.sleep(random.uniform(*_ASK_AGAIN_SECONDS))
-        return True
-
-    def _take_slot(self, longest_wait_seconds: float) -> bool:
-        now = self._clock.now()
-        slot = reserve_slot(
-            "identity-center.calls", gap_seconds=1 / _limits.calls_per_second, longest_wait_seconds=longest_wait_seconds, now=now
-        )
-        if slot is None:
-            return False
-        self._clock.sleep((slot - now).total_seconds())
-        return True
-
-
-class ShareOfPace:
-    """The shared pace, for thousands of calls that nobody waits for: all of them together take their share of it and no more."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._pace = SharedPace(clock)
-
-    def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
-        now = self._clock.now()
-        gap = 1 / (_limits.calls_per_second * _limits.comparing_share)
-        slot = reserve_slot("identity-center.comparing", gap_seconds=gap, longest_wait_seconds=_LONGEST_QUEUE_SECONDS, now=now)
-        if slot is None:
-            return False
-        self._clock.sleep((slot - now).total_seconds())
-        return self._pace.wait_for_turn(is_urgent=is_urgent)
 
 
 class _PaceWhileHeld:
@@ -117,11 +37,11 @@ class _PaceWhileHeld:
     def wait_for_turn(self, *, is_urgent: bool = False) -> bool:
         is_our_turn = self._pace.wait_for_turn(is_urgent=is_urgent)
         if self._clock.now() > self._last_call_at:
-            raise _HandBack(out_of_time(self._clock.now()))
+            raise HandBack(out_of_time(self._clock.now()))
         return is_our_turn
 
 
-class _HandBack(Exception):
+class HandBack(Exception):
     """Stop driving for now."""
 
     def __init__(self, waiting: Waiting) -> None:
@@ -129,74 +49,12 @@ class _HandBack(Exception):
         self.waiting = waiting
 
 
-class _LateCall(Exception):
+class LateCall(Exception):
     """A call was sent by a worker that no longer held the assignment: the process, or the whole machine, had stood still
     between its look at the clock and the call. Whoever took over may have proved the opposite before that call."""
 
 
-def converge(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
-    """Drive the assignment until it is what its claims want, proved by reading back, or until there is nothing to do but wait. One worker
-    drives it at a time, the others get ``busy``. Errors of the service are waited for, too: nothing is final while access may exist.
-    Unavailable when our own store does not answer."""
-    until = store.lease_until(clock.now(), HOLD_SECONDS)
-    try:
-        assignment = store.acquire(assignment_id, now=clock.now(), until=until)
-    except NoAnswer:
-        # Ours, if it was written: nobody need wait for its end.
-        _let_go(assignment_id, until)
-        raise
-    if assignment is None:
-        return wait("busy", "Another worker is busy with this assignment", clock.now(), seconds=2)
-    try:
-        return _Driver(assignment, subject=subject, actor=actor, clock=clock, until=until).run()
-    except _HandBack as stop:
-        return stop.waiting
-    except _LateCall:
-        return _take_charge_again(assignment_id, subject=subject, actor=actor, clock=clock)
-    finally:
-        _let_go(assignment_id, until)
-
-
-def _let_go(assignment_id: str, until: datetime) -> None:
-    """Without an answer the hold ends by itself, and what was proved counts all the same."""
-    with suppress(NoAnswer):
-        store.let_go(assignment_id, until=until)
-
-
-def _take_charge_again(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
-    """After a late call: what is proved in our records may be so no more, and nobody else would look again."""
-    _doubt(assignment_id, subject=subject, actor=actor, clock=clock)
-    give_up_at = clock.now() + timedelta(seconds=HOLD_SECONDS)
-    while True:
-        outcome = converge(assignment_id, subject=subject, actor=actor, clock=clock)
-        if isinstance(outcome, Proof) or clock.now() >= give_up_at:
-            return outcome
-        clock.sleep(max(1.0, (outcome.retry_at - clock.now()).total_seconds()))
-
-
-def _doubt(assignment_id: str, *, subject: str, actor: Actor, clock: Clock) -> None:
-    """Record a settled assignment as what it may have become: absent and unclaimed as present, present as being deleted. However many come
-    between: nobody else knows of the call."""
-    while True:
-        assignment = store.get(assignment_id)
-        assert assignment is not None, "assignments are never deleted"
-        fence = store.next_fence(assignment)
-        if assignment.state is AssignmentState.ABSENT and not assignment.is_wanted:
-            to = AssignmentState.PRESENT
-            draft = Draft("assignment.adopted", subject, {"state": to.value, "claims": [], "drift": Drift.LEFT_OVER.value})
-        elif assignment.state is AssignmentState.PRESENT:
-            to = AssignmentState.DELETING
-            draft = Draft("assignment.deleting", subject, {"state": to.value, "fence": fence})
-        else:
-            return
-        try:
-            store.move(assignment, to, fence=fence, draft=draft, actor=actor, now=clock.now(), seats=1)
-        except Overtaken:
-            continue
-        return
-
-
-class _Driver:
+class Driver:
     def __init__(self, assignment: Assignment, *, subject: str, actor: Actor, clock: Clock, until: datetime) -> None:
         self._assignment = assignment
         self._subject = subject
@@ -239,7 +97,7 @@ class _Driver:
         except OutsideError as error:
             if self._goes_on_without_proof():
                 return None
-            raise _HandBack(sorted_wait(error, self._clock.now(), without_proof=WITHOUT_PROOF.get(step, ""))) from error
+            raise HandBack(sorted_wait(error, self._clock.now(), without_proof=WITHOUT_PROOF.get(step, ""))) from error
 
     def _goes_on_without_proof(self) -> bool:
         """After an error for an answer, say whether there is a way forward at once. A proof that can't be had neither stops the taking back
@@ -262,7 +120,7 @@ class _Driver:
         try:
             self._move(AssignmentState.CREATING, "assignment.creating")
         except store.NoSeat:
-            raise _HandBack(no_seat(self._clock.now(), seats=_limits.open_creations)) from None
+            raise HandBack(no_seat(self._clock.now(), seats=current().open_creations)) from None
         self._may_have_been_sent = False
 
     def _start_deleting(self) -> None:
@@ -273,9 +131,9 @@ class _Driver:
             self._require_not_held()
             # Its place may have been given back meanwhile.
             try:
-                store.take_seat_again(self._assignment, seats=_limits.open_creations)
+                store.take_seat_again(self._assignment, seats=current().open_creations)
             except store.NoSeat:
-                raise _HandBack(no_seat(self._clock.now(), seats=_limits.open_creations)) from None
+                raise HandBack(no_seat(self._clock.now(), seats=current().open_creations)) from None
         try:
             self._start_job(self._center.create_assignment)
         except Refused:
@@ -285,7 +143,7 @@ class _Driver:
             self._give_place_back()
             self._center.require_instance(self._target)
             reason = f"Something that it was decided on is not in IAM Identity Center any more ({error.message}). Ask again."
-            raise _HandBack(never(reason, self._clock.now())) from error
+            raise HandBack(never(reason, self._clock.now())) from error
 
     def _give_place_back(self) -> None:
         """Keep no place for a refused creation while it waits for somebody to mend the cause. Nothing was started, unless an earlier call
@@ -313,12 +171,12 @@ class _Driver:
             raise
         except Transient as error:
             if self._clock.now() > self._held_until:
-                raise _LateCall from error
+                raise LateCall from error
             raise
         try:
             self._note_job(job.job_id, called_at)
         except Overtaken as error:
-            raise _LateCall from error
+            raise LateCall from error
 
     def _poll_creation(self) -> None:
         try:
@@ -335,7 +193,7 @@ class _Driver:
         elif job.status is JobStatus.FAILED:
             self._move(AssignmentState.ABSENT, "assignment.absent", job_status="FAILED", proved=True)
             if self._assignment.is_wanted:
-                raise _HandBack(self._why_not_created(job))
+                raise HandBack(self._why_not_created(job))
         else:
             self._wait_for_list("creation")
 
@@ -356,7 +214,7 @@ class _Driver:
                 self._settle_absent("SUCCEEDED")
         elif self._gives_access():
             self._move(AssignmentState.PRESENT, "assignment.present", job_status="FAILED", proved=True)
-            raise _HandBack(wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
+            raise HandBack(wait("job_failed", f"IAM Identity Center could not delete it: {job.reason}", self._clock.now(), is_error=True))
         else:
             self._settle_absent("FAILED")
 
@@ -381,7 +239,7 @@ class _Driver:
     def _require_not_held(self) -> None:
         """Right before what leads to a creation: nothing is given while nobody has confirmed a restore of the tables."""
         if held_restore() is not None:
-            raise _HandBack(held_back(self._clock.now()))
+            raise HandBack(held_back(self._clock.now()))
 
     def _gives_access(self) -> bool:
         """What can't be deleted because its user or group is gone stays listed, and gives access to nobody."""
@@ -430,7 +288,7 @@ class _Driver:
             draft=Draft(action, self._subject, data),
             actor=self._actor,
             now=now,
-            seats=_limits.open_creations,
+            seats=current().open_creations,
             proved_at=now if proved else None,
         )
 
@@ -462,7 +320,7 @@ class _Driver:
         self._polls += 1
         now = self._clock.now()
         if now + timedelta(seconds=gap) > self._give_up_at:
-            raise _HandBack(wait("job_running", f"The {what} job at IAM Identity Center is still running", now, seconds=3))
+            raise HandBack(wait("job_running", f"The {what} job at IAM Identity Center is still running", now, seconds=3))
         self._clock.sleep(gap)
 
     def _wait_for_list(self, what: str) -> None:
@@ -478,7 +336,7 @@ class _Driver:
 
     def _check_time(self) -> None:
         if self._clock.now() > self._give_up_at:
-            raise _HandBack(out_of_time(self._clock.now()))
+            raise HandBack(out_of_time(self._clock.now()))
 
     @property
     def _target(self) -> AssignmentTarget:
