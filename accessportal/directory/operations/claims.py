@@ -8,16 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.directory.following import follow
+from accessportal.directory.operations.finding import group_named, held_by, membership_in
 from accessportal.directory.operations.memberships import require_grantable, with_claim, without_claims
-from accessportal.directory.operations.shared import (
-    about_membership,
-    ask_to_look,
-    group_named,
-    held_by,
-    membership_in,
-    settled,
-    told_person,
-)
+from accessportal.directory.operations.writing import about_membership, ask_to_look, settled, told_person
 from accessportal.directory.states import Claim, Membership, person_entity, under
 from accessportal.directory.store.given import forget_given, list_given
 from accessportal.directory.store.people import MembershipChange, PersonChange, write_person

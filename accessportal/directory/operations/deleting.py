@@ -7,18 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
+from accessportal.directory.operations.finding import held_by
+from accessportal.directory.operations.last_root_admin import is_standing_admin, require_another_root_admin
 from accessportal.directory.operations.memberships import about_deletion
-from accessportal.directory.operations.shared import (
-    about_membership,
-    ask_to_look,
-    held_by,
-    is_standing_admin,
-    mirrored,
-    require_another_root_admin,
-    require_people_right,
-    settled,
-    told_person,
-)
+from accessportal.directory.operations.rights import require_people_right
+from accessportal.directory.operations.writing import about_membership, ask_to_look, mirrored, settled, told_person
 from accessportal.directory.states import Changed, Membership, Person, PersonVerb, State
 from accessportal.directory.store.people import MembershipChange, PersonChange, write_person
 from accessportal.directory.store.reading import get_groups, get_person_with_memberships

@@ -14,14 +14,8 @@ from accessportal.directory.following import follow
 from accessportal.directory.operations.groups import create_group
 from accessportal.directory.operations.memberships import grant_membership, with_claim
 from accessportal.directory.operations.people import create_person
-from accessportal.directory.operations.shared import (
-    about_membership,
-    end_of_chain,
-    mirrored,
-    require_people_right,
-    settled,
-    told_person,
-)
+from accessportal.directory.operations.rights import require_people_right
+from accessportal.directory.operations.writing import about_membership, end_of_chain, mirrored, settled, told_person
 from accessportal.directory.policy.tree import path_ancestors
 from accessportal.directory.policy.words import clean_email, clean_group_id, clean_name
 from accessportal.directory.states import (

@@ -7,21 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from accessportal.audit.states import Draft
-from accessportal.directory.operations.shared import (
-    about_membership,
-    ask_to_look,
-    group_named,
-    held_by,
-    membership_in,
-    mirrored,
-    require_another_root_admin,
-    require_group_right,
-    require_not_deleting,
-    require_right_to_give,
-    require_right_to_take,
-    settled,
-    told_person,
-)
+from accessportal.directory.operations.finding import group_named, held_by, membership_in, require_not_deleting
+from accessportal.directory.operations.last_root_admin import require_another_root_admin
+from accessportal.directory.operations.rights import require_group_right, require_right_to_give, require_right_to_take
+from accessportal.directory.operations.writing import about_membership, ask_to_look, mirrored, settled, told_person
 from accessportal.directory.queries.rights import may_leave
 from accessportal.directory.states import PERMANENT, Changed, Claim, GivenRole, Group, GroupRole, GroupVerb, Membership, Person, under
 from accessportal.directory.store.given import note_steps

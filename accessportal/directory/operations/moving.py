@@ -7,7 +7,8 @@ from datetime import datetime
 
 from accessportal.audit.operations import told
 from accessportal.audit.states import Draft
-from accessportal.directory.operations.shared import ask_to_look, group_named, settled
+from accessportal.directory.operations.finding import group_named
+from accessportal.directory.operations.writing import ask_to_look, settled
 from accessportal.directory.policy.rights import may_move
 from accessportal.directory.policy.tree import require_depth, require_parent, require_place
 from accessportal.directory.policy.words import is_group_id

@@ -9,7 +9,9 @@ from datetime import datetime
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.directory.operations.accounts import still_theirs
-from accessportal.directory.operations.shared import end_of_chain, held_by, require_people_right, settled, told_person
+from accessportal.directory.operations.finding import held_by
+from accessportal.directory.operations.rights import require_people_right
+from accessportal.directory.operations.writing import end_of_chain, settled, told_person
 from accessportal.directory.policy.words import key_of
 from accessportal.directory.queries.lists import find_owner
 from accessportal.directory.states import Person, PersonVerb, person_entity
