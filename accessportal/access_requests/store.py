@@ -18,7 +18,8 @@ from accessportal.kernel.clock import precise, to_epoch
 from accessportal.kernel.pages import Page
 from accessportal.kernel.texts import fold_key
 from accessportal.store.listing import Listing
-from accessportal.store.reading import NewerItem, side_by_side
+from accessportal.store.newer_versions import NewerItem
+from accessportal.store.reading import side_by_side
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, update_one
 

@@ -14,7 +14,7 @@ from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
-from accessportal.portal.directory.confirmations import tell
+from accessportal.portal.directory.waiting_for_cognito import tell
 from accessportal.web.addresses import way_back
 from accessportal.web.deeds import Deed
 from accessportal.web.forms import DeedForm

@@ -26,7 +26,8 @@ from accessportal.rules.states import Approval, Effect, EndsWith, People, Rule, 
 from accessportal.rules.terms import kinds, terms_of
 from accessportal.store.base import unavailable
 from accessportal.store.listing import Listing
-from accessportal.store.reading import BROKEN, NewerItem, get_item, read_items
+from accessportal.store.newer_versions import NewerItem
+from accessportal.store.reading import BROKEN, get_item, read_items
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
 
 # Three items a changed rule and three for the set; DynamoDB takes 100 in a transaction.

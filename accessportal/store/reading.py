@@ -20,6 +20,7 @@ from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.store.base import PortalModel, connection, current_settings, unavailable
 from accessportal.store.cursors import read_cursor, sign_cursor
+from accessportal.store.newer_versions import NewerItem, known
 
 M = TypeVar("M", bound=PortalModel)
 R = TypeVar("R")
@@ -37,17 +38,6 @@ _MOST_ASKED = 5
 _PAUSE_SECONDS = 0.05
 BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 """What reading raises when an item is not what its class says (a time of the year five billion is an OSError)."""
-
-
-class NewerItem(ValueError):
-    """A newer version of the portal made it: this one leaves it alone."""
-
-
-def known(item: M) -> M:
-    """:raises NewerItem: for an item that this version may misread."""
-    if (item.schema_version or 0) > item.known_schema:
-        raise NewerItem(f"its schema is {item.schema_version:.0f}, and {item.known_schema} is known here")
-    return item
 
 
 def read_item(model: type[M], convert: Callable[[M], R], *key: Any) -> R | None:

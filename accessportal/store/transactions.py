@@ -18,6 +18,7 @@ from pynamodb.transactions import TransactWrite
 
 from accessportal.kernel.errors import NoAnswer, PortalError
 from accessportal.store.base import PortalModel, code_of, connection, unavailable
+from accessportal.store.newer_versions import not_newer
 
 T = TypeVar("T")
 _MAX_ATTEMPTS = 12
@@ -217,10 +218,8 @@ def _stamped(step: Change | Upsert) -> list[Action]:
 
 
 def _guarded(step: Change | Upsert | Remove) -> Condition:
-    """No item of a newer version is changed, whoever has read it before."""
-    mark = step.model.schema_version
     condition: Condition = step.condition if isinstance(step, Upsert) else exists(step.model) & step.condition
-    guarded: Condition = condition & (mark.does_not_exist() | (mark <= step.model.known_schema))
+    guarded: Condition = condition & not_newer(step.model)
     return guarded
 
 

@@ -13,9 +13,9 @@ from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.limits import require_patience, require_room
 from accessportal.access_requests.operations.shared import ask_for_work, close_undecided, load_for, require, until_written
 from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
-from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import subject_facts
+from accessportal.access_requests.queries.time_held import with_held
 from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor

@@ -18,9 +18,9 @@ from accessportal.access_requests.operations.shared import (
     until_written,
 )
 from accessportal.access_requests.queries.approvers import ApproverBook
-from accessportal.access_requests.queries.holding import with_held
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import facts_of, presence_of
+from accessportal.access_requests.queries.time_held import with_held
 from accessportal.access_requests.states import AccessRequest, Status, Tally, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch

@@ -9,9 +9,9 @@ from datetime import datetime
 from accessportal.access_requests import policy
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
-from accessportal.access_requests.queries.holding import held_of, with_held
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import facts_of, subject_facts
+from accessportal.access_requests.queries.time_held import held_of, with_held
 from accessportal.access_requests.states import AccessRequest, Preview, Subject
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest, NotAllowed

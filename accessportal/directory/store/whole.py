@@ -13,7 +13,8 @@ from accessportal.directory.states import Group, Membership, Person
 from accessportal.directory.store.conversion import to_group, to_membership, to_person
 from accessportal.kernel.errors import Unavailable
 from accessportal.store.base import unavailable
-from accessportal.store.reading import BROKEN, RawItem, known, unreadable
+from accessportal.store.newer_versions import known
+from accessportal.store.reading import BROKEN, RawItem, unreadable
 
 
 @dataclass(frozen=True, slots=True)

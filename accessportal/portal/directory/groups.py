@@ -23,9 +23,9 @@ from accessportal.kernel.pages import Unreadable
 from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Page, ask_or_do
-from accessportal.portal.directory.confirmations import waits
 from accessportal.portal.directory.group_deeds import GROUP_DEEDS, MEMBER_DEEDS, address_of, child_id, right_of
 from accessportal.portal.directory.tree import Node, crumbs, role_from, search
+from accessportal.portal.directory.waiting_for_cognito import waits
 from accessportal.rules import queries as rules
 from accessportal.web.events import latest_of
 from accessportal.web.forms import MAX_NAME

@@ -22,7 +22,7 @@ from accessportal.kernel.pages import Unreadable
 from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Page, ask_or_do
-from accessportal.portal.directory.confirmations import waits
+from accessportal.portal.directory.waiting_for_cognito import waits
 from accessportal.web.deeds import Deed
 from accessportal.web.events import latest_of
 from accessportal.web.names import Names

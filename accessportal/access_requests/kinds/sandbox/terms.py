@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from accessportal.rules.states import Rule
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, listed
 from accessportal.rules.yaml_nodes import Place, shown
 
@@ -100,6 +101,11 @@ class SandboxTerms(Terms):
     def limits_moved(self, before: Self) -> Iterable[tuple[int, str]]:
         yield self.most_per_person - before.most_per_person, f"{self.most_per_person} at a time instead of {before.most_per_person}"
         yield self.extend - before.extend, f"what is held may {'' if self.extend else 'not '}be extended"
+
+
+def terms_of(rule: Rule) -> SandboxTerms:
+    assert isinstance(rule.terms, SandboxTerms), "a rule decides on its own kind alone"
+    return rule.terms
 
 
 def _read_targets(place: Place) -> SandboxTargets:
