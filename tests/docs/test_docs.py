@@ -13,6 +13,8 @@ from accessportal.jobs.schedules import SCHEDULES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FOLDERS = ("accessportal", "benchmarks", "tests", "tools")
+MODULES = [module for where in (ROOT.glob("*.py"), *((ROOT / folder).rglob("*.py") for folder in FOLDERS)) for module in where]
 
 
 def read(name: str) -> str:
@@ -63,6 +65,12 @@ def test_every_schedule_is_in_the_architecture() -> None:
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_modules_that_pages_name_are_there(page: Path) -> None:
+    for named in re.findall(r"\w[\w./-]*\.py\b", page.read_text()):
+        assert any(str(module).endswith(f"/{named}") for module in MODULES), named
 
 
 def test_the_version_is_that_of_the_change_log() -> None:
