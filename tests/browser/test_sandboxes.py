@@ -125,7 +125,7 @@ def test_asking_looked_at(labs: Labs, open_as: OpenAs) -> None:
     expect(preview(alice)).to_contain_text("Needs one approval")
     look_at(alice, "sandbox-form-waits")
     alice.get_by_role("button", name="Send request").click()
-    expect(alice.get_by_text("Say what you need it for.")).to_be_visible()
+    expect(alice.get_by_text("Say why you need it.")).to_be_visible()
     look_at(alice, "sandbox-form-errors")
 
 

@@ -13,7 +13,7 @@ from pynamodb.connection import Connection
 from accessportal.directory import operations, queries
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.operations.claims import add_claim
-from accessportal.directory.queries import roles
+from accessportal.directory.queries import book
 from accessportal.directory.states import PERMANENT, Claim, GroupRole, GroupVerb, State
 from accessportal.directory.store.reading import every_group, every_member
 from accessportal.kernel.actors import Actor, Role, person
@@ -103,9 +103,9 @@ class TestPeopleIn:
     def test_the_index_is_not_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The index still shows Mallory in ``/security``, and ``/eng`` below it; the table does not."""
         [stale] = every_member("/security")
-        monkeypatch.setattr(roles, "every_member", lambda _: iter((replace(stale, person="mallory@example.com"), stale)))
+        monkeypatch.setattr(book, "every_member", lambda _: iter((replace(stale, person="mallory@example.com"), stale)))
         everything = [replace(one, ancestors=("/", "/security")) if one.group_id == "/eng" else one for one in every_group()]
-        monkeypatch.setattr(roles, "every_group", lambda: iter(everything))
+        monkeypatch.setattr(book, "every_group", lambda: iter(everything))
         assert _emails("/security") == ["bob@example.com"]
 
     def test_more_than_one_page_and_one_batch(self) -> None:
