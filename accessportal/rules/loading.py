@@ -125,6 +125,7 @@ def _read_rule(place: Place, position: int) -> Rule | None:
     grammar = terms_of(kind if kind in kinds() else kinds()[0])
     section = _section_of(place, grammar, is_deny=is_deny)
     name = place.notes.rule_name = _read_name(section["name"])
+    _note_empty_offer(section, grammar.offer_key)
     section["effect"].choice(tuple(Effect))
     section["kind"].choice(kinds())
     durations = _read_durations(section["duration"])
@@ -159,10 +160,13 @@ def _section_of(place: Place, grammar: type[Terms], *, is_deny: bool) -> Place:
     else:
         required = (*_SHARED_KEYS, *offered, "duration", "approval")
         section = place.section(required=required, optional=("ticket", "description", "ends_with", *grammar.limit_keys))
-    if offered and section[grammar.offer_key].is_empty_list:
-        names = grammar.offer_key.replace("_", " ")
-        section[grammar.offer_key].report("The list is empty.", f"Name {names}; a deny rule without this key covers all.")
     return section
+
+
+def _note_empty_offer(section: Place, key: str) -> None:
+    if key and section[key].is_empty_list:
+        names = key.replace("_", " ")
+        section[key].report("The list is empty.", f"Name {names}; a deny rule without this key covers all.")
 
 
 def _peek(node: yaml.Node, key: str) -> str:

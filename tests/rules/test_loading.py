@@ -172,6 +172,11 @@ def test_a_mistake_is_told_with_line_place_and_remedy(key: str, line: str, at_li
     assert told[0].remedy or "write it like" in told[0].message
 
 
+def test_an_empty_list_of_what_is_offered_is_told_with_its_rule() -> None:
+    found = only_problem(with_line("permission_sets", "permission_sets: []"))
+    assert (found.rule_name, found.path) == ("prod-readonly", "rules[0].permission_sets")
+
+
 @pytest.mark.parametrize("name", ["Prod", "prod_readonly", "-prod", "prod-", "a" * 65, "#set", "prod readonly", "prod/1"])
 def test_rule_names_are_plain(name: str) -> None:
     found = only_problem(GOOD.replace("name: prod-readonly", f'name: "{name}"'))
