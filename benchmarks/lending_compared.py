@@ -26,12 +26,16 @@ from benchmarks.lending_place import Part, Server, wait_until_it_answers
 _BATCH = 25
 _INDEXES = {"StatusIndex": "status", "TrackIndex": "allocated_to_track", "IdempotencyIndex": "idempotency_key"}
 
+# By port.
+_Servers = dict[int, Part]
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the clients of one program saw; times in milliseconds."""
+    """What the clients of one program saw; times in milliseconds. ``cpu``: of its servers, for each hand-over and its end."""
 
     rate: float
+    cpu: float
     take: tuple[float, float]
     release: tuple[float, float]
     refused: int
@@ -54,64 +58,69 @@ def main() -> int:
         for program, place in (("theirs", _theirs), ("ours", _ours)):
             folder = Path(name) / program
             folder.mkdir()
-            with place(folder, options.servers, options.pool) as ports:
-                found[program] = [_measure(plan, ports, token, folder / str(plan.clients)) for plan in (alone, crowd)]
+            with place(folder, options.servers, options.pool) as servers:
+                found[program] = [_measure(plan, servers, token, folder / str(plan.clients)) for plan in (alone, crowd)]
         _report(found, options.clients)
     return 0
 
 
 @contextmanager
-def _theirs(folder: Path, servers: int, pool: int) -> Iterator[tuple[int, ...]]:
+def _theirs(folder: Path, servers: int, pool: int) -> Iterator[_Servers]:
     table = f"{os.environ['PORTAL_TABLE_PREFIX']}Plain"
     _make_plain_table(table)
     _fill(table, (_plain_row(number) for number in range(pool)))
-    ports = tuple(free_port() for _ in range(servers))
-    parts = [
-        Part(f"plain-{port}", [sys.executable, "-m", "benchmarks.lending_plain", str(port), table], folder / f"{port}.log")
-        for port in ports
-    ]
-    with _running(parts, ports):
-        yield ports
+    found: _Servers = {}
+    for port in (free_port() for _ in range(servers)):
+        command = [sys.executable, "-m", "benchmarks.lending_plain", str(port), table]
+        found[port] = Part(f"plain-{port}", command, folder / f"{port}.log")
+    with _running(found):
+        yield found
 
 
 @contextmanager
-def _ours(folder: Path, servers: int, pool: int) -> Iterator[tuple[int, ...]]:
+def _ours(folder: Path, servers: int, pool: int) -> Iterator[_Servers]:
     from benchmarks.sandboxes import free_copies
 
     _fill(f"{os.environ['PORTAL_TABLE_PREFIX']}SandboxPool", free_copies(pool))
-    parts = [Server(number, folder) for number in range(servers)]
-    ports = tuple(part.port for part in parts)
-    with _running(parts, ports):
-        yield ports
+    found: _Servers = {server.port: server for server in (Server(number, folder) for number in range(servers))}
+    with _running(found):
+        yield found
 
 
 @contextmanager
-def _running(parts: Sequence[Part], ports: Sequence[int]) -> Iterator[None]:
+def _running(servers: _Servers) -> Iterator[None]:
     try:
-        for part in parts:
+        for part in servers.values():
             part.start()
-        for part, port in zip(parts, ports, strict=True):
+        for port, part in servers.items():
             wait_until_it_answers(part, port)
         yield
     finally:
-        for part in parts:
+        for part in servers.values():
             part.stop()
 
 
-def _measure(plan: Plan, ports: tuple[int, ...], token: str, folder: Path) -> Figures:
+def _measure(plan: Plan, servers: _Servers, token: str, folder: Path) -> Figures:
     from benchmarks import lending_proof
 
     folder.mkdir()
-    run_clients(plan, ports=ports, token=token, folder=folder, again_share=0.0, longest_hold_seconds=0.0)
+    used = _cpu_seconds(servers)
+    run_clients(plan, ports=tuple(servers), token=token, folder=folder, again_share=0.0, longest_hold_seconds=0.0)
+    used = _cpu_seconds(servers) - used
     heard = lending_proof.read(folder)
     began, ended = min(call["at"] for call in heard.calls), max(call["at"] + call["seconds"] for call in heard.calls)
     return Figures(
         rate=heard.count("released") / (ended - began),
+        cpu=1000 * used / heard.count("released"),
         take=_quantiles(heard.calls, "take"),
         release=_quantiles(heard.calls, "release"),
         refused=sum(call["told"] in {"409", "503"} for call in heard.calls),
         dropped=sum(not call["told"].isdigit() for call in heard.calls),
     )
+
+
+def _cpu_seconds(servers: _Servers) -> float:
+    return sum(part.cpu_seconds() for part in servers.values())
 
 
 def _quantiles(calls: Sequence[dict[str, Any]], verb: str) -> tuple[float, float]:
@@ -123,13 +132,13 @@ def _quantiles(calls: Sequence[dict[str, Any]], verb: str) -> tuple[float, float
 
 def _report(found: dict[str, list[Figures]], clients: int) -> None:
     print(f"\nload of this machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    print("| clients | program | hand-overs a second | take p50, p99 ms | release p50, p99 ms | refused | dropped |")
-    print("| ------: | ------- | ------------------: | ---------------: | ------------------: | ------: | ------: |")
+    print("| clients | program | hand-overs a second | CPU ms each | take p50, p99 ms | release p50, p99 ms | refused | dropped |")
+    print("| ------: | ------- | ------------------: | ----------: | ---------------: | ------------------: | ------: | ------: |")
     for at, many in enumerate((1, clients)):
         for program, figures in found.items():
             one = figures[at]
             take, release = (f"{p50:.1f}, {p99:.1f}" for p50, p99 in (one.take, one.release))
-            print(f"| {many} | {program} | {one.rate:.1f} | {take} | {release} | {one.refused} | {one.dropped} |")
+            print(f"| {many} | {program} | {one.rate:.1f} | {one.cpu:.1f} | {take} | {release} | {one.refused} | {one.dropped} |")
     (their_one, their_crowd), (our_one, our_crowd) = found["theirs"], found["ours"]
     print(
         f"\nours by theirs: alone take {our_one.take[0] / their_one.take[0]:.2f}, release {our_one.release[0] / their_one.release[0]:.2f}; "

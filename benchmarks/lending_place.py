@@ -46,6 +46,12 @@ class Part:
         assert self._process is not None, "started before"
         return self._process.pid
 
+    def cpu_seconds(self) -> float:
+        """What the process and its children have used of the processors so far."""
+        pids = [str(self.pid), *self._children()]
+        used = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in pids]
+        return sum(int(user) + int(system) for user, system in used) / os.sysconf("SC_CLK_TCK")
+
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
@@ -57,9 +63,12 @@ class Part:
             self._process.wait()
 
     def kill_children(self) -> None:
-        for child in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split():
+        for child in self._children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(child), signal.SIGKILL)
+
+    def _children(self) -> list[str]:
+        return Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
 
     def stop(self) -> None:
         if self._process is not None:

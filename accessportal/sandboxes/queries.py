@@ -239,7 +239,7 @@ def _checked(sandbox_id: str) -> tuple[tuple[AuditEvent, ...], list[Problem]]:
     """One that changed between the reads is read anew: only what stands still can be judged."""
     for _ in range(_MOST_READS):
         row, events = rows.look(sandbox_id), history(sandbox_id=sandbox_id)
-        is_listed = free_list.find(sandbox_id) is not None
+        is_listed = free_list.is_listed(sandbox_id)
         if rows.look(sandbox_id) == row:
             break
     problems = list(ledger.problems_of_events(events, row))

@@ -9,7 +9,7 @@ import pytest
 
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.errors import Unavailable
-from accessportal.sandboxes import operations, queries
+from accessportal.sandboxes import models, operations, queries
 from accessportal.sandboxes.states import NoneFree, Sandbox, Status, Unreadable
 from accessportal.sandboxes.store import pages, rows
 from tests.sandboxes import seed_examples as seed
@@ -69,6 +69,33 @@ def test_a_free_one_that_was_made_anew_is_lent_from_the_free_list_with_the_next_
 
     assert pool.take().sandbox.fence == 2
     pool.check_whole()
+
+
+def test_a_line_of_the_free_list_that_can_not_be_read_stops_no_take_and_is_named(upstream: Upstream) -> None:
+    pool = upstream.pool
+    newer, odd, absurd, good = upstream.fill(4)
+    lined(newer, schema_version=99)
+    lined(odd, fence="nonsense")
+    lined(absurd, updated_at=10**17)
+
+    first, second = pool.take("track-1").sandbox, pool.take("track-2").sandbox
+
+    # Of the others one is lent by its row: its line says nonsense, and is ours to take away.
+    assert [first.sandbox_id, second.sandbox_id] == [good.sandbox_id, absurd.sandbox_id]
+    with pytest.raises(NoneFree):
+        pool.take("track-3")
+    named = {one.item.partition("SBX#")[2]: one.error for one in upstream.sync().failures}
+    assert named.keys() == {newer.sandbox_id, odd.sandbox_id}
+    assert "made by a newer version" in named[newer.sandbox_id]
+    assert "can't be read" in named[odd.sandbox_id]
+
+
+def lined(sandbox: Sandbox, **values: Any) -> None:
+    """Another program sets attributes of the sandbox's line."""
+    pk, sk = models.free_key(sandbox.sandbox_id)
+    line = {"PK": pk, "SK": sk}
+    table = seed.table_named("SandboxPool")
+    table.put_item(Item={**table.get_item(Key=line)["Item"], **values})
 
 
 @pytest.mark.parametrize("was", ["lent", "free", "gone"])

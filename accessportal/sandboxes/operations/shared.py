@@ -109,8 +109,7 @@ def unheld(sandbox: Sandbox, status: Status) -> Sandbox:
 
 def leaving_free_list(sandbox: Sandbox) -> Step | None:
     """The step that takes it off the free list; ``None`` when it is not there."""
-    entry = free_list.find(sandbox.sandbox_id)
-    return None if entry is None else free_list.take(entry)
+    return free_list.take(sandbox.sandbox_id) if free_list.is_listed(sandbox.sandbox_id) else None
 
 
 def unreadable_failure(seen: Unreadable) -> Failure:

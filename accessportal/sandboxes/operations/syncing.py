@@ -31,7 +31,7 @@ from accessportal.sandboxes.states import (
     SyncStopped,
     Unreadable,
 )
-from accessportal.sandboxes.store import pages, pool, rows
+from accessportal.sandboxes.store import free_list, pages, pool, rows
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
 SYNC = system("sync_sandboxes")
@@ -62,7 +62,7 @@ def sync(*, provider: Provider, apply: bool, most_share: float = MOST_SHARE, act
         # A row that changed its status while the lists were read may have been in neither: only what two looks lack is new.
         known |= {row.external_id for row in pages.every_row()}
     sorted_rows = _Sorted(rows, listed, began)
-    failures = [unreadable_failure(one) for one in broken]
+    failures = [unreadable_failure(one) for one in broken] + _unreadable_lines()
     plan = sorted_rows.plan(unknown=sorted(listed.keys() - known), failures=failures)
     reason = policy.brake(plan, most_share)
     if reason:
@@ -291,6 +291,13 @@ def _every_row() -> tuple[list[Sandbox], list[Unreadable]]:
         else:
             broken.append(one)
     return list(found.values()), broken
+
+
+def _unreadable_lines() -> list[Failure]:
+    """Takes pass over them, so nobody else would name them."""
+    run = _Sync()
+    free_list.look_through(past=run.pass_over)
+    return run.failures
 
 
 def _ids(rows: Iterable[Sandbox]) -> tuple[str, ...]:

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
+import structlog
+
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Page, UnreadableItem, every
+from accessportal.kernel.pages import Unreadable as UnreadableLine
 from accessportal.sandboxes import policy, queries
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.others import mended
@@ -26,6 +29,8 @@ from accessportal.sandboxes.states import Claim, Due, Holder, KeyRecord, NoneFre
 from accessportal.sandboxes.store import free_list, keys, pages, pool, rows
 from accessportal.store.restores import HELD
 from accessportal.store.transactions import Step
+
+log = structlog.get_logger(__name__)
 
 # Candidates of the quick look, before the whole free list is gone through. Each that is read costs time, and one is nearly always enough.
 _QUICK_PAGE = 2
@@ -189,7 +194,7 @@ def _thorough(asked: Asked, record: KeyRecord | None) -> Sandbox:
     before = free_list.returns()
     for _ in range(_MOST_ROUNDS):
         for shard in random.sample(list(unproved), len(unproved)):
-            sandbox = _first_lent(every(partial(_free_page, shard)), asked, record)
+            sandbox = _first_lent(every(partial(_free_page, shard), past=_pass_over), asked, record)
             if sandbox is not None:
                 return sandbox
         after = free_list.returns()
@@ -230,6 +235,11 @@ def _free_page(shard: int, cursor: str | None) -> Page[free_list.FreeEntry]:
     return free_list.page(shard, cursor=cursor, limit=_PAGE)
 
 
+def _pass_over(line: UnreadableLine) -> None:
+    """Others are free, and the next sync names this one, too."""
+    log.warning("sandboxes.line_unreadable", key=line.key, why=line.why)
+
+
 def _first_lent(entries: Iterable[free_list.FreeEntry], asked: Asked, record: KeyRecord | None) -> Sandbox | None:
     lent = (_try_entry(entry, asked, record) for entry in entries)
     return next((sandbox for sandbox in lent if sandbox is not None), None)
@@ -241,7 +251,7 @@ def _try_entry(entry: free_list.FreeEntry, asked: Asked, record: KeyRecord | Non
         return None
     try:
         if entry.sandbox is not None:
-            return _lend(entry.sandbox, asked, record, free_step=free_list.take(entry), is_from_line=True)
+            return _lend(entry.sandbox, asked, record, free_step=free_list.take(entry.sandbox_id), is_from_line=True)
     except rows.Unlisted:
         return None
     except rows.Overtaken:
@@ -255,7 +265,7 @@ def _try_entry(entry: free_list.FreeEntry, asked: Asked, record: KeyRecord | Non
         free_list.drop(entry)
         return None
     with suppress(rows.Overtaken):
-        return _lend(sandbox, asked, record, free_step=free_list.take(entry))
+        return _lend(sandbox, asked, record, free_step=free_list.take(entry.sandbox_id))
     return None
 
 
@@ -263,7 +273,7 @@ def _try_row(sandbox_id: str, asked: Asked, record: KeyRecord | None) -> Sandbox
     found = rows.look(sandbox_id)
     if not isinstance(found, Sandbox) or found.status is not Status.AVAILABLE:
         return None
-    with suppress(rows.Overtaken):
+    with suppress(rows.Overtaken, UnreadableItem):
         sandbox = mended(found, actor=asked.actor, now=asked.now)
         return _lend(sandbox, asked, record, free_step=leaving_free_list(sandbox))
     return None

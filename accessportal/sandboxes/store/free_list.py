@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pynamodb.expressions.condition import Condition
 
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Sandbox, Status
@@ -63,10 +64,16 @@ def page(shard: int, *, cursor: str | None, limit: int, after: str = "") -> Page
     return _free(models.free_pk(shard), cursor=cursor, limit=limit, where=where, bound=after)
 
 
-def find(sandbox_id: str) -> FreeEntry | None:
-    """Its line, strongly read."""
-    item = get_item(SandboxItem, *models.free_key(sandbox_id))
-    return None if item is None else _entry_of(item)
+def is_listed(sandbox_id: str) -> bool:
+    """Whether it has a line, whatever that says; strongly read."""
+    return get_item(SandboxItem, *models.free_key(sandbox_id)) is not None
+
+
+def look_through(*, past: Callable[[Unreadable], object]) -> None:
+    """Tell ``past`` of each line that can't be read."""
+    for shard in shards():
+        for _ in _free.every(models.free_pk(shard), past=past):
+            continue
 
 
 def returns() -> tuple[int, ...]:
@@ -100,9 +107,9 @@ def put(sandbox: Sandbox) -> list[Step]:
     ]
 
 
-def take(entry: FreeEntry) -> Remove:
+def take(sandbox_id: str) -> Remove:
     """The step with which the line leaves the free list, which must hold it."""
-    pk, sk = models.free_key(entry.sandbox_id)
+    pk, sk = models.free_key(sandbox_id)
     return Remove(SandboxItem, pk, SandboxItem.pk.exists(), range_key=sk)
 
 
