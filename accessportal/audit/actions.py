@@ -20,6 +20,8 @@ def _spec(title: str, *fields: str) -> ActionSpec:
 # ``role`` is the role that the claim gives (or gave), ``effective_role`` the membership's highest after the change.
 _MEMBERSHIP = ("email", "group_id", "role", "claim", "ends_at", "effective_role")
 
+_SCOPED = ("key", "old_expires_at", "expires_at", "claim")
+
 ACTIONS: dict[str, ActionSpec] = {
     # access_requests
     "request.submitted": _spec(
@@ -104,6 +106,27 @@ ACTIONS: dict[str, ActionSpec] = {
     # clients: never anything of a token's secret
     "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held"),
     "token.revoked": _spec("Token revoked", "reason"),
+    # approvals and relationships, each with the seed's key text, and their scopes
+    "approval.granted": _spec("Granted", *_SCOPED),
+    "approval.extended": _spec("End moved", *_SCOPED),
+    "approval.replaced": _spec("Granted anew", *_SCOPED),
+    "approval.held": _spec("Held by a request", *_SCOPED),
+    "approval.released": _spec("No longer held by a request", *_SCOPED),
+    "approval.revoked": _spec("Revoked", *_SCOPED),
+    "approval.expired": _spec("Over, and tidied away", *_SCOPED),
+    "approval.deleted": _spec("Deleted with its scope", *_SCOPED),
+    "relationship.granted": _spec("Added", *_SCOPED),
+    "relationship.extended": _spec("End moved", *_SCOPED),
+    "relationship.replaced": _spec("Added anew", *_SCOPED),
+    "relationship.held": _spec("Held by a request", *_SCOPED),
+    "relationship.released": _spec("No longer held by a request", *_SCOPED),
+    "relationship.revoked": _spec("Removed", *_SCOPED),
+    "relationship.expired": _spec("Over, and tidied away", *_SCOPED),
+    "relationship.deleted": _spec("Deleted with its scope", *_SCOPED),
+    "authz_scope.opened": _spec("Scope opened"),
+    "authz_scope.policy_set": _spec("Policy set", "policy", "old_policy"),
+    "authz_scope.deletion_begun": _spec("Deletion begun"),
+    "authz_scope.deleted": _spec("Deleted", "removed", "proved_by"),
     # the tables: a restore, its steps, and that grants go on
     "restore.begun": _spec("Tables restored; grants held", "restored_to", "epoch"),
     "restore.step_done": _spec(

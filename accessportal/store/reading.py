@@ -223,6 +223,17 @@ def query_page(
     return Page(tuple(items), sign_cursor(pattern, last_key), tuple(broken))
 
 
+def count_items(model: type[M], hash_key: str, index: Index[M], *, where: Condition, only: Condition) -> int:
+    """How many items of ``index`` under ``hash_key`` meet ``where`` (about the range key) and ``only``, to the end.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    try:
+        return model.count(hash_key, where, only, index_name=index.Meta.index_name)
+    except PynamoDBException as error:
+        raise unavailable(error) from error
+
+
 def scan_all(model: type[M], convert: Callable[[M], R], *, stand_in: Callable[[RawItem], R], segment: int, segments: int) -> Iterator[R]:
     """Every item of one of the ``segments`` that the table is cut into, strongly read: what has one hash key is in one of them, beside
     each other. ``stand_in`` is for ``convert`` where an item is not what its class says. For checks, not for pages.

@@ -24,7 +24,7 @@ from accessportal.kernel.clock import Precise, from_epoch, precise, to_epoch
 from accessportal.kernel.pages import Unreadable
 from accessportal.store.base import PortalModel
 from accessportal.store.reading import BROKEN, keys_of, read_item, read_items
-from accessportal.store.transactions import Change, Insert
+from accessportal.store.transactions import Change, Insert, Remove
 
 M = TypeVar("M", bound=PortalModel)
 R = TypeVar("R")
@@ -106,6 +106,11 @@ class Records(Generic[M, R]):
         """The step that writes what differs, if the item is as it was read."""
         hash_key, range_key = self._key_of(before)
         return Change(self.model, hash_key, self._differences(before, after), self.is_unchanged(before), range_key)
+
+    def removal(self, record: R) -> Remove:
+        """The step that deletes the item, if it is as it was read."""
+        hash_key, range_key = self._key_of(record)
+        return Remove(self.model, hash_key, self.is_unchanged(record), range_key)
 
     def is_unchanged(self, record: R) -> Condition:
         """The item is as it was read."""
@@ -217,6 +222,8 @@ def _form_of(hint: Any) -> _Form:
         return dataclasses.replace(_form_of(inner), is_optional=True)
     if hint in _SIMPLE:
         return _SIMPLE[hint]
+    if isinstance(hint, type) and issubclass(hint, str) and not issubclass(hint, enum.Enum):
+        return _Form(lambda value: hint(_text(value)), str)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _Form(hint, lambda value: value.value)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):

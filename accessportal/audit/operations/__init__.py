@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accessportal.audit.operations.publishing import publish_outbox, topic_sender
 from accessportal.audit.operations.restoring import begin_restore, confirm_restore, note_step, require_restore_right
-from accessportal.audit.operations.writing import Prepared, change, insert, prepare_event, told
+from accessportal.audit.operations.writing import Prepared, change, insert, prepare_event, remove, told
 
 __all__ = [
     "Prepared",
@@ -15,6 +15,7 @@ __all__ = [
     "note_step",
     "prepare_event",
     "publish_outbox",
+    "remove",
     "require_restore_right",
     "told",
     "topic_sender",

@@ -62,6 +62,15 @@ def change(records: Records[Any, R], before: R, after: R, *, draft: Draft, actor
     return records.kept(changed)
 
 
+def remove(records: Records[Any, R], record: R, *, draft: Draft, actor: Actor, now: datetime) -> None:
+    """Delete the item, with the event that ends its chain.
+
+    :raises Overtaken: when somebody else changed it first.
+    """
+    _, event = told(record, draft, actor=actor, now=now)
+    _write([records.removal(record), event], ())
+
+
 def told(record: R, draft: Draft, *, actor: Actor, now: datetime) -> tuple[R, Insert]:
     """The record at its next version, and the step that writes why."""
     version = record.version + 1

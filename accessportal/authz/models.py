@@ -1,0 +1,234 @@
+"""The items of ``Approvals``, ``Relationships`` (seed 003) and ``AuthzScopes``, and their keys, which are built here alone.
+
+Each record carries the seed's key text in ``key`` for other programs. The real keys are made of escaped parts, so that no two records
+share one (docs/decisions/0070-approvals-and-relationships.md).
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
+
+from accessportal.authz.states import Scope
+from accessportal.store.base import PortalModel, register
+from accessportal.store.keys import join_key
+
+SHARDS = 16
+LISTED = "scope"
+# Both sort before whatever a part of a scope may hold, so that what lies below a path is one range.
+_LEVEL, _NAMES = "!", "#"
+_AFTER = "$"
+
+
+class RecordItem(PortalModel):
+    """What approvals and relationships have in common. Times are epoch seconds; ``held_until``: to whom it is owed until when."""
+
+    pk = UnicodeAttribute(hash_key=True, attr_name="PK")
+    sk = UnicodeAttribute(range_key=True, attr_name="SK")
+    key = UnicodeAttribute()
+    scope = UnicodeAttribute()
+    expires_at = NumberAttribute(null=True)
+    ttl_seconds = NumberAttribute(null=True)
+    metadata: Any = MapAttribute(null=True)
+    # ours
+    held_until: Any = MapAttribute(null=True)
+    refreshed_at = NumberAttribute(null=True)
+    target = UnicodeAttribute()
+    shard = UnicodeAttribute()
+    place = UnicodeAttribute()
+    ends = UnicodeAttribute(null=True)
+    # DynamoDB deletes without an event, so not before the sweep had a week for it
+    purge_at = NumberAttribute(null=True)
+    version = NumberAttribute()
+    audit_head = UnicodeAttribute()
+
+
+class ApprovalTargetIndex(GlobalSecondaryIndex["ApprovalItem"]):
+    """Who may do an action on a resource within a scope."""
+
+    class Meta:
+        index_name = "TargetIndex"
+        projection = AllProjection()
+
+    target = UnicodeAttribute(hash_key=True)
+    pk = UnicodeAttribute(range_key=True, attr_name="PK")
+
+
+class ApprovalScopeIndex(GlobalSecondaryIndex["ApprovalItem"]):
+    """A share of what lies in a tenant, an environment or a path and below it, in the order of the scopes."""
+
+    class Meta:
+        index_name = "ScopeIndex"
+        projection = AllProjection()
+
+    shard = UnicodeAttribute(hash_key=True)
+    place = UnicodeAttribute(range_key=True)
+
+
+class ApprovalEndIndex(GlobalSecondaryIndex["ApprovalItem"]):
+    """Sparse: a share of what has an end, the nearest first."""
+
+    class Meta:
+        index_name = "EndIndex"
+        projection = AllProjection()
+
+    ends = UnicodeAttribute(hash_key=True)
+    expires_at = NumberAttribute(range_key=True)
+
+
+@register
+class ApprovalItem(RecordItem):
+    """An approval; the seed's attributes by the seed's names."""
+
+    base_table_name = "Approvals"
+    time_to_live = "purge_at"
+
+    class Meta:
+        table_name = "Approvals"
+        billing_mode = "PAY_PER_REQUEST"
+
+    identity = UnicodeAttribute()
+    resource = UnicodeAttribute()
+    action = UnicodeAttribute()
+    granted_by = UnicodeAttribute()
+    granted_at = NumberAttribute()
+
+    target_index = ApprovalTargetIndex()
+    scope_index = ApprovalScopeIndex()
+    end_index = ApprovalEndIndex()
+
+
+class RelationshipTargetIndex(GlobalSecondaryIndex["RelationshipItem"]):
+    """Who stands in relation to an object within a scope."""
+
+    class Meta:
+        index_name = "TargetIndex"
+        projection = AllProjection()
+
+    target = UnicodeAttribute(hash_key=True)
+    pk = UnicodeAttribute(range_key=True, attr_name="PK")
+
+
+class RelationshipScopeIndex(GlobalSecondaryIndex["RelationshipItem"]):
+    """As :class:`ApprovalScopeIndex`."""
+
+    class Meta:
+        index_name = "ScopeIndex"
+        projection = AllProjection()
+
+    shard = UnicodeAttribute(hash_key=True)
+    place = UnicodeAttribute(range_key=True)
+
+
+class RelationshipEndIndex(GlobalSecondaryIndex["RelationshipItem"]):
+    """As :class:`ApprovalEndIndex`."""
+
+    class Meta:
+        index_name = "EndIndex"
+        projection = AllProjection()
+
+    ends = UnicodeAttribute(hash_key=True)
+    expires_at = NumberAttribute(range_key=True)
+
+
+@register
+class RelationshipItem(RecordItem):
+    """A relationship; the seed's attributes by the seed's names."""
+
+    base_table_name = "Relationships"
+    time_to_live = "purge_at"
+
+    class Meta:
+        table_name = "Relationships"
+        billing_mode = "PAY_PER_REQUEST"
+
+    subject = UnicodeAttribute()
+    relation = UnicodeAttribute()
+    object = UnicodeAttribute()
+    relation_type = UnicodeAttribute()
+    created_by = UnicodeAttribute()
+    created_at = NumberAttribute()
+
+    target_index = RelationshipTargetIndex()
+    scope_index = RelationshipScopeIndex()
+    end_index = RelationshipEndIndex()
+
+
+class ScopeListIndex(GlobalSecondaryIndex["ScopeItem"]):
+    """Sparse: every scope that something was granted in or a policy was set for, by name."""
+
+    class Meta:
+        index_name = "ListIndex"
+        projection = AllProjection()
+
+    list = UnicodeAttribute(hash_key=True)
+    scope = UnicodeAttribute(range_key=True)
+
+
+@register
+class ScopeItem(PortalModel):
+    """A scope with its policy and its deletion, or one of its gates (:func:`gate_key`, with ``state`` alone)."""
+
+    base_table_name = "AuthzScopes"
+
+    class Meta:
+        table_name = "AuthzScopes"
+        billing_mode = "PAY_PER_REQUEST"
+
+    scope = UnicodeAttribute(hash_key=True)
+    list = UnicodeAttribute(null=True)
+    state = UnicodeAttribute()
+    policy: Any = MapAttribute(null=True)
+    deleting_since = NumberAttribute(null=True)
+    removed = NumberAttribute(null=True)
+    version = NumberAttribute(null=True)
+    audit_head = UnicodeAttribute(null=True)
+
+    list_index = ScopeListIndex()
+
+
+def holder_key(scope: Scope, holder: str) -> str:
+    """Hash key of all that an identity or a subject has in a scope. A scope's text needs no escaping: no part holds a ``#``."""
+    return f"{scope}#{join_key(holder)}"
+
+
+def target_key(scope: Scope, *parts: str) -> str:
+    """Hash key in the index by resource and action, or by object."""
+    return f"{scope}#{join_key(*parts)}"
+
+
+def shard_of(*parts: str) -> int:
+    """Which of the shares that would otherwise be one hot partition a record is in."""
+    return zlib.crc32(join_key(*parts).encode()) % SHARDS
+
+
+def root_of(scope: Scope) -> str:
+    """What everything lies below that a caller of ``scope`` may list at once: the tenant, the environment, the path's first part."""
+    return ":".join(scope.split(":")[:2])
+
+
+def place_of(scope: Scope, *names: str) -> str:
+    """Range key within a shard: the scope, then the names."""
+    return _levels(scope) + _NAMES + join_key(*names)
+
+
+def places_within(scope: Scope, *, is_wide: bool) -> tuple[str, str]:
+    """From and to which places the records of ``scope`` lie, with all below it where ``is_wide``."""
+    return (_levels(scope) + (_LEVEL if is_wide else _NAMES), _levels(scope) + _AFTER)
+
+
+def _levels(scope: Scope) -> str:
+    # A tenant's environments lie below the tenant.
+    return _LEVEL.join((scope.split(":")[0], *scope.parts))
+
+
+def gate_key(scope: Scope, *names: str) -> str:
+    """What a grant's transaction looks at to see that the scope is open; several, since each is in one transaction at a time."""
+    return gates_of(scope)[shard_of(*names)]
+
+
+def gates_of(scope: Scope) -> list[str]:
+    return [f"{scope}#gate#{number}" for number in range(SHARDS)]

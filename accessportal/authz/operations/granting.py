@@ -1,0 +1,201 @@
+"""Granting, extending and revoking: one conditional write each, with its event."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from accessportal.authz import store
+from accessportal.authz.config import current
+from accessportal.authz.policy.ends import End, GoverningPolicy, end_of, governing, is_over
+from accessportal.authz.policy.names import check_metadata, check_names
+from accessportal.authz.policy.rights import Caller, check_phase
+from accessportal.authz.policy.scopes import line_of
+from accessportal.authz.states import DIRECT, Approval, Names, NoSuchRecord, Relationship, Scope, ScopeDeleting, ScopeFacts, ScopeState
+from accessportal.authz.store import Ledger
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
+from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.store.transactions import Guard, Overtaken, until_written
+
+R = TypeVar("R", Approval, Relationship)
+CONTENDED = Unavailable("Too many others change this record at once. Try again.", code="authz_contended")
+
+
+class IfExists(enum.StrEnum):
+    """What granting again does with a record that counts still."""
+
+    REFUSE = "refuse"
+    EXTEND = "extend"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Granted(Generic[R]):
+    """The record as it is written, and what its caller should know."""
+
+    record: R
+    warnings: tuple[str, ...] = ()
+
+
+def grant(
+    ledger: Ledger[R],
+    wanted: R,
+    *,
+    ttl_seconds: int | None = None,
+    if_exists: IfExists = IfExists.REFUSE,
+    caller: Caller,
+    now: datetime,
+) -> Granted[R]:
+    """Let ``wanted`` count from now on, for ``ttl_seconds`` or as long as the nearest policy says.
+
+    :raises UnauthorizedScopeAccess: unless the caller reaches its scope.
+    :raises InvalidRequest: for names, metadata, and a length outside an enforced policy.
+    :raises Conflict: when it counts already and ``if_exists`` refuses, and for a scope that is being deleted.
+    """
+    caller.require(wanted.scope, writes=True)
+    check_names(wanted.names, ledger.fields)
+    check_metadata(wanted.metadata)
+    advice = check_phase(wanted.scope, current().global_scope)
+    return until_written(lambda: _granted(ledger, wanted, ttl_seconds, if_exists, advice, caller, now), contended=CONTENDED)
+
+
+def _granted(
+    ledger: Ledger[R], wanted: R, ttl_seconds: int | None, if_exists: IfExists, advice: str, caller: Caller, now: datetime
+) -> Granted[R]:
+    governed, own = _governing(wanted.scope)
+    present = ledger.get(wanted.scope, wanted.names)
+    is_live = present is not None and not is_over(present.expires_at, now)
+    if is_live and if_exists is IfExists.REFUSE:
+        message = f"This {ledger.word} is there already. Extend or replace it, or say so with if_exists."
+        raise Conflict(message, code="exists", present=present)
+    began_at = present.began_at if present is not None and is_live and if_exists is IfExists.EXTEND else now
+    end = end_of(ttl_seconds, governed=governed, started_at=began_at, now=now)
+    warnings = tuple(text for text in (end.warning, advice) if text)
+    until = _bounded(end, caller)
+    if present is None:
+        made = held(replace(wanted, ttl_seconds=end.ttl_seconds), DIRECT, until)
+        return Granted(insert_in_open_scope(ledger, made, own, actor=caller.actor, now=now), warnings)
+    if is_live and if_exists is IfExists.EXTEND:
+        until = _later(present.held_until.get(DIRECT, -1), until)
+        after, verb = held(replace(present, ttl_seconds=end.ttl_seconds), DIRECT, until), "extended"
+    else:
+        kept = present.held_until if is_live else {}
+        after = held(replace(wanted, ttl_seconds=end.ttl_seconds, held_until=kept, version=present.version), DIRECT, until)
+        after, verb = replace(after, audit_head=present.audit_head), "replaced" if is_live else "granted"
+    return Granted(_change(ledger, present, after, verb, caller=caller, now=now), warnings)
+
+
+def extend(ledger: Ledger[R], scope: Scope, names: Names, *, ttl_seconds: int | None, caller: Caller, now: datetime) -> Granted[R]:
+    """Let a record that counts end ``ttl_seconds`` from now, or as the policy says. May be sooner than before.
+
+    :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
+    :raises NoSuchRecord: when there is none that counts.
+    :raises InvalidRequest: for a length outside an enforced policy, counted from the first grant.
+    """
+    caller.require(scope, writes=True)
+
+    def attempt() -> Granted[R]:
+        present = find_live(ledger, scope, names, now)
+        governed, _ = _governing(scope)
+        end = end_of(ttl_seconds, governed=governed, started_at=present.began_at, now=now)
+        after = held(replace(present, ttl_seconds=end.ttl_seconds), DIRECT, _bounded(end, caller))
+        warnings = (end.warning,) if end.warning else ()
+        return Granted(_change(ledger, present, after, "extended", caller=caller, now=now), warnings)
+
+    return until_written(attempt, contended=CONTENDED)
+
+
+def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, now: datetime) -> None:
+    """Let a record count no longer, for whomever it is held.
+
+    :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
+    :raises NoSuchRecord: when there is none.
+    """
+    caller.require(scope, writes=True)
+
+    def attempt() -> None:
+        present = find_live(ledger, scope, names, now)
+        ledger.remove(present, "revoked", data={"expires_at": _epoch(present.expires_at)}, actor=caller.actor, now=now)
+
+    until_written(attempt, contended=CONTENDED)
+
+
+def find_live(ledger: Ledger[R], scope: Scope, names: Names, now: datetime) -> R:
+    """The record that counts, strongly read.
+
+    :raises NoSuchRecord: when there is none, or it is over.
+    """
+    found = ledger.get(scope, names)
+    if found is None or is_over(found.expires_at, now):
+        raise NoSuchRecord(ledger.word)
+    return found
+
+
+def held(record: R, holder: str, until: datetime | None) -> R:
+    """The record as it is when ``holder`` has it until then (``None``: without an end)."""
+    return with_holders(record, {**record.held_until, holder: 0 if until is None else to_epoch(until)})
+
+
+def with_holders(record: R, holders: Mapping[str, Any]) -> R:
+    """The record as it is when these hold it: the latest of their ends is its own."""
+    ends = [int(at) for at in holders.values()]
+    expires_at = None if 0 in ends else from_epoch(max(ends))
+    return replace(record, held_until=holders, expires_at=expires_at)
+
+
+def insert_in_open_scope(
+    ledger: Ledger[R], record: R, own: ScopeFacts | None, *, guards: Sequence[Guard] = (), actor: Actor, now: datetime
+) -> R:
+    """Write a new record, and open its scope first where that must be.
+
+    :raises Overtaken: when somebody else was first.
+    :raises ScopeDeleting: while the scope is being deleted.
+    """
+    try:
+        data = {"expires_at": _epoch(record.expires_at)}
+        return ledger.insert(record, data=data, guards=guards, actor=actor, now=now)
+    except store.ScopeClosed as error:
+        if own is not None and own.state is ScopeState.DELETING:
+            raise ScopeDeleting(record.scope) from error
+        before = own or ScopeFacts(record.scope)
+        after = replace(before, state=ScopeState.OPEN, removed=0, deleting_since=None)
+        store.keep_scope(before, after, "opened", data={}, actor=actor, now=now)
+        raise Overtaken from error
+
+
+def _governing(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:
+    """The nearest policy, and what is known of the scope itself; strongly read, in one request.
+
+    :raises ScopeDeleting: while the scope is being deleted.
+    """
+    line = line_of(scope)
+    known = store.get_scopes(line)
+    own = known.get(scope)
+    if own is not None and own.state is ScopeState.DELETING:
+        raise ScopeDeleting(scope)
+    policies = {one.scope: one.policy for one in known.values() if one.policy is not None}
+    return governing(line, policies), own
+
+
+def _change(ledger: Ledger[R], before: R, after: R, verb: str, *, caller: Caller, now: datetime) -> R:
+    data = {"old_expires_at": _epoch(before.expires_at), "expires_at": _epoch(after.expires_at)}
+    return ledger.change(before, after, verb, data=data, actor=caller.actor, now=now)
+
+
+def _bounded(end: End, caller: Caller) -> datetime | None:
+    until = caller.end_of(end.expires_at)
+    return None if until is None else whole_second(until)
+
+
+def _later(present: Any, until: datetime | None) -> datetime | None:
+    if until is None or present == 0:
+        return None
+    return until if present < to_epoch(until) else from_epoch(present)
+
+
+def _epoch(moment: datetime | None) -> int | None:
+    return None if moment is None else to_epoch(moment)

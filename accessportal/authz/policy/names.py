@@ -1,0 +1,51 @@
+"""What identities, resources, actions, subjects, relations and objects may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from accessportal.authz.states import Names
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.texts import clean_text
+from accessportal.store.keys import join_key
+
+LONGEST_NAME = 400
+MOST_METADATA = 20
+LONGEST_METADATA = 500
+# DynamoDB's limit for a range key, of which the two later names are made.
+_LONGEST_KEY_BYTES = 1_024
+
+
+def check_names(names: Names, fields: tuple[str, str, str]) -> Names:
+    """The names in one spelling.
+
+    :raises InvalidRequest: naming the field: for one that is empty, too long, or can't be shown.
+    """
+    first, second, third = (_checked(name, field) for name, field in zip(names, fields, strict=True))
+    if len(join_key(second, third)) > _LONGEST_KEY_BYTES or len(join_key(first)) > _LONGEST_KEY_BYTES:
+        message = "These names are too long together: their letters beyond ASCII count for several. Shorten them."
+        raise InvalidRequest(message, code="names_too_long", field=fields[2])
+    return first, second, third
+
+
+def _checked(name: str, field: str) -> str:
+    clean = clean_text(name, field=field, name=field.capitalize(), longest=LONGEST_NAME)
+    if not clean:
+        raise InvalidRequest(f"{field.capitalize()} is missing: give 1 to {LONGEST_NAME} characters.", code=f"{field}_missing", field=field)
+    if clean != name:
+        message = f"{field.capitalize()} has blanks around it, or letters that are written in another way (Unicode NFC). Send “{clean}”."
+        raise InvalidRequest(message, code=f"{field}_not_clean", field=field)
+    return clean
+
+
+def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """:raises InvalidRequest: for too many entries, or one that is too long or can't be shown."""
+    if len(metadata) > MOST_METADATA:
+        message = f"metadata has {len(metadata):,} entries; {MOST_METADATA} is the most. Leave some out."
+        raise InvalidRequest(message, code="metadata_too_many", field="metadata")
+    return {
+        clean_text(name, field="metadata", name="A name in metadata", longest=LONGEST_METADATA): clean_text(
+            value, field="metadata", name="A value in metadata", longest=LONGEST_METADATA
+        )
+        for name, value in metadata.items()
+    }

@@ -1,0 +1,214 @@
+"""The only user of the items of approvals, relationships and scopes. Every change is one transaction with its audit event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from pynamodb.indexes import Index
+
+from accessportal.audit import operations as audit
+from accessportal.audit import queries as audit_log
+from accessportal.audit.states import Draft
+from accessportal.authz.models import (
+    LISTED,
+    ApprovalItem,
+    RecordItem,
+    RelationshipItem,
+    ScopeItem,
+    gate_key,
+    gates_of,
+    holder_key,
+    place_of,
+    places_within,
+    root_of,
+    shard_of,
+    target_key,
+)
+from accessportal.authz.states import Approval, Names, Relationship, Scope, ScopeFacts, ScopeState
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.pages import Page
+from accessportal.store.keys import join_key
+from accessportal.store.listing import Listing
+from accessportal.store.reading import count_items
+from accessportal.store.records import Records
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Upsert, update_one
+
+R = TypeVar("R", Approval, Relationship)
+# DynamoDB deletes without an event: not before the sweep had a week for it.
+_KEPT = timedelta(days=7)
+_ENDS = "ends"
+
+
+class ScopeClosed(Exception):
+    """The scope is being deleted, or was never opened."""
+
+
+def _key(record: Approval | Relationship) -> tuple[str, str]:
+    return key_of(record.scope, record.names)
+
+
+def key_of(scope: Scope, names: Names) -> tuple[str, str]:
+    """Hash and range key of a record."""
+    return holder_key(scope, names[0]), join_key(*names[1:])
+
+
+def _indexed(record: Approval | Relationship) -> dict[str, Any]:
+    shard = shard_of(*record.names)
+    return {
+        "key": record.key,
+        "target": target_key(record.scope, *record.target),
+        "shard": f"{root_of(record.scope)}#{shard}",
+        "place": place_of(record.scope, *record.names),
+        "ends": None if record.expires_at is None else f"{_ENDS}#{shard}",
+        "purge_at": None if record.expires_at is None else to_epoch(record.expires_at + _KEPT),
+    }
+
+
+@dataclass(frozen=True)
+class Ledger(Generic[R]):
+    """The table of one of the two kinds of records, with its lists; ``word`` begins the names of its events,
+    ``fields`` are the names' own."""
+
+    word: str
+    fields: Names
+    model: type[RecordItem]
+    records: Records[Any, R]
+    target_index: Index[Any]
+    scope_index: Index[Any]
+    end_index: Index[Any]
+
+    def get(self, scope: Scope, names: Names) -> R | None:
+        """Strongly read.
+
+        :raises Unavailable: when the store did not answer, or the item can't be read.
+        """
+        return self.records.get(*key_of(scope, names))
+
+    def page_of_holder(self, scope: Scope, holder: str, *, below: str = "", cursor: str | None, limit: int) -> Page[R]:
+        """What an identity or a subject has in a scope, strongly read; ``below``: the beginning of the range key."""
+        where = self.model.sk.startswith(below) if below else None
+        held = Listing(f"{self.word}.of_holder", self.model, self.records.record, consistent=True)
+        return held(holder_key(scope, holder), cursor=cursor, limit=limit, where=where, bound=below)
+
+    def page_of_target(self, scope: Scope, target: Sequence[str], *, cursor: str | None, limit: int) -> Page[R]:
+        """Who has what is asked for on a resource, or stands in relation to an object."""
+        found = Listing(f"{self.word}.of_target", self.model, self.records.record, self.target_index)
+        return found(target_key(scope, *target), cursor=cursor, limit=limit)
+
+    def page_of_shard(self, scope: Scope, shard: int, *, is_wide: bool, cursor: str | None, limit: int) -> Page[R]:
+        """One share of a scope's records, with those below it where ``is_wide``."""
+        begin, end = places_within(scope, is_wide=is_wide)
+        listed = Listing(f"{self.word}.of_scope", self.model, self.records.record, self.scope_index)
+        where = self.model.place.between(begin, end)
+        return listed(f"{root_of(scope)}#{shard}", cursor=cursor, limit=limit, where=where, bound=begin)
+
+    def count_shard(self, scope: Scope, shard: int, *, is_wide: bool, now: datetime) -> int:
+        """How many of one share are not over.
+
+        :raises Unavailable: when the store did not answer.
+        """
+        is_live = self.model.expires_at.does_not_exist() | (self.model.expires_at > to_epoch(now))
+        where = self.model.place.between(*places_within(scope, is_wide=is_wide))
+        return count_items(self.model, f"{root_of(scope)}#{shard}", self.scope_index, where=where, only=is_live)
+
+    def page_ending(self, shard: int, *, until: datetime, cursor: str | None, limit: int) -> Page[R]:
+        """One share of what ends until then, the nearest first."""
+        ending = Listing(f"{self.word}.ending", self.model, self.records.record, self.end_index)
+        where = self.model.expires_at <= to_epoch(until)
+        return ending(f"{_ENDS}#{shard}", cursor=cursor, limit=limit, where=where, bound=to_epoch(until))
+
+    def _draft(self, record: R, verb: str, data: dict[str, Any]) -> Draft:
+        return Draft(f"{self.word}.{verb}", record.names[0], {"key": record.key, **data}, scope=record.scope)
+
+    def insert(self, record: R, *, data: dict[str, Any], guards: Sequence[Guard] = (), actor: Actor, now: datetime) -> R:
+        """A new record in an open scope, and its event, which goes on with the chain of one that was there before.
+
+        :raises Overtaken: when there is one.
+        :raises ScopeClosed: unless the scope is open.
+        :raises ConditionFailed: when one of ``guards`` does not hold.
+        """
+        try:
+            return self._insert(record, data, guards, actor, now)
+        except Overtaken:
+            last = next(iter(audit_log.history(record.entity, cursor=None, limit=1, newest_first=True).items), None)
+            if last is None or self.get(record.scope, record.names) is not None:
+                raise
+            return self._insert(replace(record, version=last.sequence, audit_head=last.hash), data, guards, actor, now)
+
+    def _insert(self, record: R, data: dict[str, Any], guards: Sequence[Guard], actor: Actor, now: datetime) -> R:
+        gate = Guard(ScopeItem, gate_key(record.scope, *record.names), ScopeItem.state == ScopeState.OPEN.value)
+        draft = self._draft(record, "granted", data)
+        try:
+            return audit.insert(self.records, record, draft=draft, actor=actor, now=now, further=[gate, *guards])
+        except ConditionFailed as error:
+            if error.step is gate:
+                raise ScopeClosed from error
+            raise
+
+    def change(
+        self, before: R, after: R, verb: str, *, data: dict[str, Any], guards: Sequence[Guard] = (), actor: Actor, now: datetime
+    ) -> R:
+        """:raises Overtaken: when somebody else changed it first.
+
+        :raises ConditionFailed: when one of ``guards`` does not hold.
+        """
+        draft = self._draft(before, verb, data)
+        return audit.change(self.records, before, after, draft=draft, actor=actor, now=now, further=guards)
+
+    def remove(self, record: R, verb: str, *, data: dict[str, Any], actor: Actor, now: datetime) -> None:
+        """:raises Overtaken: when somebody else changed it first."""
+        audit.remove(self.records, record, draft=self._draft(record, verb, data), actor=actor, now=now)
+
+
+APPROVALS: Ledger[Approval] = Ledger(
+    "approval",
+    ("identity", "resource", "action"),
+    ApprovalItem,
+    Records(ApprovalItem, Approval, key=_key, also=_indexed),
+    ApprovalItem.target_index,
+    ApprovalItem.scope_index,
+    ApprovalItem.end_index,
+)
+RELATIONSHIPS: Ledger[Relationship] = Ledger(
+    "relationship",
+    ("subject", "relation", "object"),
+    RelationshipItem,
+    Records(RelationshipItem, Relationship, key=_key, also=_indexed),
+    RelationshipItem.target_index,
+    RelationshipItem.scope_index,
+    RelationshipItem.end_index,
+)
+_scopes = Records(ScopeItem, ScopeFacts, also=lambda facts: {"list": None if facts.state is ScopeState.DELETED else LISTED})
+get_scope = _scopes.get
+get_scopes = _scopes.get_many
+page_of_scopes = partial(Listing("authz.scopes", ScopeItem, _scopes.record, ScopeItem.list_index), LISTED)
+
+
+def keep_scope(before: ScopeFacts, after: ScopeFacts, verb: str, *, data: dict[str, Any], actor: Actor, now: datetime) -> ScopeFacts:
+    """Write the facts of a scope, new (version 0) or changed, and with a change of its state all its gates.
+
+    :raises Overtaken: when somebody else changed it first.
+    """
+    draft = Draft(f"authz_scope.{verb}", after.scope, data, scope=after.scope)
+    is_turned = before.version == 0 or before.state is not after.state
+    gates = [_gate(key, after.state) for key in gates_of(after.scope)] if is_turned else []
+    if before.version == 0:
+        return audit.insert(_scopes, after, draft=draft, actor=actor, now=now, further=gates)
+    return audit.change(_scopes, before, after, draft=draft, actor=actor, now=now, further=gates)
+
+
+def _gate(key: str, state: ScopeState) -> Upsert:
+    mark = ScopeItem.state
+    return Upsert(ScopeItem, key, [mark.set(state.value)], mark.exists() | mark.does_not_exist())
+
+
+def note_removed(facts: ScopeFacts, removed: int) -> None:
+    """How far a deletion is, for its page. Bookkeeping: no version, no event."""
+    with suppress(ConditionFailed):
+        update_one(Change(ScopeItem, facts.scope, [ScopeItem.removed.set(removed)], ScopeItem.version == facts.version))

@@ -1,0 +1,284 @@
+"""The examples of seed 003 and the faults of its own program, on the tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from accessportal.audit import queries as audit
+from accessportal.authz import queries
+from accessportal.authz.operations import granting
+from accessportal.authz.operations.granting import IfExists
+from accessportal.authz.operations.tidying import begin_deletion, carry_out_deletion, set_policy, sweep
+from accessportal.authz.policy.scopes import read_scope
+from accessportal.authz.states import (
+    PRESETS,
+    Approval,
+    NoSuchRecord,
+    RelationType,
+    ScopeDeleting,
+    ScopeState,
+    TtlPolicy,
+    UnauthorizedScopeAccess,
+)
+from accessportal.authz.store import APPROVALS, RELATIONSHIPS
+from accessportal.kernel.actors import system
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
+from tests.authz.conftest import ANA, Service, program
+
+DAY = 86_400
+
+
+def test_example_1_tenants_do_not_see_each_other(service: Service) -> None:
+    service.grant("alice@acme.com", "document-1", "GET", scope="tenant:acme-corp", ttl=DAY)
+    service.grant("bob@widgets.com", "document-1", "GET", scope="tenant:widgets-inc", ttl=DAY)
+
+    assert service.all_in("tenant:acme-corp") == {("tenant:acme-corp", "alice@acme.com", "document-1", "GET")}
+    assert service.all_in("tenant:widgets-inc") == {("tenant:widgets-inc", "bob@widgets.com", "document-1", "GET")}
+    assert service.check("alice@acme.com", "document-1", "GET", scope="tenant:acme-corp").is_allowed
+    assert not service.check("alice@acme.com", "document-1", "GET", scope="tenant:widgets-inc").is_allowed
+
+
+def test_example_2_environments_have_ends_of_their_own(service: Service) -> None:
+    short = service.grant("test-user", "api-endpoint", "POST", scope="tenant:acme-corp:env:dev", ttl=3_600).record
+    long = service.grant("service-account", "api-endpoint", "POST", scope="tenant:acme-corp:env:prod", ttl=30 * DAY).record
+
+    assert short.expires_at == service.clock.now() + timedelta(hours=1)
+    assert long.expires_at == service.clock.now() + timedelta(days=30)
+
+
+def test_example_3_what_is_over_is_gone_and_then_tidied_away(service: Service) -> None:
+    record = service.grant("temp-user", "resource", "GET", scope="tenant:acme-corp", ttl=3_600).record
+    names = record.names
+    service.clock.advance(3_600)
+
+    assert not service.check(*names, scope="tenant:acme-corp").is_allowed
+    assert service.all_in("tenant:acme-corp") == set()
+    assert service.count("tenant:acme-corp") == 0
+    assert APPROVALS.get(record.scope, names) is not None
+    assert sweep(actor=system("sweep_authz"), clock=service.clock, until=service.clock.now() + timedelta(minutes=1)) == 1
+    assert APPROVALS.get(record.scope, names) is None
+    assert [event.action for event in audit.history(record.entity).items] == ["approval.expired", "approval.granted"]
+
+
+def test_example_4_two_editors_of_one_document_in_two_tenants(service: Service) -> None:
+    service.add("alice", "editor", "document-123", scope="tenant:acme-corp", ttl=30 * DAY)
+    service.add("bob", "editor", "document-123", scope="tenant:widgets-inc", ttl=30 * DAY)
+
+    for one, scope in (("alice", "tenant:acme-corp"), ("bob", "tenant:widgets-inc")):
+        assert service.check(one, "editor", "document-123", scope=scope, ledger=RELATIONSHIPS).is_allowed
+        found = queries.list_of_target(
+            RELATIONSHIPS, read_scope(scope), ("document-123",), cursor=None, limit=9, caller=ANA, now=service.clock.now()
+        )
+        assert [record.subject for record in found.items] == [one]
+
+
+@pytest.mark.parametrize(
+    ("scope", "names", "key"),
+    [
+        (
+            "tenant:acme-corp",
+            ("alice", "https://api.example.com/data", "GET"),
+            "approvals:tenant:acme-corp:alice:https://api.example.com/data:GET",
+        ),
+        (
+            "tenant:acme-corp:env:prod",
+            ("bob", "https://api.example.com/admin", "POST"),
+            "approvals:tenant:acme-corp:env:prod:bob:https://api.example.com/admin:POST",
+        ),
+    ],
+)
+def test_other_programs_read_the_seeds_keys(service: Service, scope: str, names: tuple[str, str, str], key: str) -> None:
+    assert service.grant(*names, scope=scope).record.key == key
+    item = APPROVALS.model.get(*granting_key(scope, names))
+    assert (item.key, item.scope) == (key, scope)
+
+
+def granting_key(scope: str, names: tuple[str, str, str]) -> tuple[str, str]:
+    from accessportal.authz.store import key_of
+
+    return key_of(read_scope(scope), names)
+
+
+def test_the_key_of_a_relationship(service: Service) -> None:
+    made = service.add("alice", "editor", "document-123", scope="tenant:widgets-inc")
+
+    assert made.record.key == "relationships:tenant:widgets-inc:alice:editor:document-123"
+
+
+def test_a_separator_in_a_name_makes_no_two_records_one(service: Service) -> None:
+    service.grant("a:b", "c", "GET", scope="global")
+
+    assert not service.check("a", "b:c", "GET", scope="global").is_allowed
+    service.grant("a", "b:c", "GET", scope="global")
+    service.revoke("a:b", "c", "GET", scope="global")
+    assert service.check("a", "b:c", "GET", scope="global").is_allowed
+    for name in ("a#b", "a%23b", "a!b", "a$b"):
+        service.grant(name, "c", "GET", scope="global")
+    assert service.count("global") == 5
+
+
+def test_a_caller_reaches_its_own_tenant_alone(service: Service) -> None:
+    service.grant("alice", "doc", "GET", scope="tenant:acme:env:prod")
+    acme, other = replace(service, caller=program("tenant:acme")), replace(service, caller=program("tenant:acme-corp"))
+
+    assert acme.check("alice", "doc", "GET", scope="tenant:acme:env:prod").is_allowed
+    assert acme.all_in("tenant:acme", is_wide=True) == {("tenant:acme:env:prod", "alice", "doc", "GET")}
+    for call in (other.check, other.grant, other.revoke):
+        with pytest.raises(UnauthorizedScopeAccess):
+            call("alice", "doc", "GET", scope="tenant:acme:env:prod")
+    with pytest.raises(UnauthorizedScopeAccess):
+        other.all_in("tenant:acme", is_wide=True)
+
+
+def test_who_may_only_ask_changes_nothing(service: Service) -> None:
+    auditor = replace(service, caller=ANA)
+    with pytest.raises(NotAllowed, match="ask here"):
+        auditor.grant("alice", "doc", "GET", scope="tenant:acme")
+
+    service.grant("alice", "doc", "GET", scope="tenant:acme")
+    assert auditor.check("alice", "doc", "GET", scope="tenant:acme").is_allowed
+
+
+def test_revoked_in_one_scope_it_stays_in_the_other(service: Service) -> None:
+    for scope in ("tenant:acme", "tenant:acme:env:prod"):
+        service.grant("alice", "doc", "GET", scope=scope)
+
+    service.revoke("alice", "doc", "GET", scope="tenant:acme")
+
+    assert not service.check("alice", "doc", "GET", scope="tenant:acme").is_allowed
+    assert service.check("alice", "doc", "GET", scope="tenant:acme:env:prod").is_allowed
+    with pytest.raises(NoSuchRecord):
+        service.revoke("alice", "doc", "GET", scope="tenant:acme")
+
+
+def test_granting_again_goes_on_with_the_chain_of_events(service: Service) -> None:
+    first = service.grant("alice", "doc", "GET", scope="tenant:acme").record
+    service.revoke("alice", "doc", "GET", scope="tenant:acme")
+
+    again = service.grant("alice", "doc", "GET", scope="tenant:acme").record
+
+    assert again.version == 3
+    assert audit.check_head(first.entity, version=again.version, audit_head=again.audit_head) == []
+
+
+def test_granting_what_is_there_is_refused_extended_or_replaced_as_said(service: Service) -> None:
+    service.grant("alice", "doc", "GET", scope="tenant:acme", ttl=7_200)
+
+    with pytest.raises(Conflict) as refused:
+        service.grant("alice", "doc", "GET", scope="tenant:acme")
+    assert refused.value.code == "exists"
+    # Extending never makes it shorter; replacing does.
+    kept = service.grant("alice", "doc", "GET", scope="tenant:acme", ttl=60, if_exists=IfExists.EXTEND)
+    assert kept.record.expires_at == service.clock.now() + timedelta(hours=2)
+    replaced = service.grant("alice", "doc", "GET", scope="tenant:acme", ttl=60, if_exists=IfExists.REPLACE)
+    assert replaced.record.expires_at == service.clock.now() + timedelta(minutes=1)
+
+
+def test_extending_is_told_with_both_ends(service: Service) -> None:
+    record = service.grant("alice", "doc", "GET", scope="tenant:acme").record
+    old = service.clock.now() + timedelta(hours=1)
+    service.clock.advance(600)
+
+    granting.extend(APPROVALS, record.scope, record.names, ttl_seconds=7_200, caller=service.caller, now=service.clock.now())
+
+    event = audit.history(record.entity).items[0]
+    new = service.clock.now() + timedelta(hours=2)
+    assert (event.action, event.data["old_expires_at"], event.data["expires_at"]) == (
+        "approval.extended",
+        int(old.timestamp()),
+        int(new.timestamp()),
+    )
+
+
+def test_the_policy_of_the_nearest_scope_is_enforced_and_has_a_history(service: Service) -> None:
+    acme = read_scope("tenant:acme")
+    set_policy(scope=acme, policy=PRESETS["temporary"], caller=service.caller, now=service.clock.now())
+
+    with pytest.raises(InvalidRequest) as refused:
+        service.grant("alice", "doc", "GET", scope="tenant:acme:env:prod", ttl=2 * DAY)
+    assert "the policy of tenant:acme" in refused.value.message
+    assert service.grant("alice", "doc", "GET", scope="tenant:acme:env:prod", ttl=None).record.ttl_seconds == 3_600
+
+    set_policy(scope=acme, policy=TtlPolicy(3_600, 60, DAY, is_enforced=False), caller=service.caller, now=service.clock.now())
+    made = service.grant("alice", "doc2", "GET", scope="tenant:acme:env:prod", ttl=2 * DAY)
+    assert (made.record.ttl_seconds, len(made.warnings)) == (2 * DAY, 1)
+    assert [event.action for event in audit.history("scope#tenant:acme").items] == ["authz_scope.policy_set"] * 2
+
+
+def test_a_chain_never_leaves_its_scope(service: Service) -> None:
+    trust = RelationType.TRUST
+    service.add("leaf", "trusts", "middle", scope="tenant:acme", kind=trust)
+    service.add("middle", "trusts", "root", scope="tenant:other", kind=trust)
+    assert not service.chain("leaf", "trusts", "root", scope="tenant:acme").is_allowed
+
+    service.add("middle", "trusts", "root", scope="tenant:acme", kind=trust, ttl=60)
+    assert [one.names[0] for one in service.chain("leaf", "trusts", "root", scope="tenant:acme").by] == ["leaf", "middle"]
+    service.clock.advance(60)
+    assert not service.chain("leaf", "trusts", "root", scope="tenant:acme").is_allowed
+
+
+def test_every_match_of_a_set_is_looked_at(service: Service) -> None:
+    service.grant("alice", "docs/1", "GET", scope="global", ttl=60)
+    service.grant("alice", "docs/2", "GET", scope="global", ttl=7_200)
+    service.grant("alice", "docs2/1", "GET", scope="global", ttl=7_200)
+    service.clock.advance(60)
+
+    def asked(resource: str) -> bool:
+        names = ("alice", resource, "GET")
+        return queries.check_set(APPROVALS, read_scope("global"), names, caller=service.caller, clock=service.clock).is_allowed
+
+    assert asked("docs/*")
+    assert not asked("docs/1")
+    assert not asked("docs2/1/*")
+    service.revoke("alice", "docs/2", "GET", scope="global")
+    assert not asked("docs/*")
+
+
+def test_a_scope_is_deleted_whole_and_its_neighbours_not_touched(service: Service) -> None:
+    for number in range(7):
+        service.grant(f"alice{number}", "doc", "GET", scope="tenant:acme")
+        service.grant(f"alice{number}", "doc", "GET", scope="tenant:acme-corp")
+    service.grant("alice", "doc", "GET", scope="tenant:acme:env:prod")
+    service.add("alice", "editor", "doc", scope="tenant:acme")
+    acme = read_scope("tenant:acme")
+    with pytest.raises(InvalidRequest):
+        begin_deletion(scope=acme, typed="acme", caller=service.caller, now=service.clock.now())
+
+    begun = begin_deletion(scope=acme, typed="tenant:acme", caller=service.caller, now=service.clock.now())
+
+    for names in (("alice0", "doc", "PUT"), ("alice0", "doc", "GET")):
+        with pytest.raises(ScopeDeleting):
+            service.grant(*names, scope="tenant:acme", if_exists=IfExists.REPLACE)
+    ended = carry_out_deletion(begun, actor=system("delete_scopes"), clock=service.clock, until=service.clock.now() + timedelta(minutes=1))
+    assert (ended.state, ended.removed) == (ScopeState.DELETED, 8)
+    assert (service.count("tenant:acme"), service.count("tenant:acme", ledger=RELATIONSHIPS)) == (0, 0)
+    assert (service.count("tenant:acme-corp"), service.count("tenant:acme:env:prod")) == (7, 1)
+    # A new grant opens it again.
+    assert service.grant("alice0", "doc", "GET", scope="tenant:acme").record.version == 3
+
+
+def test_lists_of_custom_scopes_hold_what_lies_below_and_no_neighbour(service: Service) -> None:
+    scopes = ("custom:a", "custom:a:b", "custom:a:b:c", "custom:a:b-c", "custom:a:b.c", "custom:a:b2", "custom:ab")
+    for scope in scopes:
+        service.grant("alice", "doc", "GET", scope=scope)
+
+    assert service.all_in("custom:a:b") == {("custom:a:b", "alice", "doc", "GET")}
+    assert {one[0] for one in service.all_in("custom:a:b", is_wide=True)} == {"custom:a:b", "custom:a:b:c"}
+    assert {one[0] for one in service.all_in("custom:a", is_wide=True)} == set(scopes) - {"custom:ab"}
+    assert service.count("custom:a", is_wide=True) == 6
+
+
+def test_what_was_never_asked_of_the_store_is_refused_by_field(service: Service) -> None:
+    for names, field in (
+        (("", "doc", "GET"), "identity"),
+        (("alice", "x" * 10_000, "GET"), "resource"),
+        (("alice", "doc", "GE\u202eT"), "action"),
+        (("alice", "é" * 400, "é" * 400), "action"),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            service.grant(*names, scope="global")
+        assert refused.value.field == field
+    assert isinstance(service.grant("alice", "doc", "GET", scope="global").record, Approval)
