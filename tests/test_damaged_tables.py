@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import boto3
@@ -14,6 +15,11 @@ from accessportal.assignments.models import AssignmentItem
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.audit.models import AuditItem
+from accessportal.authz import operations as authz_operations
+from accessportal.authz import queries as authz
+from accessportal.authz.models import ApprovalItem
+from accessportal.authz.queries import caller_of, read_scope
+from accessportal.authz.states import Approval
 from accessportal.console.resource import Ask
 from accessportal.console.resources import RESOURCES
 from accessportal.directory import queries as directory
@@ -159,6 +165,27 @@ def test_a_rule_that_can_not_be_read_refuses_and_is_never_left_out(story: Story)
             refused += 1
 
     assert refused > 50
+
+
+def test_an_approval_that_can_not_be_read_is_neither_yes_nor_no(story: Story) -> None:
+    client, now, acme = boto3.client("dynamodb", region_name=REGION), story.clock.now(), read_scope("tenant:acme")
+    caller, names = caller_of(story.olga), ("bot", "doc", "GET")
+    asked = Approval(acme, *names, "olga@example.com", now)
+    end = authz_operations.grant(authz.APPROVALS, asked, ttl_seconds=3600, caller=caller, now=now).record.expires_at
+    [item] = client.scan(TableName="Approvals")["Items"]
+    refused = 0
+
+    for _, copy in damaged(ApprovalItem, item):
+        client.put_item(TableName="Approvals", Item=copy)
+        answer = read(authz.check, ledger=authz.APPROVALS, scope=acme, names=names, caller=caller, clock=story.clock)
+        [one] = authz.check_many([authz.Asked(authz.APPROVALS, acme, names)], caller=caller, clock=story.clock)
+        assert answer == one if answer is not None else isinstance(one, Unavailable)
+        assert answer is None or (answer.is_allowed, answer.until) == (True, end)
+        items, named = walk(partial(authz.list_of_holder, authz.APPROVALS, acme, "bot", caller=caller, now=now))
+        assert (len(items), len(named)) == ((0, 1) if answer is None else (1, 0))
+        refused += answer is None
+
+    assert refused > 40
 
 
 def test_events(story: Story) -> None:

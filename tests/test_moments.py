@@ -24,6 +24,9 @@ from accessportal.assignments import store as assignments_store
 from accessportal.assignments.policy import HOLD_SECONDS, is_settling
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
+from accessportal.authz import operations as authz
+from accessportal.authz.queries import APPROVALS, caller_of, read_scope
+from accessportal.authz.states import Approval
 from accessportal.directory.states import person_entity
 from accessportal.identity.memory import SteadyMemory
 from accessportal.identity.operations import ensure_demo_user, record_refusal
@@ -32,6 +35,7 @@ from accessportal.jobs.broker import LineBroker
 from accessportal.jobs.keeper import Slot, Stopping
 from accessportal.jobs.schedules import SCHEDULES, apply_schedules
 from accessportal.jobs.worker import _keep_schedules
+from accessportal.kernel.actors import system
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW, furthest, is_due, is_recent
 from accessportal.mirror import policy as mirror_policy
@@ -319,6 +323,19 @@ def session(at: Wrong) -> Works:
     def works() -> bool:
         client.get("/")
         return {client.session[name] for name in (SIGNED_IN_AT, SEEN_AT)} == {to_epoch(at.now())}
+
+    return works
+
+
+@story_of
+def the_order_to_delete_a_scope(at: Wrong) -> Works:
+    acme, caller = read_scope("tenant:acme"), caller_of(system("setup"))
+    asked = Approval(acme, "bot", "doc", "GET", "system:setup", at.now())
+    authz.grant(APPROVALS, asked, ttl_seconds=3 * 3_600, caller=caller, now=at.now())
+    authz.begin_deletion(scope=acme, typed=acme, caller=caller, now=at.now())
+
+    def works() -> bool:
+        return authz.carry_out_deletions(actor=system("delete_scopes"), clock=at.story.clock, workers=1).deleted == ("tenant:acme",)
 
     return works
 

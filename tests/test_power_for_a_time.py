@@ -17,6 +17,9 @@ from accessportal.access_requests import operations as access_requests
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import operations as audit
+from accessportal.authz import operations as authz
+from accessportal.authz.queries import APPROVALS, caller_of, read_scope
+from accessportal.authz.states import Approval, TtlPolicy
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.operations.claims import add_claim
@@ -33,7 +36,8 @@ from accessportal.tokens import operations as tokens
 from accessportal.tokens.states import Scope
 from tests.fixtures_story import RULES, Story
 
-ROOMS = ("access_requests", "assignments", "audit", "catalog", "directory", "identity", "mirror", "rules", "sandboxes", "tokens")
+ROOMS = ("access_requests", "assignments", "audit", "authz", "catalog", "directory", "identity", "mirror", "rules", "sandboxes", "tokens")
+ACME = read_scope("tenant:acme")
 PAYMENTS = "/engineering/payments"
 SETUP = system("setup")
 SETUP_OPERATOR = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
@@ -168,6 +172,34 @@ def _release_by_operator(story: Story, who: Who) -> None:
     sandboxes.release_by_operator(sandbox_id=sandbox_id, reason="Needed", actor=who.operator, now=story.clock.now())
 
 
+def _approval(story: Story, actor: Actor) -> datetime | None:
+    """What the actor grants, without saying how long."""
+    endless = TtlPolicy(is_enforced=False)
+    authz.set_policy(scope=ACME, policy=endless, caller=caller_of(SETUP), now=story.clock.now())
+    asked = Approval(ACME, "bot", "doc", "GET", actor.name, story.clock.now())
+    return authz.grant(APPROVALS, asked, caller=caller_of(actor), now=story.clock.now()).record.expires_at
+
+
+def _extend_approval(story: Story, who: Who) -> datetime | None:
+    _approval(story, SETUP)
+    given: Any = {"ttl_seconds": None, "caller": caller_of(who.operator), "now": story.clock.now()}
+    return authz.extend(APPROVALS, ACME, ("bot", "doc", "GET"), **given).record.expires_at
+
+
+def _revoke_approval(story: Story, who: Who) -> None:
+    _approval(story, SETUP)
+    authz.revoke(APPROVALS, ACME, ("bot", "doc", "GET"), caller=caller_of(who.operator), now=story.clock.now())
+
+
+def _delete_scope(story: Story, who: Who) -> None:
+    _approval(story, SETUP)
+    authz.begin_deletion(scope=ACME, typed=ACME, caller=caller_of(who.operator), now=story.clock.now())
+
+
+def _set_policy(story: Story, who: Who) -> None:
+    authz.set_policy(scope=ACME, policy=None, caller=caller_of(who.operator), now=story.clock.now())
+
+
 def _admins(operation: Callable[..., Any], **given: Any) -> Run:
     return lambda story, who: operation(**given, actor=who.admin, now=story.clock.now())
 
@@ -214,9 +246,21 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "audit.note_step": (Leaves.OWN, None),
     "audit.prepare_event": (Leaves.OWN, None),
     "audit.publish_outbox": (Leaves.OWN, None),
+    "audit.remove": (Leaves.OWN, None),
     "audit.require_restore_right": (Leaves.OWN, None),
     "audit.told": (Leaves.OWN, None),
     "audit.topic_sender": (Leaves.OWN, None),
+    "authz.begin_deletion": (Leaves.FOR_GOOD, _delete_scope),
+    "authz.carry_out_deletions": (Leaves.OWN, None),
+    "authz.configure": (Leaves.OWN, None),
+    "authz.extend": (Leaves.GIVEN, _extend_approval),
+    "authz.grant": (Leaves.GIVEN, lambda story, who: _approval(story, who.operator)),
+    "authz.hold": (Leaves.OWN, None),
+    "authz.let_go": (Leaves.OWN, None),
+    # Whoever is on call stops what has strayed; it can be granted again.
+    "authz.revoke": (Leaves.NO_POWER, _revoke_approval),
+    "authz.set_policy": (Leaves.FOR_GOOD, _set_policy),
+    "authz.sweep": (Leaves.OWN, None),
     "catalog.sync_catalog": (Leaves.OWN, None),
     "tokens.authenticate": (Leaves.OWN, None),
     "tokens.claim_request": (Leaves.OWN, None),

@@ -126,7 +126,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "authz_scope.opened": _spec("Scope opened"),
     "authz_scope.policy_set": _spec("Policy set", "policy", "old_policy"),
     "authz_scope.deletion_begun": _spec("Deletion begun"),
-    "authz_scope.deleted": _spec("Deleted", "removed", "proved_by"),
+    "authz_scope.deleted": _spec("Deleted", "records", "proved_by"),
     # the tables: a restore, its steps, and that grants go on
     "restore.begun": _spec("Tables restored; grants held", "restored_to", "epoch"),
     "restore.step_done": _spec(

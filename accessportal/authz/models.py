@@ -6,17 +6,17 @@ share one (docs/decisions/0070-approvals-and-relationships.md).
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from typing import Any
 
 from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
-from accessportal.authz.states import Scope
+from accessportal.authz.states import SHARDS, Scope
 from accessportal.store.base import PortalModel, register
 from accessportal.store.keys import join_key
 
-SHARDS = 16
 LISTED = "scope"
 # Both sort before whatever a part of a scope may hold, so that what lies below a path is one range.
 _LEVEL, _NAMES = "!", "#"
@@ -168,9 +168,20 @@ class ScopeListIndex(GlobalSecondaryIndex["ScopeItem"]):
     scope = UnicodeAttribute(range_key=True)
 
 
+class DeletingIndex(GlobalSecondaryIndex["ScopeItem"]):
+    """Sparse: the scopes that are being deleted, the oldest order first."""
+
+    class Meta:
+        index_name = "DeletingIndex"
+        projection = AllProjection()
+
+    deleting = UnicodeAttribute(hash_key=True)
+    deleting_since = NumberAttribute(range_key=True)
+
+
 @register
 class ScopeItem(PortalModel):
-    """A scope with its policy and its deletion, or one of its gates (:func:`gate_key`, with ``state`` alone)."""
+    """A scope with its policy and its deletion, or one of its gates (:func:`gate_key`, with ``state`` and ``removed`` alone)."""
 
     base_table_name = "AuthzScopes"
 
@@ -180,14 +191,17 @@ class ScopeItem(PortalModel):
 
     scope = UnicodeAttribute(hash_key=True)
     list = UnicodeAttribute(null=True)
+    deleting = UnicodeAttribute(null=True)
     state = UnicodeAttribute()
     policy: Any = MapAttribute(null=True)
     deleting_since = NumberAttribute(null=True)
+    # at a gate: so many of its records the deletion under way has removed
     removed = NumberAttribute(null=True)
     version = NumberAttribute(null=True)
     audit_head = UnicodeAttribute(null=True)
 
     list_index = ScopeListIndex()
+    deleting_index = DeletingIndex()
 
 
 def holder_key(scope: Scope, holder: str) -> str:
@@ -211,8 +225,8 @@ def root_of(scope: Scope) -> str:
 
 
 def place_of(scope: Scope, *names: str) -> str:
-    """Range key within a shard: the scope, then the names."""
-    return _levels(scope) + _NAMES + join_key(*names)
+    """Range key within a shard: the scope, then a digest of the names, which may be longer than a key."""
+    return _levels(scope) + _NAMES + hashlib.sha256(join_key(*names).encode()).hexdigest()[:32]
 
 
 def places_within(scope: Scope, *, is_wide: bool) -> tuple[str, str]:

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
+from accessportal.kernel.runs import Report
 from accessportal.store.keys import join_key
 
+SHARDS = 16
+"""In so many shares a scope's records lie, so that none is a hot partition; lists go through one after the other."""
 HOUR_SECONDS = 3_600
 DAY_SECONDS = 24 * HOUR_SECONDS
 
@@ -157,6 +161,12 @@ class Relationship:
         return entity_of("relationship", self.scope, self.names)
 
 
+def end_of_holders(held_until: Mapping[str, Any]) -> datetime | None:
+    """The latest of the ends until which a record is owed to somebody; ``None``: one of them has none."""
+    ends = [int(at) for at in held_until.values()]
+    return None if 0 in ends else from_epoch(max(ends))
+
+
 def entity_of(word: str, scope: Scope, names: Names) -> str:
     """The name of a record's chain in the audit log; the parts are escaped, so that no two records share one."""
     return f"{word}#{scope}#{join_key(*names)}"
@@ -197,7 +207,7 @@ class ScopeState(enum.StrEnum):
 class ScopeFacts:
     """A scope that something was granted in or a policy was set for. ``policy`` ``None``: that of a scope above counts.
 
-    ``removed``: so many records its deletion has removed so far.
+    ``removed``: so many records its last deletion has removed.
     """
 
     scope: Scope
@@ -211,6 +221,23 @@ class ScopeFacts:
     @property
     def entity(self) -> str:
         return f"scope#{self.scope}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepReport(Report):
+    """``is_partial``: its time was over before it had seen all that is over."""
+
+    removed: int
+    is_partial: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionReport(Report):
+    """``removed`` records, ``deleted`` scopes of which none is left, and how many scopes are ``under_way``."""
+
+    removed: int
+    deleted: tuple[str, ...]
+    under_way: int
 
 
 class UnauthorizedScopeAccess(NotAllowed):

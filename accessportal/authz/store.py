@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,17 +28,18 @@ from accessportal.authz.models import (
     shard_of,
     target_key,
 )
-from accessportal.authz.states import Approval, Names, Relationship, Scope, ScopeFacts, ScopeState
+from accessportal.authz.states import Approval, Names, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.keys import join_key
 from accessportal.store.listing import Listing
-from accessportal.store.reading import count_items
+from accessportal.store.reading import count_items, read_items
 from accessportal.store.records import Records
-from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Upsert, update_one
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Upsert
 
 R = TypeVar("R", Approval, Relationship)
+B = TypeVar("B", bound=Approval | Relationship)
 # DynamoDB deletes without an event: not before the sweep had a week for it.
 _KEPT = timedelta(days=7)
 _ENDS = "ends"
@@ -70,6 +70,19 @@ def _indexed(record: Approval | Relationship) -> dict[str, Any]:
     }
 
 
+class _Keyed(Records[Any, B]):
+    """Records whose key is made of their names: an item that somebody put under another's says nothing of either."""
+
+    def record(self, item: Any) -> B:
+        """:raises ValueError: also for an end that is not the latest of those until which it is owed."""
+        record = super().record(item)
+        if key_of(record.scope, record.names) != (item.pk, item.sk):
+            raise ValueError("its names are not those of its key")
+        if record.held_until and end_of_holders(record.held_until) != record.expires_at:
+            raise ValueError("expires_at is not the latest end in held_until")
+        return record
+
+
 @dataclass(frozen=True)
 class Ledger(Generic[R]):
     """The table of one of the two kinds of records, with its lists; ``word`` begins the names of its events,
@@ -82,6 +95,13 @@ class Ledger(Generic[R]):
     target_index: Index[Any]
     scope_index: Index[Any]
     end_index: Index[Any]
+
+    def get_many(self, wanted: Iterable[tuple[Scope, Names]], *, past: Callable[[Unreadable], object]) -> dict[tuple[str, str], R]:
+        """Those that exist, by :func:`key_of`, strongly read, 100 to a request; ``past`` is told of what can't be read.
+
+        :raises Unavailable: when the store did not answer.
+        """
+        return self.records.get_many([key_of(scope, names) for scope, names in wanted], past=past)
 
     def get(self, scope: Scope, names: Names) -> R | None:
         """Strongly read.
@@ -124,7 +144,8 @@ class Ledger(Generic[R]):
         return ending(f"{_ENDS}#{shard}", cursor=cursor, limit=limit, where=where, bound=to_epoch(until))
 
     def _draft(self, record: R, verb: str, data: dict[str, Any]) -> Draft:
-        return Draft(f"{self.word}.{verb}", record.names[0], {"key": record.key, **data}, scope=record.scope)
+        told = {name: value for name, value in data.items() if value is not None}
+        return Draft(f"{self.word}.{verb}", record.names[0], {"key": record.key, **told}, scope=record.scope)
 
     def insert(self, record: R, *, data: dict[str, Any], guards: Sequence[Guard] = (), actor: Actor, now: datetime) -> R:
         """A new record in an open scope, and its event, which goes on with the chain of one that was there before.
@@ -165,12 +186,23 @@ class Ledger(Generic[R]):
         """:raises Overtaken: when somebody else changed it first."""
         audit.remove(self.records, record, draft=self._draft(record, verb, data), actor=actor, now=now)
 
+    def remove_with_scope(self, record: R, *, actor: Actor, now: datetime) -> None:
+        """Delete and count it, only while its scope is being deleted: who comes late must not touch what was granted after that.
+
+        :raises Overtaken: when somebody else changed it first.
+        :raises ConditionFailed: when its scope is not being deleted any more.
+        """
+        is_deleting = ScopeItem.state == ScopeState.DELETING.value
+        counted = Change(ScopeItem, gate_key(record.scope, *record.names), [ScopeItem.removed.add(1)], is_deleting)
+        draft = self._draft(record, "deleted", {})
+        audit.remove(self.records, record, draft=draft, actor=actor, now=now, further=[counted])
+
 
 APPROVALS: Ledger[Approval] = Ledger(
     "approval",
     ("identity", "resource", "action"),
     ApprovalItem,
-    Records(ApprovalItem, Approval, key=_key, also=_indexed),
+    _Keyed(ApprovalItem, Approval, key=_key, also=_indexed),
     ApprovalItem.target_index,
     ApprovalItem.scope_index,
     ApprovalItem.end_index,
@@ -179,15 +211,25 @@ RELATIONSHIPS: Ledger[Relationship] = Ledger(
     "relationship",
     ("subject", "relation", "object"),
     RelationshipItem,
-    Records(RelationshipItem, Relationship, key=_key, also=_indexed),
+    _Keyed(RelationshipItem, Relationship, key=_key, also=_indexed),
     RelationshipItem.target_index,
     RelationshipItem.scope_index,
     RelationshipItem.end_index,
 )
-_scopes = Records(ScopeItem, ScopeFacts, also=lambda facts: {"list": None if facts.state is ScopeState.DELETED else LISTED})
+
+
+def _listed(facts: ScopeFacts) -> dict[str, Any]:
+    return {
+        "list": None if facts.state is ScopeState.DELETED else LISTED,
+        "deleting": LISTED if facts.state is ScopeState.DELETING else None,
+    }
+
+
+_scopes = Records(ScopeItem, ScopeFacts, also=_listed)
 get_scope = _scopes.get
 get_scopes = _scopes.get_many
 page_of_scopes = partial(Listing("authz.scopes", ScopeItem, _scopes.record, ScopeItem.list_index), LISTED)
+page_of_deleting = partial(Listing("authz.deleting", ScopeItem, _scopes.record, ScopeItem.deleting_index), LISTED)
 
 
 def keep_scope(before: ScopeFacts, after: ScopeFacts, verb: str, *, data: dict[str, Any], actor: Actor, now: datetime) -> ScopeFacts:
@@ -195,7 +237,8 @@ def keep_scope(before: ScopeFacts, after: ScopeFacts, verb: str, *, data: dict[s
 
     :raises Overtaken: when somebody else changed it first.
     """
-    draft = Draft(f"authz_scope.{verb}", after.scope, data, scope=after.scope)
+    told = {name: value for name, value in data.items() if value is not None}
+    draft = Draft(f"authz_scope.{verb}", after.scope, told, scope=after.scope)
     is_turned = before.version == 0 or before.state is not after.state
     gates = [_gate(key, after.state) for key in gates_of(after.scope)] if is_turned else []
     if before.version == 0:
@@ -205,10 +248,12 @@ def keep_scope(before: ScopeFacts, after: ScopeFacts, verb: str, *, data: dict[s
 
 def _gate(key: str, state: ScopeState) -> Upsert:
     mark = ScopeItem.state
-    return Upsert(ScopeItem, key, [mark.set(state.value)], mark.exists() | mark.does_not_exist())
+    return Upsert(ScopeItem, key, [mark.set(state.value), ScopeItem.removed.set(0)], mark.exists() | mark.does_not_exist())
 
 
-def note_removed(facts: ScopeFacts, removed: int) -> None:
-    """How far a deletion is, for its page. Bookkeeping: no version, no event."""
-    with suppress(ConditionFailed):
-        update_one(Change(ScopeItem, facts.scope, [ScopeItem.removed.set(removed)], ScopeItem.version == facts.version))
+def count_removed(scope: Scope) -> int:
+    """How many records the deletion of the scope that is under way has removed; strongly read.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    return sum(read_items(ScopeItem, lambda gate: int(gate.removed or 0), gates_of(scope)).values())

@@ -23,7 +23,7 @@ from pynamodb.expressions.update import Action
 from accessportal.kernel.clock import Precise, from_epoch, precise, to_epoch
 from accessportal.kernel.pages import Unreadable
 from accessportal.store.base import PortalModel
-from accessportal.store.reading import BROKEN, keys_of, read_item, read_items
+from accessportal.store.reading import BROKEN, K, keys_of, read_item, read_items
 from accessportal.store.transactions import Change, Insert, Remove
 
 M = TypeVar("M", bound=PortalModel)
@@ -87,7 +87,7 @@ class Records(Generic[M, R]):
         """
         return read_item(self.model, self.record, *key)
 
-    def get_many(self, keys: Iterable[str], *, past: Callable[[Unreadable], object] | None = None) -> dict[str, R]:
+    def get_many(self, keys: Iterable[K], *, past: Callable[[Unreadable], object] | None = None) -> dict[K, R]:
         """Those that exist, by key, strongly read; ``past`` as in :func:`~accessportal.kernel.pages.every`."""
         return read_items(self.model, self.record, keys, past=past)
 

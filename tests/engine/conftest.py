@@ -39,7 +39,7 @@ def engine_url() -> str:
 
 @pytest.fixture(scope="session")
 def built_tables(engine_url: str) -> Iterator[StoreSettings]:
-    """Made once: fourteen tables with their indexes take longer than most tests."""
+    """Made once: seventeen tables with their indexes take longer than most tests."""
     with _tables() as settings:
         yield settings
 

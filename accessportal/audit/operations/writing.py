@@ -62,13 +62,14 @@ def change(records: Records[Any, R], before: R, after: R, *, draft: Draft, actor
     return records.kept(changed)
 
 
-def remove(records: Records[Any, R], record: R, *, draft: Draft, actor: Actor, now: datetime) -> None:
-    """Delete the item, with the event that ends its chain.
+def remove(records: Records[Any, R], record: R, *, draft: Draft, actor: Actor, now: datetime, further: Sequence[Step] = ()) -> None:
+    """Delete the item, with the event that ends its chain and the ``further`` steps.
 
     :raises Overtaken: when somebody else changed it first.
+    :raises ConditionFailed: when one of ``further`` does not hold.
     """
     _, event = told(record, draft, actor=actor, now=now)
-    _write([records.removal(record), event], ())
+    _write([records.removal(record), event], further)
 
 
 def told(record: R, draft: Draft, *, actor: Actor, now: datetime) -> tuple[R, Insert]:

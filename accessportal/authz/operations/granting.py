@@ -14,7 +14,8 @@ from accessportal.authz.policy.ends import End, GoverningPolicy, end_of, governi
 from accessportal.authz.policy.names import check_metadata, check_names
 from accessportal.authz.policy.rights import Caller, check_phase
 from accessportal.authz.policy.scopes import line_of
-from accessportal.authz.states import DIRECT, Approval, Names, NoSuchRecord, Relationship, Scope, ScopeDeleting, ScopeFacts, ScopeState
+from accessportal.authz.queries.lists import find_live
+from accessportal.authz.states import DIRECT, Approval, Names, Relationship, Scope, ScopeDeleting, ScopeFacts, ScopeState, end_of_holders
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
@@ -119,20 +120,9 @@ def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, now
 
     def attempt() -> None:
         present = find_live(ledger, scope, names, now)
-        ledger.remove(present, "revoked", data={"expires_at": _epoch(present.expires_at)}, actor=caller.actor, now=now)
+        ledger.remove(present, "revoked", data={"expires_at": epoch_of(present.expires_at)}, actor=caller.actor, now=now)
 
     until_written(attempt, contended=CONTENDED)
-
-
-def find_live(ledger: Ledger[R], scope: Scope, names: Names, now: datetime) -> R:
-    """The record that counts, strongly read.
-
-    :raises NoSuchRecord: when there is none, or it is over.
-    """
-    found = ledger.get(scope, names)
-    if found is None or is_over(found.expires_at, now):
-        raise NoSuchRecord(ledger.word)
-    return found
 
 
 def held(record: R, holder: str, until: datetime | None) -> R:
@@ -142,9 +132,7 @@ def held(record: R, holder: str, until: datetime | None) -> R:
 
 def with_holders(record: R, holders: Mapping[str, Any]) -> R:
     """The record as it is when these hold it: the latest of their ends is its own."""
-    ends = [int(at) for at in holders.values()]
-    expires_at = None if 0 in ends else from_epoch(max(ends))
-    return replace(record, held_until=holders, expires_at=expires_at)
+    return replace(record, held_until=holders, expires_at=end_of_holders(holders))
 
 
 def insert_in_open_scope(
@@ -156,7 +144,7 @@ def insert_in_open_scope(
     :raises ScopeDeleting: while the scope is being deleted.
     """
     try:
-        data = {"expires_at": _epoch(record.expires_at)}
+        data = {"expires_at": epoch_of(record.expires_at)}
         return ledger.insert(record, data=data, guards=guards, actor=actor, now=now)
     except store.ScopeClosed as error:
         if own is not None and own.state is ScopeState.DELETING:
@@ -182,7 +170,7 @@ def _governing(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:
 
 
 def _change(ledger: Ledger[R], before: R, after: R, verb: str, *, caller: Caller, now: datetime) -> R:
-    data = {"old_expires_at": _epoch(before.expires_at), "expires_at": _epoch(after.expires_at)}
+    data = {"old_expires_at": epoch_of(before.expires_at), "expires_at": epoch_of(after.expires_at)}
     return ledger.change(before, after, verb, data=data, actor=caller.actor, now=now)
 
 
@@ -197,5 +185,6 @@ def _later(present: Any, until: datetime | None) -> datetime | None:
     return until if present < to_epoch(until) else from_epoch(present)
 
 
-def _epoch(moment: datetime | None) -> int | None:
+def epoch_of(moment: datetime | None) -> int | None:
+    """A moment in an event; ``None`` is left out of it."""
     return None if moment is None else to_epoch(moment)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from accessportal.authz import store
-from accessportal.authz.operations.granting import CONTENDED, held, insert_in_open_scope, with_holders
+from accessportal.authz.operations.granting import CONTENDED, epoch_of, held, insert_in_open_scope, with_holders
 from accessportal.authz.policy.ends import is_over
 from accessportal.authz.states import Approval, Names, Relationship, Scope
 from accessportal.authz.store import Ledger
@@ -64,4 +64,4 @@ def let_go(ledger: Ledger[R], scope: Scope, names: Names, *, claim: str, actor: 
 
 
 def _data(claim: str, after: Approval | Relationship) -> dict[str, object]:
-    return {"claim": claim, "expires_at": None if after.expires_at is None else to_epoch(after.expires_at)}
+    return {"claim": claim, "expires_at": epoch_of(after.expires_at)}

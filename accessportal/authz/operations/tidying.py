@@ -3,136 +3,151 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from accessportal.authz import store
-from accessportal.authz.models import SHARDS
 from accessportal.authz.operations.granting import CONTENDED
-from accessportal.authz.policy.ends import check_policy, is_over
-from accessportal.authz.policy.rights import Caller
-from accessportal.authz.states import Approval, Relationship, Scope, ScopeDeleting, ScopeFacts, ScopeState, TtlPolicy
+from accessportal.authz.policy.ends import is_over
+from accessportal.authz.states import SHARDS, Approval, DeletionReport, Relationship, ScopeFacts, ScopeState, SweepReport
 from accessportal.authz.store import APPROVALS, RELATIONSHIPS, Ledger
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, InvalidRequest
-from accessportal.kernel.pages import every
-from accessportal.store.transactions import until_written
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.moments import is_recent
+from accessportal.kernel.pages import Page, every
+from accessportal.kernel.runs import Run, each
+from accessportal.store.transactions import ConditionFailed, Overtaken, until_written
 
 LEDGERS: tuple[Ledger[Any], ...] = (APPROVALS, RELATIONSHIPS)
+SWEEP_SECONDS = 600.0
+DELETION_SECONDS = 50.0
+WORKERS = 4
+# An index may lag: what was granted right before a scope was shut is in it by then.
+SETTLED = timedelta(minutes=1)
 _PAGE = 100
+_SHARES = [(ledger, shard) for ledger in LEDGERS for shard in range(SHARDS)]
 
 
-def set_policy(*, scope: Scope, policy: TtlPolicy | None, caller: Caller, now: datetime) -> ScopeFacts:
-    """Let ``policy`` count for the scope and what lies below it; ``None``: that of the scope above. What was granted stays.
+@dataclass
+class Tidying(Run):
+    """Records under removal, each by itself. Nothing new is begun after ``until``; ``removed`` are their names in the audit log."""
 
-    :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
-    :raises InvalidRequest: for a policy that contradicts itself.
-    :raises ScopeDeleting: while the scope is being deleted.
-    """
-    caller.require(scope, writes=True)
-    wanted = None if policy is None else check_policy(policy)
+    actor: Actor
+    clock: Clock
+    until: datetime
+    removed: list[str] = field(default_factory=list)
 
-    def attempt() -> ScopeFacts:
-        before = store.get_scope(scope) or ScopeFacts(scope)
-        if before.state is ScopeState.DELETING:
-            raise ScopeDeleting(scope)
-        data = {"policy": policy_data(wanted), "old_policy": policy_data(before.policy)}
-        after = replace(before, policy=wanted, state=ScopeState.OPEN)
-        return store.keep_scope(before, after, "policy_set", data=data, actor=caller.actor, now=now)
+    @property
+    def is_over(self) -> bool:
+        return self.clock.now() >= self.until
 
-    return until_written(attempt, contended=CONTENDED)
+    def listed(self, fetch: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
+        """The records of one share; one that can't be read is a failure."""
+        for record in every(fetch, past=self.pass_over):
+            if self.is_over:
+                return
+            yield record
 
+    def remove(self, ledger: Ledger[Any], listed: Any, removed: Callable[[Any], bool]) -> None:
+        """Remove the record if it is still there, which is read again first: an index may lag."""
 
-def begin_deletion(*, scope: Scope, typed: str, caller: Caller, now: datetime) -> ScopeFacts:
-    """Let nothing new come into the scope, and what is in it be removed by :func:`carry_out_deletions`. Again: nothing changes.
+        def attempt() -> bool:
+            found = ledger.get(listed.scope, listed.names)
+            return found is not None and removed(found)
 
-    Scopes below it stay. ``typed``: its name, typed by whoever asks.
+        def action() -> None:
+            if until_written(attempt, contended=CONTENDED):
+                self.removed.append(listed.entity)
 
-    :raises InvalidRequest: unless ``typed`` is the scope's name.
-    :raises Conflict: for a scope in which nothing ever was, and the global one.
-    """
-    caller.require(scope, writes=True)
-    if typed != scope:
-        raise InvalidRequest(f"Type the name of the scope, {scope}, to delete what is in it.", code="scope_not_typed", field="typed")
-
-    def attempt() -> ScopeFacts:
-        before = store.get_scope(scope)
-        if before is None:
-            raise Conflict(f"Nothing was ever granted in {scope}.", code="scope_unknown")
-        if before.state is ScopeState.DELETING:
-            return before
-        after = replace(before, state=ScopeState.DELETING, deleting_since=now, removed=0)
-        return store.keep_scope(before, after, "deletion_begun", data={}, actor=caller.actor, now=now)
-
-    return until_written(attempt, contended=CONTENDED)
+        self.unit(listed.entity, action)
 
 
-def carry_out_deletion(facts: ScopeFacts, *, actor: Actor, clock: Clock, until: datetime) -> ScopeFacts:
-    """Remove what is in a scope that is being deleted, as far as time goes; when none is left, its receipt is written.
-
-    May die anywhere, and run twice at once: what is removed is removed, and the next run goes on.
-    """
-    removed = facts.removed
-    for ledger in LEDGERS:
-        for record in _within(ledger, facts.scope):
-            if clock.now() >= until:
-                store.note_removed(facts, removed)
-                return replace(facts, removed=removed)
-            removed += _removed(ledger, record, "deleted", lambda _: True, actor=actor, now=clock.now())
-    left = sum(1 for ledger in LEDGERS for _ in _within(ledger, facts.scope))
-    if left:
-        store.note_removed(facts, removed)
-        return replace(facts, removed=removed)
-    data = {"removed": removed, "proved_by": "ScopeIndex of Approvals and Relationships, all shards: none"}
-    after = replace(facts, state=ScopeState.DELETED, removed=removed)
-    return store.keep_scope(facts, after, "deleted", data=data, actor=actor, now=clock.now())
+def sweep(*, actor: Actor, clock: Clock, limit_seconds: float = SWEEP_SECONDS, workers: int = WORKERS) -> SweepReport:
+    """Remove what is over, with an event for each. It was over for everybody before. Nothing new is begun after ``limit_seconds``."""
+    run = Tidying(actor=actor, clock=clock, until=clock.now() + timedelta(seconds=limit_seconds))
+    each(_SHARES, lambda share: run.unit(_name(*share), partial(_sweep_share, run, *share)), workers=workers, name="sweep-authz")
+    return SweepReport(removed=len(run.removed), is_partial=run.is_over, failures=run.failed)
 
 
-def sweep(*, actor: Actor, clock: Clock, until: datetime) -> int:
-    """Remove what is over, with an event for each; how many. It was over for everybody before."""
-    removed = 0
-    for ledger in LEDGERS:
-        for shard in range(SHARDS):
-            for record in list(every(partial(_ended_page, ledger, shard, clock.now()))):
-                if clock.now() >= until:
-                    return removed
-                removed += _removed(ledger, record, "expired", partial(_is_over, clock), actor=actor, now=clock.now())
-    return removed
+def _sweep_share(run: Tidying, ledger: Ledger[Any], shard: int) -> None:
+    until = run.clock.now()
 
-
-def _removed(ledger: Ledger[Any], listed: Any, verb: str, still: Callable[[Any], bool], *, actor: Actor, now: datetime) -> bool:
-    """Whether this call removed it: an index may lag, so it is read again first."""
-
-    def attempt() -> bool:
-        found = ledger.get(listed.scope, listed.names)
-        if found is None or not still(found):
+    def removed(record: Approval | Relationship) -> bool:
+        if not is_over(record.expires_at, run.clock.now()):
             return False
-        ledger.remove(found, verb, data={}, actor=actor, now=now)
+        ledger.remove(record, "expired", data={}, actor=run.actor, now=run.clock.now())
         return True
 
-    return until_written(attempt, contended=CONTENDED)
+    for record in run.listed(lambda cursor: ledger.page_ending(shard, until=until, cursor=cursor, limit=_PAGE)):
+        run.remove(ledger, record, removed)
 
 
-def _ended_page(ledger: Ledger[Any], shard: int, now: datetime, cursor: str | None) -> Any:
-    return ledger.page_ending(shard, until=now, cursor=cursor, limit=_PAGE)
+def carry_out_deletions(*, actor: Actor, clock: Clock, limit_seconds: float = DELETION_SECONDS, workers: int = WORKERS) -> DeletionReport:
+    """Go on with every scope that is being deleted, the oldest order first. May die anywhere and run beside itself: what is removed is
+    removed, and the next run goes on."""
+    run = Tidying(actor=actor, clock=clock, until=clock.now() + timedelta(seconds=limit_seconds))
+    deleted: list[str] = []
+
+    def go_on(facts: ScopeFacts) -> None:
+        if _is_emptied(run, facts, workers):
+            _write_receipt(run, facts)
+            deleted.append(facts.scope)
+
+    deleting = list(every(lambda cursor: store.page_of_deleting(cursor=cursor, limit=_PAGE), past=run.pass_over))
+    for facts in deleting:
+        run.unit(facts.entity, partial(go_on, facts))
+    return DeletionReport(removed=len(run.removed), deleted=tuple(deleted), under_way=len(deleting) - len(deleted), failures=run.failed)
 
 
-def _is_over(clock: Clock, record: Approval | Relationship) -> bool:
-    return is_over(record.expires_at, clock.now())
+def _is_emptied(run: Tidying, facts: ScopeFacts, workers: int) -> bool:
+    """Remove what is in the scope as far as time goes; whether none is left."""
+    while not run.is_over:
+        begun_at, failures = run.clock.now(), len(run.failures)
+        found = _remove_listed(run, facts, workers)
+        if run.is_over or len(run.failures) > failures:
+            return False
+        if not found:
+            # Only a look that began when the indexes had surely settled proves that none is left.
+            return facts.deleting_since is None or not is_recent(facts.deleting_since, now=begun_at, within=SETTLED)
+    return False
 
 
-def _within(ledger: Ledger[Any], scope: Scope) -> Iterator[Approval | Relationship]:
-    for shard in range(SHARDS):
-        yield from every(partial(_shard_page, ledger, scope, shard))
+def _remove_listed(run: Tidying, facts: ScopeFacts, workers: int) -> bool:
+    """Remove what the indexes list of the scope; whether there was anything."""
+    found: list[str] = []
+
+    def share_of(share: tuple[Ledger[Any], int]) -> None:
+        run.unit(_name(*share), partial(_delete_share, run, facts, found, *share))
+
+    each(_SHARES, share_of, workers=workers, name="delete-scope")
+    return bool(found)
 
 
-def _shard_page(ledger: Ledger[Any], scope: Scope, shard: int, cursor: str | None) -> Any:
-    return ledger.page_of_shard(scope, shard, is_wide=False, cursor=cursor, limit=_PAGE)
+def _delete_share(run: Tidying, facts: ScopeFacts, found: list[str], ledger: Ledger[Any], shard: int) -> None:
+    def removed(record: Approval | Relationship) -> bool:
+        try:
+            ledger.remove_with_scope(record, actor=run.actor, now=run.clock.now())
+        except ConditionFailed as error:
+            raise Conflict(f"{facts.scope} is not being deleted any more.", code="scope_deleted") from error
+        return True
+
+    for record in run.listed(lambda cursor: ledger.page_of_shard(facts.scope, shard, is_wide=False, cursor=cursor, limit=_PAGE)):
+        found.append(record.entity)
+        run.remove(ledger, record, removed)
 
 
-def policy_data(policy: TtlPolicy | None) -> dict[str, object] | None:
-    """A policy in an event."""
-    return None if policy is None else {name: getattr(policy, name) for name in TtlPolicy.__slots__}
+def _write_receipt(run: Tidying, facts: ScopeFacts) -> None:
+    records = store.count_removed(facts.scope)
+    data = {"records": records, "proved_by": f"ScopeIndex of Approvals and Relationships, {SHARDS} shares each: none"}
+    after = replace(facts, state=ScopeState.DELETED, policy=None, removed=records)
+    try:
+        store.keep_scope(facts, after, "deleted", data=data, actor=run.actor, now=run.clock.now())
+    except Overtaken as error:
+        raise Conflict(f"Another run wrote the receipt of {facts.scope}.", code="scope_deleted") from error
+
+
+def _name(ledger: Ledger[Any], shard: int) -> str:
+    return f"{ledger.word}s, share {shard}"

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from accessportal.authz.states import Scope, TtlPolicy
 from accessportal.kernel.durations import LONGEST_SECONDS, format_duration
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.moments import is_recent
 
-REFRESH_EVERY_SECONDS = 60
+REFRESH_EVERY = timedelta(minutes=1)
 
 
 def is_over(expires_at: datetime | None, now: datetime) -> bool:
@@ -82,7 +83,7 @@ def refreshed_end(
     """Where a check that says yes moves the end to; ``None``: it stays. Never earlier, never past the maximum, once a minute at most."""
     if policy.refresh_seconds is None or expires_at is None:
         return None
-    if refreshed_at is not None and abs((now - refreshed_at).total_seconds()) < REFRESH_EVERY_SECONDS:
+    if refreshed_at is not None and is_recent(refreshed_at, now=now, within=REFRESH_EVERY):
         return None
     moved = min(now + timedelta(seconds=policy.refresh_seconds), started_at + timedelta(seconds=policy.max_seconds))
     return moved if moved > expires_at else None

@@ -12,8 +12,10 @@ from accessportal.store.keys import join_key
 LONGEST_NAME = 400
 MOST_METADATA = 20
 LONGEST_METADATA = 500
-# DynamoDB's limit for a range key, of which the two later names are made.
-_LONGEST_KEY_BYTES = 1_024
+# DynamoDB's limits: the two later names are a range key (1,024 bytes), the first is with its scope one of an index, and all of them name
+# a chain in the audit log (2,048).
+_LONGEST_FIRST_BYTES = 700
+_LONGEST_OTHERS_BYTES = 1_024
 
 
 def check_names(names: Names, fields: tuple[str, str, str]) -> Names:
@@ -22,7 +24,7 @@ def check_names(names: Names, fields: tuple[str, str, str]) -> Names:
     :raises InvalidRequest: naming the field: for one that is empty, too long, or can't be shown.
     """
     first, second, third = (_checked(name, field) for name, field in zip(names, fields, strict=True))
-    if len(join_key(second, third)) > _LONGEST_KEY_BYTES or len(join_key(first)) > _LONGEST_KEY_BYTES:
+    if len(join_key(first)) > _LONGEST_FIRST_BYTES or len(join_key(second, third)) > _LONGEST_OTHERS_BYTES:
         message = "These names are too long together: their letters beyond ASCII count for several. Shorten them."
         raise InvalidRequest(message, code="names_too_long", field=fields[2])
     return first, second, third

@@ -30,6 +30,12 @@ class Caller:
         if writes and not self.may_write:
             raise NotAllowed("You may ask here, and change nothing. Ask an operator.", code="authz_read_only")
 
+    def require_operator(self) -> None:
+        """:raises NotAllowed: unless it is an operator for good, or the portal itself: what it does now stays."""
+        if not (self.actor.is_operator or self.actor.is_system):
+            raise NotAllowed("Only operators may do this.", code="operators_only")
+        rule_on_effect(self.right).decision.require()
+
     def end_of(self, wanted: datetime | None) -> datetime | None:
         """``wanted``, and never later than the caller's own right."""
         return rule_on_effect(self.right, ends_at=wanted, can_end=True).ends_at

@@ -9,7 +9,8 @@ from accessportal.kernel.errors import InvalidRequest
 
 LONGEST_PART = 64
 MOST_PARTS = 8
-LONGEST_TEXT = len("custom") + MOST_PARTS * (LONGEST_PART + 1)
+# With it and the longest names no key is longer than DynamoDB allows.
+LONGEST_TEXT = 256
 _PART = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_PART - 1}}}", re.ASCII)
 _SHAPES = "global, tenant:T, env:E, tenant:T:env:E or custom:A:B"
 

@@ -1,0 +1,25 @@
+"""Writes of approvals, relationships and their scopes; each is told in the audit log."""
+
+from __future__ import annotations
+
+from accessportal.authz.config import AuthzSettings, configure
+from accessportal.authz.operations.granting import Granted, IfExists, extend, grant, revoke
+from accessportal.authz.operations.holding import hold, let_go
+from accessportal.authz.operations.scopes import begin_deletion, set_policy
+from accessportal.authz.operations.tidying import carry_out_deletions, sweep
+
+__all__ = [
+    "AuthzSettings",
+    "Granted",
+    "IfExists",
+    "begin_deletion",
+    "carry_out_deletions",
+    "configure",
+    "extend",
+    "grant",
+    "hold",
+    "let_go",
+    "revoke",
+    "set_policy",
+    "sweep",
+]

@@ -1,0 +1,135 @@
+"""Checks: may somebody, here and now? What is over says nothing, whether or not its item still lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from accessportal.authz.config import current
+from accessportal.authz.policy.checks import Answer, answer_by, answer_by_any, check_pattern, find_chain, matches
+from accessportal.authz.policy.ends import is_over
+from accessportal.authz.policy.names import check_names
+from accessportal.authz.policy.rights import Caller
+from accessportal.authz.states import Approval, Names, Relationship, Scope
+from accessportal.authz.store import APPROVALS, RELATIONSHIPS, Ledger, key_of
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import InvalidRequest, PortalError, Unavailable
+from accessportal.kernel.pages import Unreadable, every
+from accessportal.store.keys import join_key
+from accessportal.store.reading import side_by_side
+
+R = TypeVar("R", Approval, Relationship)
+MOST_AT_ONCE = 100
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One check of a batch."""
+
+    ledger: Ledger[Any]
+    scope: Scope
+    names: Names
+
+
+def check(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, clock: Clock) -> Answer:
+    """Whether this very record counts now: one strong read.
+
+    :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
+    :raises Unavailable: when the store did not answer; that is neither a yes nor a no.
+    """
+    caller.require(scope, writes=False)
+    found = ledger.get(scope, check_names(names, ledger.fields))
+    return answer_by(found, now=clock.now())
+
+
+def check_many(asked: Sequence[Asked | PortalError], *, caller: Caller, clock: Clock) -> list[Answer | PortalError]:
+    """As :func:`check` for at most 100 at once, each with its answer or the error that it alone meets; one strong read of each table.
+
+    An error among those asked is its own answer.
+    """
+    if len(asked) > MOST_AT_ONCE:
+        raise InvalidRequest(f"{len(asked)} checks at once; {MOST_AT_ONCE} is the most.", code="too_many_checks", field="checks")
+    judged = [one if isinstance(one, PortalError) else _judged(one, caller) for one in asked]
+    wanted = [one for one in judged if isinstance(one, Asked)]
+    found: dict[str, Mapping[tuple[str, str], Any] | PortalError] = {}
+    broken: dict[tuple[str, str], Unreadable] = {}
+    for ledger in (APPROVALS, RELATIONSHIPS):
+        found[ledger.word] = _found(ledger, [one for one in wanted if one.ledger.word == ledger.word], broken)
+    return [one if isinstance(one, PortalError) else _answer(one, found[one.ledger.word], broken, clock) for one in judged]
+
+
+def _judged(one: Asked, caller: Caller) -> Asked | PortalError:
+    try:
+        caller.require(one.scope, writes=False)
+        check_names(one.names, one.ledger.fields)
+    except PortalError as error:
+        return error
+    return one
+
+
+def _found(
+    ledger: Ledger[Any], wanted: Sequence[Asked], broken: dict[tuple[str, str], Unreadable]
+) -> Mapping[tuple[str, str], Any] | PortalError:
+    named = {", ".join(key_of(one.scope, one.names)): key_of(one.scope, one.names) for one in wanted}
+    try:
+        return ledger.get_many(
+            [(one.scope, one.names) for one in wanted], past=lambda unreadable: broken.update({named[unreadable.key]: unreadable})
+        )
+    except Unavailable as error:
+        return error
+
+
+def _answer(
+    one: Asked, found: Mapping[tuple[str, str], Any] | PortalError, broken: Mapping[tuple[str, str], Unreadable], clock: Clock
+) -> Answer | PortalError:
+    key = key_of(one.scope, one.names)
+    if isinstance(found, PortalError):
+        return found
+    return broken[key].error() if key in broken else answer_by(found.get(key), now=clock.now())
+
+
+def check_chain(scope: Scope, names: Names, *, depth: int | None = None, caller: Caller, clock: Clock) -> Answer:
+    """Whether links of trust or membership lead from the subject to the object, all in one scope; one round of reads a level."""
+    caller.require(scope, writes=False)
+    most = current().chain_depth
+    if depth is not None and not 1 <= depth <= most:
+        raise InvalidRequest(f"The depth is 1 to {most}.", code="depth_out_of_range", field="depth")
+    subject, relation, target = check_names(names, RELATIONSHIPS.fields)
+    links_of = partial(_links_of, scope, relation)
+    while True:
+        found = find_chain(subject, relation, target, links_of=links_of, now=clock.now(), depth=depth or most)
+        # What ended while the rest was read carries nothing; another way may.
+        if not any(is_over(one.expires_at, clock.now()) for one in found.by):
+            return found
+
+
+def check_set(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, clock: Clock) -> Answer:
+    """As :func:`check`, where the second name of an approval or the third of a relationship may end with ``/*``; every match is
+    looked at."""
+    caller.require(scope, writes=False)
+    names = check_names(names, ledger.fields)
+    number = 1 if ledger.word == APPROVALS.word else 2
+    pattern = check_pattern(names[number], field=ledger.fields[number])
+    if not pattern.endswith("/*"):
+        return check(ledger, scope, names, caller=caller, clock=clock)
+    below = join_key(*names[1:number], pattern[:-1])
+    fits = [
+        record
+        for record in _held(ledger, scope, names[0], below)
+        if matches(pattern, record.names[number]) and all(record.names[i] == names[i] for i in range(3) if i != number)
+    ]
+    return answer_by_any(fits, now=clock.now())
+
+
+def _links_of(scope: Scope, relation: str, subjects: Sequence[str]) -> Mapping[str, Sequence[Relationship]]:
+    reads: list[Callable[[], list[Relationship]]] = [
+        partial(_held, RELATIONSHIPS, scope, one, join_key(relation) + "#") for one in subjects
+    ]
+    return dict(zip(subjects, side_by_side(reads), strict=True))
+
+
+def _held(ledger: Ledger[R], scope: Scope, holder: str, below: str) -> list[R]:
+    return list(every(lambda cursor: ledger.page_of_holder(scope, holder, below=below, cursor=cursor, limit=_PAGE)))
