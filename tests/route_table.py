@@ -192,6 +192,10 @@ ROUTES: dict[str, list[Route]] = {
         readers("/admin/requests/nothing/", 404),
     ],
     "console_requests_history": [readers("/admin/requests/{pending}/history/")],
+    "console_requests_operate": [
+        readers("/admin/requests/{pending}/do/approve/", 302),
+        post("/admin/requests/{pending}/do/approve/", 302, 403, 403, 302, 302, 302, confirmed="yes"),
+    ],
     "console_requests_bulk": [
         readers("/admin/requests/bulk/approve/", 302),
         post("/admin/requests/bulk/approve/", 302, 403, 403, 200, 200, 200, key="{pending}"),
@@ -207,6 +211,7 @@ for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().t
     ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/"), overseers(f"/admin/{resource}/?cursor=forged", 400)]
     ROUTES[f"console_{resource}_detail"] = [overseers(page, 302), overseers(f"/admin/{resource}/nothing/", 404)]
     ROUTES[f"console_{resource}_history"] = [overseers(f"{page}history/"), overseers(f"{page}history/?check=1")]
+    ROUTES[f"console_{resource}_operate"] = [post(f"{page}do/disable/", 302, 403, 403, 403, 302, 302, confirmed="yes")]
 ROUTES["console_people"] += [overseers("/admin/people/?q=al"), overseers("/admin/people/?pattern=behind")]
 ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 302, 302, key="sam@example.com", confirmed="yes")]
 ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineering")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from accessportal.audit import policy, store
 from accessportal.audit.policy import check_chain
@@ -14,6 +14,7 @@ __all__ = [
     "UNPUBLISHED_COUNTED_TO",
     "breaks_in",
     "by_actor",
+    "chain_of",
     "check_chain",
     "check_head",
     "count_unpublished",
@@ -33,14 +34,19 @@ def breaks_in(events: Sequence[AuditEvent]) -> list[ChainBreak]:
     return list(policy.find_breaks(events))
 
 
+def chain_of(entity: str) -> tuple[AuditEvent, ...]:
+    """Every event of ``entity``, oldest first."""
+    return tuple(every(lambda cursor: history(entity, cursor=cursor, limit=200, newest_first=False)))
+
+
 def find_breaks(entity: str) -> list[ChainBreak]:
     """Every break in the chain of ``entity``; empty when the chain is whole."""
-    return list(policy.find_breaks(_chain(entity)))
+    return breaks_in(chain_of(entity))
 
 
 def check_head(entity: str, *, version: int, audit_head: str) -> list[ChainBreak]:
     """The breaks of ``entity``'s chain, and whether it ends where the item says (a cut-off tail is a break too)."""
-    return check_chain(entity, list(_chain(entity)), version=version, audit_head=audit_head)
+    return check_chain(entity, chain_of(entity), version=version, audit_head=audit_head)
 
 
 def count_unpublished(*, counted_to: int = UNPUBLISHED_COUNTED_TO) -> Unpublished:
@@ -49,7 +55,3 @@ def count_unpublished(*, counted_to: int = UNPUBLISHED_COUNTED_TO) -> Unpublishe
     pages = [store.unpublished_page(shard, cursor=None, limit=-(-counted_to // len(shards))) for shard in shards]
     oldest = min((event.at for page in pages for event in page.items), default=None)
     return Unpublished(count=sum(len(page.items) for page in pages), is_more=any(page.next_cursor for page in pages), oldest_at=oldest)
-
-
-def _chain(entity: str) -> Iterator[AuditEvent]:
-    return every(lambda cursor: history(entity, cursor=cursor, limit=200, newest_first=False))

@@ -88,7 +88,7 @@ def breaks_of(head: Head, *, began: datetime) -> list[ChainBreak]:
         return []
     now = head.again()
     if now is None:
-        events = list(every(lambda cursor: audit.history(head.entity, cursor=cursor, limit=_PAGE, newest_first=False)))
+        events = audit.chain_of(head.entity)
         return breaks_of_gone(head.entity, events, began=began) if events else breaks
     if now.version == head.version:
         return breaks

@@ -99,14 +99,14 @@ class PortalAdminSite(admin.AdminSite):
 
     def _urls_of(self, resource: Resource) -> list[URLPattern | URLResolver]:
         at, given = resource.name, {"resource": resource}
-        found = [
+        operate = views.lead_to_portal if resource.portal_page else views.operate
+        return [
             path(f"{at}/", self.admin_view(views.show_list), given, name=f"console_{at}"),
             path(f"{at}/bulk/<slug:operation>/", self.admin_view(views.operate_on_many), given, name=f"console_{at}_bulk"),
             path(f"{at}/<item:key>/", self.admin_view(views.show_detail), given, name=f"console_{at}_detail"),
             path(f"{at}/<item:key>/history/", self.admin_view(views.show_history), given, name=f"console_{at}_history"),
+            path(f"{at}/<item:key>/do/<slug:operation>/", self.admin_view(operate), given, name=f"console_{at}_operate"),
         ]
-        do = path(f"{at}/<item:key>/do/<slug:operation>/", self.admin_view(views.operate), given, name=f"console_{at}_operate")
-        return found if resource.portal_page else [*found, do]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The start page, with how many requests wait and are stuck."""

@@ -238,6 +238,15 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+def lead_to_portal(request: HttpRequest, resource: Resource, key: str, operation: str) -> HttpResponse:
+    """A page of 0.5.0 that asked for one of its operations, and was left open over the upgrade (docs/decisions/0060)."""
+    ask = _ask(request)
+    resource.load(key, ask.actor, ask.now)
+    messages.warning(request, "The portal was upgraded since that page was opened, so nothing was done. It can be done from here.")
+    return HttpResponseRedirect(resource.page_url(key))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
 def operate_on_many(request: HttpRequest, resource: Resource, operation: str) -> HttpResponse:
     """Like :func:`operate` for up to ``MAX_BULK`` records; each is its own unit with its own result."""
     ask = _ask(request)

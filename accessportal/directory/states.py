@@ -142,6 +142,10 @@ class Group:
         return self.group_id == ROOT
 
     @property
+    def is_empty(self) -> bool:
+        return not (self.member_count or self.child_count)
+
+    @property
     def holds(self) -> str:
         """What is directly in it, in words: ``1 member and 3 groups below``."""
         return f"{counted(self.member_count, 'member', 'members')} and {counted(self.child_count, 'group', 'groups')} below"

@@ -161,8 +161,7 @@ def last_sync() -> LastSync | None:
 
 def history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
     """Every event about a sandbox, oldest first: all its holders."""
-    entity = entity_of(sandbox_id)
-    return tuple(every(lambda cursor: audit.history(entity, cursor=cursor, newest_first=False)))
+    return audit.chain_of(entity_of(sandbox_id))
 
 
 def recent_history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:

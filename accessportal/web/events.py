@@ -58,8 +58,9 @@ class Line:
 
 def latest_of(record: Chained) -> dict[str, Any]:
     """The newest events of a record, and whether its chain is whole, for ``web/latest_events.html``."""
-    breaks = audit.check_head(record.entity, version=record.version, audit_head=record.audit_head) if record.version else []
-    return {"events": audit.history(record.entity, limit=_LATEST).items, "breaks": breaks}
+    events = audit.chain_of(record.entity)
+    breaks = audit.check_chain(record.entity, events, version=record.version, audit_head=record.audit_head) if record.version else []
+    return {"events": events[: -_LATEST - 1 : -1], "breaks": breaks}
 
 
 def line_of(event: AuditEvent) -> Line:

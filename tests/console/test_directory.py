@@ -159,6 +159,16 @@ def test_the_former_addresses_lead_to_the_one_page(story: Story, as_person: Sign
     assert "What happened" not in shown(as_person("alice"), of_person("alice"))
 
 
+def test_a_page_of_the_former_version_that_asked_leads_to_the_one_page_and_does_nothing(as_person: SignIn) -> None:
+    olga = as_person("olga")
+
+    answer = olga.post(admin_of("/security") + "do/disable/", {"confirmed": "yes"})
+
+    assert answer["Location"] == of_group("/security")
+    assert "nothing was done. It can be done from here." in shown(olga, of_group("/security"))
+    assert queries.find_group(group_id="/security").is_enabled  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("url", ["/admin/people/nobody@example.com/", "/admin/people/nobody/", admin_of("/nowhere"), admin_of("nowhere")])
 def test_who_or_what_is_not_there_is_not_found(as_person: SignIn, url: str) -> None:
     shown(as_person("olga"), url, status=404)
@@ -171,8 +181,8 @@ def offered(client: Client, url: str) -> set[str]:
 
 def test_buttons_are_for_admins_and_not_for_operators(story: Story, as_person: SignIn, otto: None) -> None:
     assert offered(as_person("olga"), of_person("bob")) == {"disable", "delete"}
-    assert offered(as_person("olga"), of_group("/engineering")) == {"disable", "delete"}
-    assert offered(as_person("olga"), of_group("/portal/auditors")) == {"disable", "delete"}
+    assert offered(as_person("olga"), of_group("/engineering")) == {"disable"}
+    assert offered(as_person("olga"), of_group("/portal/auditors")) == {"disable"}
     assert offered(as_person("olga"), of_group("/")) == set()
     for name in ("otto", "ana"):
         assert offered(as_person(name), of_person("bob")) == set()
@@ -180,7 +190,8 @@ def test_buttons_are_for_admins_and_not_for_operators(story: Story, as_person: S
     operations.set_person_state(email="bob@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
     operations.set_group_state(group_id="/engineering", state=State.DISABLED, actor=SETUP, now=story.clock.now())
     assert offered(as_person("olga"), of_person("bob")) == {"enable", "delete"}
-    assert offered(as_person("olga"), of_group("/engineering")) == {"enable", "delete"}
+    assert offered(as_person("olga"), of_group("/engineering")) == {"enable"}
+    assert "It can be deleted when it is empty; it has " in shown(as_person("olga"), of_group("/engineering"))
 
 
 def test_an_empty_group_can_be_deleted(story: Story, as_person: SignIn) -> None:

@@ -105,12 +105,13 @@ def test_an_admin_from_above_is_told_so_and_offered_what_they_may(story: Story, 
         "Rename",
         "Move",
         "Disable",
-        "Delete",
+        "It can be deleted when it is empty; it has 1 member and 0 groups below.",
         "Change role of Alice Park",
         "Remove Alice Park",
     ):
         assert offered in page
     assert "Enable" not in page
+    assert "Delete" not in page
 
 
 def test_nobody_is_offered_to_move_or_delete_the_root(story: Story, signed_in: SignedIn) -> None:

@@ -15,7 +15,7 @@ from accessportal.audit.states import AuditEvent
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed
-from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.reading import side_by_side
 
 # A filtered page reads at most this many pages of the index before it hands out a cursor: a page stays fast however few match.
@@ -233,7 +233,7 @@ def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, l
 
 def history(*, request: AccessRequest) -> tuple[AuditEvent, ...]:
     """Every event of the request, oldest first. Whoever got the request may read its history."""
-    return tuple(every(lambda cursor: audit.history(request.entity, cursor=cursor, newest_first=False)))
+    return audit.chain_of(request.entity)
 
 
 def _filtered(fetch: _Fetch, keep: _Keep, cursor: str | None, limit: int) -> Page[AccessRequest]:

@@ -108,7 +108,7 @@ def delete_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Group
     def attempt() -> Group:
         group = group_named(group_id)
         require_group_right(GroupVerb.DELETE, group, actor=actor, now=now)
-        if group.member_count or group.child_count:
+        if not group.is_empty:
             raise Conflict(f"{group_id} has {group.holds}. Remove them first.", code="group_not_empty", present=group)
         parent_id = group.ancestors[-1]
         data = {"group_id": group_id, "parent_id": parent_id, "name": group.name}

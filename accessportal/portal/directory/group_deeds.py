@@ -339,7 +339,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             ),
             button="Delete group",
             run=_then(_delete, _deleted),
-            fits=_is_not_root,
+            fits=lambda group: group.is_empty and not group.is_root,
             is_destructive=True,
         ),
     )

@@ -186,6 +186,7 @@ def _offered(group: Group, rights: Mapping[GroupVerb, Decision]) -> dict[str, An
     offered = [deed for deed in GROUP_DEEDS.values() if right_of(deed.name) in allowed and deed.fits(group)]
     return {
         "deeds": [deed for deed in offered if deed.name not in MEMBER_DEEDS],
+        "may_delete": GroupVerb.DELETE in allowed,
         "member_deeds": {deed.name for deed in offered if deed.name in MEMBER_DEEDS},
     }
 

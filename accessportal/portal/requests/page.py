@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
+from accessportal.audit.states import AuditEvent
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.portal.deeds import Page, ask_or_do
@@ -72,6 +74,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, book: 
     verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, sandbox)
     is_pending = found.status is Status.PENDING
     sees_evidence = actor.reads_everything or bool(book.approved_rules(actor))
+    events = queries.history(request=found)
     return {
         "access_request": found,
         "described": described,
@@ -86,23 +89,23 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, book: 
         "tally": book.tally(found) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
-        "story": tell(queries.history(request=found), names, request=found),
+        "story": tell(events, names, request=found),
         "session_until": _session_until(found, described.session_seconds),
         "aws_url": aws_url(found, now) if found.subject_id == actor.name else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",
         "sees_evidence": sees_evidence,
-        **(_evidence(found, actor, book) if sees_evidence else {}),
+        **(_evidence(found, events, actor, book) if sees_evidence else {}),
         "now": now,
     }
 
 
-def _evidence(found: AccessRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
+def _evidence(found: AccessRequest, events: Sequence[AuditEvent], actor: Actor, book: ApproverBook) -> dict[str, Any]:
     """For those who decide, operate and audit: what the same person had before, and whether the story is whole."""
     subject = found.subject_id
     others = queries.recent_of(subject_ids=[subject], actor=actor, limit=_PAST_REQUESTS, book=book)[subject]
     return {
         "past": context_of(found, others.items, now=book.now, is_all=others.next_cursor is None),
-        "breaks": audit.check_head(found.entity, version=found.version, audit_head=found.audit_head),
+        "breaks": audit.check_chain(found.entity, events, version=found.version, audit_head=found.audit_head),
     }
 
 
