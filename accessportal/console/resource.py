@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from django.urls import reverse
 
@@ -39,6 +39,20 @@ class Right(enum.Enum):
             raise NotAllowed(f"This page is for {self.value}.", code="not_a_reader")
 
 
+class Part(TypedDict):
+    """The part of a list that a query is asked for."""
+
+    cursor: str | None
+    limit: int
+
+
+class PartSeen(Part):
+    """The same of a list whose query asks who sees it."""
+
+    actor: Actor
+    now: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """Who asks, when, and for which part of a list. ``book``: what this web request has read already."""
@@ -52,6 +66,14 @@ class Ask:
     @property
     def now(self) -> datetime:
         return self.book.now
+
+    @property
+    def part(self) -> Part:
+        return {"cursor": self.cursor, "limit": self.limit}
+
+    @property
+    def part_seen(self) -> PartSeen:
+        return {"actor": self.actor, "now": self.now, "cursor": self.cursor, "limit": self.limit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +180,11 @@ class Resource:
 
     def entity(self, record: Any) -> str:
         """The record's chain in the audit log."""
-        raise NotImplementedError
+        return str(record.entity)
 
     def head(self, record: Any) -> tuple[int, str] | None:
-        """Version and audit head that the chain must end with; ``None`` when the record holds neither."""
-        return None
+        """Version and audit head that the chain must end with; ``None`` when the record holds neither, or has no chain yet."""
+        return (record.version, record.audit_head) if record.version else None
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         """Context of ``notice_template``, shown above every list."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from accessportal.access_requests import queries as requests
@@ -69,18 +68,10 @@ def _drift_by_id() -> dict[str, str]:
     return {one.assignment_id: one.drift for one in _last_drift() if one.assignment_id}
 
 
-def _differing(ask: Ask) -> Page[Drifted]:
-    return Page(_last_drift())
-
-
 def _count_drift(ask: Ask) -> Count:
     """The job keeps the first hundred."""
     found = len(_last_drift())
     return Count(found, is_more=found >= _KEPT)
-
-
-def _in_state(state: AssignmentState, ask: Ask) -> Page[Assignment]:
-    return queries.list_by_state(state=state, cursor=ask.cursor, limit=ask.limit)
 
 
 def names_of(assignment: Assignment | Drifted) -> Names:
@@ -112,35 +103,35 @@ class Assignments(Resource):
         Pattern(
             name="present",
             label="Present",
-            fetch=partial(_in_state, AssignmentState.PRESENT),
+            fetch=lambda ask: queries.list_by_state(state=AssignmentState.PRESENT, **ask.part),
             empty_title="No access exists through the portal",
             empty_hint="An assignment appears here when it is proved present in IAM Identity Center.",
         ),
         Pattern(
             name="creating",
             label="Being created",
-            fetch=partial(_in_state, AssignmentState.CREATING),
+            fetch=lambda ask: queries.list_by_state(state=AssignmentState.CREATING, **ask.part),
             empty_title="Nothing is being created",
             empty_hint="Creations take a few seconds; one that stays here is on the stuck board of the requests.",
         ),
         Pattern(
             name="deleting",
             label="Being deleted",
-            fetch=partial(_in_state, AssignmentState.DELETING),
+            fetch=lambda ask: queries.list_by_state(state=AssignmentState.DELETING, **ask.part),
             empty_title="Nothing is being deleted",
             empty_hint="Deletions take a few seconds; one that stays here is on the stuck board of the requests.",
         ),
         Pattern(
             name="absent",
             label="Gone",
-            fetch=partial(_in_state, AssignmentState.ABSENT),
+            fetch=lambda ask: queries.list_by_state(state=AssignmentState.ABSENT, **ask.part),
             empty_title="Nothing has been taken back yet",
             empty_hint="An assignment stays here, proved absent, after its last claim ended.",
         ),
         Pattern(
             name="drift",
             label="Drift",
-            fetch=_differing,
+            fetch=lambda _ask: Page(_last_drift()),
             columns=(
                 Column("Who", "console/cells/assignment_who.html", "col-who"),
                 Column("Has", "console/cells/assignment_what.html", "col-what"),
@@ -173,9 +164,6 @@ class Assignments(Resource):
 
     def entity(self, record: Assignment) -> str:
         return f"assignment#{record.assignment_id}"
-
-    def head(self, record: Assignment) -> tuple[int, str]:
-        return record.version, record.audit_head
 
     def rows(self, items: Sequence[Assignment | Drifted], ask: Ask) -> list[Row]:
         drift = _drift_by_id() if items else {}

@@ -7,21 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 from accessportal.catalog import queries
-from accessportal.catalog.states import Account, PermissionSet
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import Page
 
 # Twice the distance between two scheduled syncs: later than this, one has failed.
 STALE_AFTER = timedelta(minutes=30)
-
-
-def _accounts(ask: Ask) -> Page[Account]:
-    return queries.list_accounts(search=ask.parameter, cursor=ask.cursor, limit=ask.limit)
-
-
-def _permission_sets(ask: Ask) -> Page[PermissionSet]:
-    return queries.list_permission_sets(search=ask.parameter, cursor=ask.cursor, limit=ask.limit)
 
 
 class _FromCatalog(Resource):
@@ -52,7 +42,7 @@ class Accounts(_FromCatalog):
         Pattern(
             name="all",
             label="Accounts",
-            fetch=_accounts,
+            fetch=lambda ask: queries.list_accounts(search=ask.parameter, **ask.part),
             parameter=Parameter("Search accounts", "Name, number, OU or tag", required=False),
             empty_title="No account is called that",
             empty_hint="Search by name, 12-digit number, OU path or tag value; or the catalog was never synced (run sync_catalog).",
@@ -74,7 +64,7 @@ class PermissionSets(_FromCatalog):
         Pattern(
             name="all",
             label="Permission sets",
-            fetch=_permission_sets,
+            fetch=lambda ask: queries.list_permission_sets(search=ask.parameter, **ask.part),
             parameter=Parameter("Search permission sets", "Part of a name", required=False),
             empty_title="No permission set is called that",
             empty_hint="Search by part of the name; or the catalog was never synced (run sync_catalog).",

@@ -18,18 +18,9 @@ from accessportal.kernel.pages import Page
 from accessportal.web.events import line_of
 
 
-def _by_day(ask: Ask) -> Page[AuditEvent]:
-    return queries.list_day(day=day_of(ask), cursor=ask.cursor, limit=ask.limit)
-
-
 def _by_actor(ask: Ask) -> Page[AuditEvent]:
-    return queries.by_actor(
-        ask.parameter if ask.parameter.startswith("system:") else fold_email(ask.parameter), cursor=ask.cursor, limit=ask.limit
-    )
-
-
-def _by_entity(ask: Ask) -> Page[AuditEvent]:
-    return queries.history(ask.parameter, cursor=ask.cursor, limit=ask.limit)
+    name = ask.parameter if ask.parameter.startswith("system:") else fold_email(ask.parameter)
+    return queries.by_actor(name, **ask.part)
 
 
 def day_of(ask: Ask) -> date:
@@ -59,7 +50,7 @@ class Events(Resource):
         Pattern(
             name="day",
             label="By day",
-            fetch=_by_day,
+            fetch=lambda ask: queries.list_day(day=day_of(ask), **ask.part),
             parameter=Parameter("Day (UTC)", "2026-03-02", "date", required=False),
             empty_title="Nothing happened on this day",
             empty_hint="Days run from midnight to midnight UTC; look at the day before.",
@@ -75,7 +66,7 @@ class Events(Resource):
         Pattern(
             name="entity",
             label="By entity",
-            fetch=_by_entity,
+            fetch=lambda ask: queries.history(ask.parameter, **ask.part),
             parameter=Parameter("Entity", "request#7f1c…"),
             empty_title="There are no events for this entity",
             empty_hint="Entities are named like request#<id>, rule#<name> or person#<address>; the history button of a page leads here.",

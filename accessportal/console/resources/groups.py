@@ -10,15 +10,6 @@ from accessportal.directory import queries
 from accessportal.directory.states import Group
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
-from accessportal.kernel.pages import Page
-
-
-def _all(ask: Ask) -> Page[Group]:
-    return queries.list_groups(cursor=ask.cursor, limit=ask.limit)
-
-
-def _under(ask: Ask) -> Page[Group]:
-    return queries.list_groups(under=ask.parameter, cursor=ask.cursor, limit=ask.limit)
 
 
 class Groups(Resource):
@@ -39,14 +30,14 @@ class Groups(Resource):
         Pattern(
             name="all",
             label="All groups",
-            fetch=_all,
+            fetch=lambda ask: queries.list_groups(**ask.part),
             empty_title="There are no groups",
             empty_hint="Found the directory first: manage.py found_directory",
         ),
         Pattern(
             name="under",
             label="Below a group",
-            fetch=_under,
+            fetch=lambda ask: queries.list_groups(under=ask.parameter, **ask.part),
             parameter=Parameter("The group above", "/engineering"),
             empty_title="Nothing is below this group",
             empty_hint="Check the path; groups are listed where they stand in the tree, wherever their paths would put them.",
@@ -62,12 +53,6 @@ class Groups(Resource):
 
     def title(self, record: Group) -> str:
         return record.name or record.group_id
-
-    def entity(self, record: Group) -> str:
-        return record.entity
-
-    def head(self, record: Group) -> tuple[int, str]:
-        return record.version, record.audit_head
 
     def rows(self, items: Sequence[Group], ask: Ask) -> list[Row]:
         return [Row(group.group_id, group) for group in items]

@@ -12,7 +12,6 @@ from accessportal.directory import queries
 from accessportal.directory.states import Person
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
-from accessportal.kernel.pages import Page
 from accessportal.mirror import queries as mirror
 from accessportal.mirror.states import MirrorWork
 from accessportal.web.person_deeds import DISABLE, ENABLE
@@ -24,14 +23,6 @@ BEHIND = (
     Column("Waits since", "console/cells/mirror_since.html", "col-time"),
     Column("What is in the way", "console/cells/mirror_trouble.html", "col-context"),
 )
-
-
-def _by_prefix(ask: Ask) -> Page[Person]:
-    return queries.list_people(prefix=ask.parameter, cursor=ask.cursor, limit=ask.limit)
-
-
-def _behind(ask: Ask) -> Page[MirrorWork]:
-    return mirror.page_of_pending(cursor=ask.cursor, limit=ask.limit)
 
 
 def _count_behind(ask: Ask) -> Count:
@@ -65,7 +56,7 @@ class People(Resource):
         Pattern(
             name="all",
             label="People",
-            fetch=_by_prefix,
+            fetch=lambda ask: queries.list_people(prefix=ask.parameter, **ask.part),
             parameter=Parameter("Address begins with", "alice", required=False),
             bulk=("disable", "enable"),
             empty_title="Nobody's address begins so",
@@ -74,7 +65,7 @@ class People(Resource):
         Pattern(
             name="behind",
             label="Behind in Cognito",
-            fetch=_behind,
+            fetch=lambda ask: mirror.page_of_pending(**ask.part),
             columns=BEHIND,
             tally=_count_behind,
             empty_title="Cognito has followed every change",
@@ -89,12 +80,6 @@ class People(Resource):
 
     def title(self, record: Person) -> str:
         return record.name or record.email
-
-    def entity(self, record: Person) -> str:
-        return record.entity
-
-    def head(self, record: Person) -> tuple[int, str]:
-        return record.version, record.audit_head
 
     def rows(self, items: Sequence[Any], ask: Ask) -> list[Row]:
         return [_row(item) for item in items]

@@ -13,7 +13,6 @@ from accessportal.catalog import queries as catalog
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
-from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 from accessportal.web.past_requests import Context, context_of
@@ -48,58 +47,6 @@ _DECIDING = (WHO, ASKS_FOR, CONTEXT)
 _HOLDING = (WHO, HOLDS, TIME)
 
 
-def _waiting_for_me(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_waiting_for(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit, book=ask.book)
-
-
-def _count_waiting_for_me(ask: Ask) -> Count:
-    return queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO, book=ask.book)
-
-
-def _pending(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_pending(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _active(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_active(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _ending_soon(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_ending_soon(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _stuck(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_stuck(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _count_stuck(ask: Ask) -> Count:
-    return queries.count_stuck(actor=ask.actor, now=ask.now)
-
-
-def _undecidable(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_undecidable(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _unreadable(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_unreadable(actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _by_person(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_by_subject(subject_id=fold_email(ask.parameter), actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _by_account(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_by_account(account_id=ask.parameter, actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _by_ticket(ask: Ask) -> Page[AccessRequest]:
-    return queries.list_by_ticket(ticket_id=ask.parameter, actor=ask.actor, now=ask.now, cursor=ask.cursor, limit=ask.limit)
-
-
-def _by_id(ask: Ask) -> Page[AccessRequest]:
-    return Page((queries.get(request_id=ask.parameter, actor=ask.actor, now=ask.now),))
-
-
 class Requests(Resource):
     name = "requests"
     singular = "request"
@@ -116,12 +63,12 @@ class Requests(Resource):
             name="waiting",
             is_live=True,
             label="Waiting for me",
-            fetch=_waiting_for_me,
+            fetch=lambda ask: queries.list_waiting_for(book=ask.book, **ask.part_seen),
             right=Right.DECIDERS,
             columns=_DECIDING,
             bulk=("approve", "deny"),
             row_deeds=("approve", "deny"),
-            tally=_count_waiting_for_me,
+            tally=lambda ask: queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO, book=ask.book),
             empty_title="Nothing waits for you",
             empty_hint="When somebody asks for access that you may approve, it appears here, nearest deadline first.",
         ),
@@ -129,7 +76,7 @@ class Requests(Resource):
             name="pending",
             is_live=True,
             label="All pending",
-            fetch=_pending,
+            fetch=lambda ask: queries.list_pending(**ask.part_seen),
             columns=_DECIDING,
             bulk=("approve", "deny"),
             empty_title="Nobody waits for a decision",
@@ -139,7 +86,7 @@ class Requests(Resource):
             name="active",
             is_live=True,
             label="Active",
-            fetch=_active,
+            fetch=lambda ask: queries.list_active(**ask.part_seen),
             columns=_HOLDING,
             empty_title="Nobody holds access through the portal now",
             empty_hint="Granted requests appear here until their access is proved gone.",
@@ -148,7 +95,7 @@ class Requests(Resource):
             name="ending",
             is_live=True,
             label="Ending soon",
-            fetch=_ending_soon,
+            fetch=lambda ask: queries.list_ending_soon(**ask.part_seen),
             columns=_HOLDING,
             empty_title="Nothing ends within the hour",
             empty_hint="Look under “Active” for everything that is held.",
@@ -157,10 +104,10 @@ class Requests(Resource):
             name="stuck",
             is_live=True,
             label="Stuck",
-            fetch=_stuck,
+            fetch=lambda ask: queries.list_stuck(**ask.part_seen),
             columns=(WHO, HOLDS, TROUBLE),
             row_deeds=("retry",),
-            tally=_count_stuck,
+            tally=lambda ask: queries.count_stuck(actor=ask.actor, now=ask.now),
             empty_title="Nothing is stuck",
             empty_hint="A grant or revocation that fails or is more than a minute late appears here with its last error.",
         ),
@@ -168,7 +115,7 @@ class Requests(Resource):
             name="undecidable",
             is_live=True,
             label="Undecidable",
-            fetch=_undecidable,
+            fetch=lambda ask: queries.list_undecidable(**ask.part_seen),
             columns=(WHO, ASKS_FOR, CONTEXT),
             bulk=("approve", "deny"),
             empty_title="Every pending request has somebody who can decide it",
@@ -177,14 +124,14 @@ class Requests(Resource):
         Pattern(
             name="unreadable",
             label="Unreadable",
-            fetch=_unreadable,
+            fetch=lambda ask: queries.list_unreadable(**ask.part_seen),
             empty_title="Every request that waits or is active can be read",
             empty_hint="An item into which another program wrote what makes no sense is named here, and on every list that meets it.",
         ),
         Pattern(
             name="person",
             label="Person",
-            fetch=_by_person,
+            fetch=lambda ask: queries.list_by_subject(subject_id=fold_email(ask.parameter), **ask.part_seen),
             parameter=Parameter("Person or group", "alice@example.com"),
             is_tab=False,
             empty_title="No requests for this person",
@@ -193,7 +140,7 @@ class Requests(Resource):
         Pattern(
             name="account",
             label="Account",
-            fetch=_by_account,
+            fetch=lambda ask: queries.list_by_account(account_id=ask.parameter, **ask.part_seen),
             parameter=Parameter("Account", "12 digits"),
             is_tab=False,
             empty_title="No requests for this account",
@@ -202,7 +149,7 @@ class Requests(Resource):
         Pattern(
             name="ticket",
             label="Ticket",
-            fetch=_by_ticket,
+            fetch=lambda ask: queries.list_by_ticket(ticket_id=ask.parameter, **ask.part_seen),
             parameter=Parameter("Ticket", "CHG-4711"),
             is_tab=False,
             empty_title="No requests with this ticket",
@@ -211,7 +158,7 @@ class Requests(Resource):
         Pattern(
             name="id",
             label="Request",
-            fetch=_by_id,
+            fetch=lambda ask: Page((queries.get(request_id=ask.parameter, actor=ask.actor, now=ask.now),)),
             parameter=Parameter("Request", "its whole id"),
             is_tab=False,
             empty_title="No such request",
@@ -225,12 +172,6 @@ class Requests(Resource):
 
     def title(self, record: AccessRequest) -> str:
         return f"{queries.title_of(request=record)} for {record.subject_id}"
-
-    def entity(self, record: AccessRequest) -> str:
-        return record.entity
-
-    def head(self, record: AccessRequest) -> tuple[int, str]:
-        return record.version, record.audit_head
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         deciding = {request.subject_id for request in items if request.status is Status.PENDING}

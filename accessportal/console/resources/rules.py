@@ -63,6 +63,9 @@ class Rules(Resource):
     def entity(self, record: tuple[Rule, ...]) -> str:
         return f"rule#{record[0].name}"
 
+    def head(self, record: tuple[Rule, ...]) -> None:
+        """A version of a rule does not say where its chain ends."""
+
     def rows(self, items: Sequence[Rule], ask: Ask) -> list[Row]:
         return [Row(rule.name, rule) for rule in items]
 

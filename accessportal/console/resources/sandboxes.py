@@ -95,24 +95,12 @@ def _ended(began: Holding, event: AuditEvent) -> Holding:
     )
 
 
-def _by_status(status: Status, ask: Ask) -> Page[Sandbox | Unreadable]:
-    return queries.list_by_status(status=status, cursor=ask.cursor, limit=ask.limit)
-
-
-def _of_track(ask: Ask) -> Page[Sandbox | Unreadable]:
-    return queries.list_of_track(track=ask.parameter, cursor=ask.cursor, limit=ask.limit)
-
-
-def _unreadable(ask: Ask) -> Page[Unreadable]:
-    return Page(items=queries.unreadable())
-
-
 def _status_pattern(status: Status) -> Pattern:
     title, hint = _EMPTY[status]
     return Pattern(
         name=status.value,
         label=WORDS[status][0],
-        fetch=partial(_by_status, status),
+        fetch=lambda ask: queries.list_by_status(status=status, **ask.part),
         bulk=("restore",) if status in _RESTORABLE else (),
         empty_title=title,
         empty_hint=hint,
@@ -236,7 +224,7 @@ class Sandboxes(Resource):
         Pattern(
             name="unreadable",
             label="Unreadable",
-            fetch=_unreadable,
+            fetch=lambda ask: Page(items=queries.unreadable()),
             empty_title="Every row can be read",
             empty_hint="Rows into which another program wrote what makes no sense stand here, as the last count found them.",
             columns=(
@@ -247,7 +235,7 @@ class Sandboxes(Resource):
         Pattern(
             name="track",
             label="Of a track",
-            fetch=_of_track,
+            fetch=lambda ask: queries.list_of_track(track=ask.parameter, **ask.part),
             parameter=Parameter("The track", "track-123 or person:alice@example.com"),
             empty_title="This track holds nothing",
             empty_hint="What a track held once, and others got since, is told by each sandbox’s own history.",
@@ -270,13 +258,6 @@ class Sandboxes(Resource):
 
     def title(self, record: Sandbox) -> str:
         return record.name
-
-    def entity(self, record: Sandbox) -> str:
-        return record.entity
-
-    def head(self, record: Sandbox) -> tuple[int, str] | None:
-        # A row that no program of ours has written has no chain yet.
-        return (record.version, record.audit_head) if record.version else None
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         stats = queries.stats()
@@ -306,14 +287,6 @@ class Sandboxes(Resource):
         }
 
 
-def _open_runs(ask: Ask) -> Page[Run]:
-    return queries.open_runs(cursor=ask.cursor, limit=ask.limit)
-
-
-def _ended_runs(ask: Ask) -> Page[Run]:
-    return queries.ended_runs(cursor=ask.cursor, limit=ask.limit)
-
-
 class SandboxRuns(Resource):
     name = "sandbox-runs"
     singular = "pool run"
@@ -331,14 +304,14 @@ class SandboxRuns(Resource):
         Pattern(
             name="ended",
             label="Ended",
-            fetch=_ended_runs,
+            fetch=lambda ask: queries.ended_runs(**ask.part),
             empty_title="No run has ended in the last week",
             empty_hint="Runs that operators or programs order stand here for a week. The jobs run by themselves besides.",
         ),
         Pattern(
             name="open",
             label="Under way",
-            fetch=_open_runs,
+            fetch=lambda ask: queries.open_runs(**ask.part),
             empty_title="No run is under way",
             empty_hint="A run that was ordered stands here until it has ended.",
         ),

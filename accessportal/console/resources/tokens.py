@@ -11,7 +11,6 @@ from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resou
 from accessportal.identity.queries import is_operator
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
-from accessportal.kernel.pages import Page
 from accessportal.tokens import operations, queries
 from accessportal.tokens.states import ApiToken, TokenState
 from accessportal.web.deeds import Data, Deed, Told
@@ -19,18 +18,6 @@ from accessportal.web.events import latest_of
 from accessportal.web.forms import ReasonForm
 
 _ALREADY = "token_revoked"
-
-
-def _unrevoked(ask: Ask) -> Page[ApiToken]:
-    return queries.list_unrevoked(cursor=ask.cursor, limit=ask.limit)
-
-
-def _all(ask: Ask) -> Page[ApiToken]:
-    return queries.list_tokens(cursor=ask.cursor, limit=ask.limit)
-
-
-def _of_maker(ask: Ask) -> Page[ApiToken]:
-    return queries.list_of_maker(email=ask.parameter, cursor=ask.cursor, limit=ask.limit)
 
 
 def _words(token: ApiToken, now: datetime) -> str:
@@ -90,21 +77,21 @@ class Tokens(Resource):
         Pattern(
             name="unrevoked",
             label="API tokens",
-            fetch=_unrevoked,
+            fetch=lambda ask: queries.list_unrevoked(**ask.part),
             empty_title="No program has a token",
             empty_hint="Programs need one to call the API. Operators create them here, or with: manage.py create_token",
         ),
         Pattern(
             name="all",
             label="Revoked ones, too",
-            fetch=_all,
+            fetch=lambda ask: queries.list_tokens(**ask.part),
             empty_title="There never was a token",
             empty_hint="Revoked ones stay on this list.",
         ),
         Pattern(
             name="maker",
             label="Made by",
-            fetch=_of_maker,
+            fetch=lambda ask: queries.list_of_maker(email=ask.parameter, **ask.part),
             empty_title="Nobody of this name made a token",
             empty_hint="Give the whole address of whoever created them.",
             parameter=Parameter("Who made them", "olga@example.com"),
@@ -123,12 +110,6 @@ class Tokens(Resource):
 
     def title(self, record: ApiToken) -> str:
         return record.name
-
-    def entity(self, record: ApiToken) -> str:
-        return record.entity
-
-    def head(self, record: ApiToken) -> tuple[int, str]:
-        return record.version, record.audit_head
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         return {"may_create": queries.may_manage(actor=ask.actor).allowed}
