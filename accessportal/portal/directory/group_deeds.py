@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -27,9 +27,6 @@ from accessportal.portal.directory.forms import (
 )
 from accessportal.web.deeds import Data, Deed, Told
 
-Do = Callable[[Group, Data, Actor, datetime], Changed[Any]]
-Tell = Callable[[Group, Data, Changed[Any]], Told]
-Run = Callable[[Group, Data, Actor, datetime], Told]
 _RIGHTS = {"add": GroupVerb.GRANT, "role": GroupVerb.GRANT, "remove": GroupVerb.REVOKE, "create": GroupVerb.CREATE_GROUP}
 
 
@@ -42,19 +39,48 @@ def _may(name: str, group: Group, actor: Actor, now: datetime) -> Decision:
     return queries.may(verb=right_of(name), group=group, actor=actor, now=now)
 
 
-def _then(do: Do, tell: Tell) -> Run:
-    def run(group: Group, data: Data, actor: Actor, now: datetime) -> Told:
-        return tell(group, data, do(group, data, actor, now))
-
-    return run
-
-
 def child_id(group: Group, data: Data) -> str:
     """The id of a new group right below ``group``."""
     return f"{group.group_id.rstrip('/')}/{data.get('part', '')}"
 
 
-def _add(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
+def address_of(group_id: str) -> str:
+    return reverse("group", args=[group_id])
+
+
+def _told(changed: Changed[Any], doing: str, done: str, group: Group, more: str = "") -> Told:
+    """What was done to the group; ``more`` is true already while Cognito follows."""
+    words = f"{doing}, Cognito has not confirmed yet.{more}"
+    return Told(f"{done}.{more}", address_of(group.group_id), words, group.entity, mirror=changed.mirror)
+
+
+def _told_of_member(email: str, changed: Changed[Any], doing: str, done: str, group: Group, more: str) -> Told:
+    return replace(_told(changed, doing, done, group, more), entity=person_entity(fold_email(email)), about=group.group_id)
+
+
+def _by_requests(group: Group, email: str) -> GroupRole | None:
+    return queries.role_by_requests(email=email, group_id=group.group_id, now=SystemClock().now())
+
+
+def _higher(group: Group, data: Data) -> str:
+    """Where a request gives more than the role that was just given."""
+    more = _by_requests(group, data["email"])
+    return f" By a request they are {more.value} until its end." if more and more.rank > GroupRole(data["role"]).rank else ""
+
+
+def _end_of(group: Group, data: Data, *, lasting: str = "") -> str:
+    """For how long the role is that was just given to somebody."""
+    lasts = queries.find_lasting_role(email=data["email"], group_id=group.group_id) is GroupRole(data["role"])
+    return lasting if lasts else ", for as long as you are its admin"
+
+
+def _add(group: Group, data: Data, actor: Actor, now: datetime) -> Told:
+    who, changed = data["email"], _grant_or_create(group, data, actor, now)
+    place = f"{group.name} as {data['role']}{_end_of(group, data)}"
+    return _told_of_member(who, changed, f"{who} is being added to {place}", f"Added {who} to {place}", group, _higher(group, data))
+
+
+def _grant_or_create(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
     email, role = str(data["email"]), GroupRole(data["role"])
     if queries.find_person(email=email) is not None:
         return directory.grant_membership(email=email, group_id=group.group_id, role=role, actor=actor, now=now)
@@ -65,121 +91,65 @@ def _add(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
     return directory.create_person(email=email, name=str(data["name"]), group_id=group.group_id, role=role, actor=actor, now=now)
 
 
-def _change_role(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-    return directory.grant_membership(email=data["email"], group_id=group.group_id, role=GroupRole(data["role"]), actor=actor, now=now)
+def _change_role(group: Group, data: Data, actor: Actor, now: datetime) -> Told:
+    who, role = data["email"], f"{data['role']} of {group.name}"
+    changed = directory.grant_membership(email=who, group_id=group.group_id, role=GroupRole(data["role"]), actor=actor, now=now)
+    done = f"{who} is {role} now{_end_of(group, data, lasting=', without an end')}"
+    return _told_of_member(who, changed, f"{who} is being made {role}", done, group, _higher(group, data))
 
 
-def _remove(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-    return directory.revoke_membership(email=data["email"], group_id=group.group_id, actor=actor, now=now)
-
-
-def _leave(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-    return directory.leave_group(group_id=group.group_id, actor=actor, now=now)
-
-
-def _create(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-    return directory.create_group(
-        group_id=child_id(group, data),
-        name=data["name"],
-        description=data["description"],
-        parent_id=group.group_id,
-        actor=actor,
-        now=now,
-    )
-
-
-def _rename(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-    return directory.rename_group(group_id=group.group_id, name=data["name"], description=data["description"], actor=actor, now=now)
-
-
-def _move(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-    return directory.move_group(group_id=group.group_id, parent_id=data["parent_id"], actor=actor, now=now)
-
-
-def _set_state(state: State) -> Do:
-    def run(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-        return directory.set_group_state(group_id=group.group_id, state=state, actor=actor, now=now)
-
-    return run
-
-
-def _delete(group: Group, data: Data, actor: Actor, now: datetime) -> Changed[Any]:
-    return directory.delete_group(group_id=group.group_id, actor=actor, now=now)
-
-
-def address_of(group_id: str) -> str:
-    return reverse("group", args=[group_id])
-
-
-def _by_requests(group: Group, email: str) -> GroupRole | None:
-    return queries.role_by_requests(email=email, group_id=group.group_id, now=SystemClock().now())
-
-
-def _about_member(doing: str, done: str, *, always: str = "") -> Tell:
-    def told(group: Group, data: Data, changed: Changed[Any]) -> Told:
-        given = GroupRole(data["role"])
-        lasts = queries.find_lasting_role(email=data["email"], group_id=group.group_id) is given
-        end = always if lasts else ", for as long as you are its admin"
-        words = {"who": data["email"], "group": group.name, "role": given.value, "end": end}
-        more = _by_requests(group, data["email"])
-        higher = f" By a request they are {more.value} until its end." if more is not None and more.rank > given.rank else ""
-        return Told(
-            done.format(**words) + higher,
-            address_of(group.group_id),
-            doing.format(**words) + higher,
-            person_entity(fold_email(data["email"])),
-            about=group.group_id,
-            mirror=changed.mirror,
-        )
-
-    return told
-
-
-def _removed(group: Group, data: Data, changed: Changed[Any]) -> Told:
+def _remove(group: Group, data: Data, actor: Actor, now: datetime) -> Told:
     who = data["email"]
+    changed = directory.revoke_membership(email=who, group_id=group.group_id, actor=actor, now=now)
     # The last membership takes the person with it (seed 001).
     end = f" It was their last group, so they are no longer in the directory. {ACCESS_ENDS}" if changed.record is None else ""
-    doing, done = f"{who} is being removed from {group.name}, Cognito has not confirmed yet.{end}", f"Removed {who} from {group.name}.{end}"
+    doing, done = f"{who} is being removed from {group.name}", f"Removed {who} from {group.name}"
     stays = _by_requests(group, who)
     if stays is not None:
-        kept = f" By a request they stay in it, as {stays.value}, until its end."
-        doing = f"The lasting role of {who} in {group.name} is being taken back, Cognito has not confirmed yet.{kept}"
-        done = f"Took back the lasting role of {who} in {group.name}.{kept}"
-    about = "" if changed.record is None else group.group_id
-    return Told(done, address_of(group.group_id), doing, person_entity(fold_email(who)), about, changed.mirror)
+        end = f" By a request they stay in it, as {stays.value}, until its end."
+        doing = f"The lasting role of {who} in {group.name} is being taken back"
+        done = f"Took back the lasting role of {who} in {group.name}"
+    told = _told_of_member(who, changed, doing, done, group, end)
+    return replace(told, about="") if changed.record is None else told
 
 
-def _left(group: Group, data: Data, changed: Changed[Any]) -> Told:
-    stays = _by_requests(group, changed.record.key)
+def _leave(group: Group, _data: Data, actor: Actor, now: datetime) -> Told:
+    changed = directory.leave_group(group_id=group.group_id, actor=actor, now=now)
+    who = changed.record.key
+    stays = _by_requests(group, who)
     kept = f" By a request you stay in it, as {stays.value}, until its end." if stays is not None else ""
-    doing = f"You are leaving {group.name}, Cognito has not confirmed yet.{kept}"
-    done = f"You have left {group.name}.{kept}"
-    return Told(done, address_of(group.group_id), doing, changed.record.entity, about=group.group_id, mirror=changed.mirror)
+    return _told_of_member(who, changed, f"You are leaving {group.name}", f"You have left {group.name}", group, kept)
 
 
-def _about_group(doing: str, done: str) -> Tell:
-    def told(group: Group, data: Data, changed: Changed[Any]) -> Told:
-        words = {"group": group.name}
-        return Told(done.format(**words), address_of(group.group_id), doing.format(**words), group.entity, mirror=changed.mirror)
-
-    return told
-
-
-def _created(group: Group, data: Data, changed: Changed[Any]) -> Told:
-    made = child_id(group, data)
-    words = f"{data['name']} ({made})"
-    doing = f"{words} is created, Cognito has not confirmed its groups yet."
-    return Told(f"Created {words}.", address_of(made), doing, group_entity(made), mirror=changed.mirror)
+def _create(group: Group, data: Data, actor: Actor, now: datetime) -> Told:
+    made, name = child_id(group, data), data["name"]
+    changed = directory.create_group(
+        group_id=made, name=name, description=data["description"], parent_id=group.group_id, actor=actor, now=now
+    )
+    doing = f"{name} ({made}) is created, Cognito has not confirmed its groups yet."
+    return Told(f"Created {name} ({made}).", address_of(made), doing, group_entity(made), mirror=changed.mirror)
 
 
-def _deleted(group: Group, data: Data, changed: Changed[Any]) -> Told:
+def _rename(group: Group, data: Data, actor: Actor, now: datetime) -> Told:
+    changed = directory.rename_group(group_id=group.group_id, name=data["name"], description=data["description"], actor=actor, now=now)
+    return Told("Saved.", address_of(group.group_id), "Saved. Cognito has not confirmed yet.", group.entity, mirror=changed.mirror)
+
+
+def _move(group: Group, data: Data, actor: Actor, now: datetime) -> Told:
+    changed = directory.move_group(group_id=group.group_id, parent_id=data["parent_id"], actor=actor, now=now)
+    return _told(changed, f"{group.name} is being moved", f"Moved {group.name}", group)
+
+
+def _set_state(state: State, group: Group, _data: Data, actor: Actor, now: datetime) -> Told:
+    changed = directory.set_group_state(group_id=group.group_id, state=state, actor=actor, now=now)
+    return _told(changed, f"{group.name} is being {state.value}", f"{state.value.capitalize()} {group.name}", group)
+
+
+def _delete(group: Group, _data: Data, actor: Actor, now: datetime) -> Told:
+    changed = directory.delete_group(group_id=group.group_id, actor=actor, now=now)
     words = f"{group.name} ({group.group_id})"
-    doing = f"{words} is being deleted, Cognito has not confirmed yet."
-    return Told(f"Deleted {words}.", address_of(group.parent_id or ROOT), doing, group.entity, mirror=changed.mirror)
-
-
-def _is_not_root(group: Group) -> bool:
-    return not group.is_root
+    told = _told(changed, f"{words} is being deleted", f"Deleted {words}", group)
+    return replace(told, url=address_of(group.parent_id or ROOT))
 
 
 def _starts_as_member(group: Group, given: Data) -> dict[str, Any]:
@@ -204,13 +174,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             ),
             button="Add",
             form=AddPersonForm,
-            run=_then(
-                _add,
-                _about_member(
-                    "{who} is being added to {group} as {role}{end}, Cognito has not confirmed yet.",
-                    "Added {who} to {group} as {role}{end}.",
-                ),
-            ),
+            run=_add,
             fits=lambda group: group.is_enabled,
             starts_with=_starts_as_member,
         ),
@@ -225,14 +189,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             ),
             button="Change role",
             form=RoleForm,
-            run=_then(
-                _change_role,
-                _about_member(
-                    "{who} is being made {role} of {group}, Cognito has not confirmed yet.",
-                    "{who} is {role} of {group} now{end}.",
-                    always=", without an end",
-                ),
-            ),
+            run=_change_role,
             fits=lambda group: group.is_enabled,
         ),
         Deed(
@@ -246,7 +203,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             ),
             button="Remove",
             form=MemberForm,
-            run=_then(_remove, _removed),
+            run=_remove,
             is_destructive=True,
         ),
         Deed(
@@ -259,7 +216,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 f"longer. Only an admin can add you again, or a request. {ACCESS_OF_GROUP_ENDS}"
             ),
             button="Leave",
-            run=_then(_leave, _left),
+            run=_leave,
             is_destructive=True,
         ),
         Deed(
@@ -270,7 +227,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             explain=lambda group: f"It starts empty. Whoever has a role on {group.name} has it there, too.",
             button="Create group",
             form=NewGroupForm,
-            run=_then(_create, _created),
+            run=_create,
             fits=lambda group: group.is_enabled,
         ),
         Deed(
@@ -281,7 +238,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             explain=lambda group: f"Its id stays {group.group_id}, so rules and memberships are not touched.",
             button="Save",
             form=RenameGroupForm,
-            run=_then(_rename, _about_group("Saved. Cognito has not confirmed yet.", "Saved.")),
+            run=_rename,
             starts_with=_starts_named,
         ),
         Deed(
@@ -295,8 +252,8 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             ),
             button="Move",
             form=MoveForm,
-            run=_then(_move, _about_group("{group} is being moved, Cognito has not confirmed yet.", "Moved {group}.")),
-            fits=_is_not_root,
+            run=_move,
+            fits=lambda group: not group.is_root,
             is_destructive=True,
             is_page=True,
         ),
@@ -307,9 +264,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             question=lambda group: f"Enable {group.name}?",
             explain=lambda group: "Its memberships count again from now on.",
             button="Enable",
-            run=_then(
-                _set_state(State.ENABLED), _about_group("{group} is being enabled, Cognito has not confirmed yet.", "Enabled {group}.")
-            ),
+            run=partial(_set_state, State.ENABLED),
             fits=lambda group: not group.is_enabled,
         ),
         Deed(
@@ -322,9 +277,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 f"enabled again. Groups below stay as they are. {ACCESS_OF_GROUP_ENDS}"
             ),
             button="Disable",
-            run=_then(
-                _set_state(State.DISABLED), _about_group("{group} is being disabled, Cognito has not confirmed yet.", "Disabled {group}.")
-            ),
+            run=partial(_set_state, State.DISABLED),
             fits=lambda group: group.is_enabled and not group.is_root,
             is_destructive=True,
         ),
@@ -338,7 +291,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 "Its history stays in the audit log."
             ),
             button="Delete group",
-            run=_then(_delete, _deleted),
+            run=_delete,
             fits=lambda group: group.is_empty and not group.is_root,
             is_destructive=True,
         ),
