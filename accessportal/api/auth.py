@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import structlog
 from django.conf import settings
@@ -14,17 +15,19 @@ from accessportal.kernel.actors import Actor, Role, client
 from accessportal.kernel.addresses import client_address
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotAllowed
+from accessportal.store.reading import Beside, ItemKey, ReadAhead
 from accessportal.tokens import operations as tokens
 from accessportal.tokens.states import ApiToken, RateLimited, Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks, and whether the pool as a whole is open to it."""
+    """Who asks, and whether the pool as a whole is open to it. ``ahead``: what was read with the token."""
 
     actor: Actor
     is_admin: bool
     token: ApiToken
+    ahead: ReadAhead = field(default_factory=dict)
 
     def require_track(self, track: str) -> None:
         """:raises NotAllowed: when its token may not act for the track."""
@@ -32,13 +35,15 @@ class Client:
 
 
 class BearerToken(HttpAuthBase):
-    """For operations that need ``scope``. A token of scope ``admin`` may do all that one of scope ``track`` may."""
+    """For operations that need ``scope``. A token of scope ``admin`` may do all that one of scope ``track`` may. ``beside``: the items that
+    the operation begins with, for a request of an actor; nothing is decided by them before the token is let in."""
 
     openapi_scheme = "bearer"
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, *, beside: Callable[[HttpRequest, Actor], Sequence[ItemKey]] = lambda *_: ()) -> None:
         super().__init__()
         self._scope = scope
+        self._beside = beside
 
     def __call__(self, request: HttpRequest) -> Client | None:
         """Return the client; ``None``: no bearer token was sent. TokenRefused when it is unknown, revoked, expired, or of somebody who is
@@ -49,23 +54,24 @@ class BearerToken(HttpAuthBase):
             return None
         now = SystemClock().now()
         address = client_address(request.META, trusted_proxies=settings.TRUSTED_PROXIES)
-        token = tokens.authenticate(text=text.strip(), address=address, now=now)
+        beside = Beside(lambda token_id: self._beside(request, client(token_id)))
+        token = tokens.authenticate(text=text.strip(), address=address, beside=beside, now=now)
         structlog.contextvars.bind_contextvars(client=token.token_id)
         seconds = tokens.claim_request(token=token, now=now)
         if seconds > 0:
             raise RateLimited("This token has no requests left.", seconds)
         tokens.require_maker(token=token, is_operator=lambda email: is_operator(email=email, since=token.created_at, now=now))
-        return _client(token, self._scope)
+        return _client(token, self._scope, beside.found)
 
 
-def _client(token: ApiToken, needed: Scope) -> Client:
+def _client(token: ApiToken, needed: Scope, ahead: ReadAhead) -> Client:
     is_admin = token.scope is Scope.ADMIN
     if needed is Scope.ADMIN and not is_admin:
         raise NotAllowed("This needs a token of scope admin; yours has scope track.", code="insufficient_scope")
     actor = client(token.token_id)
     if is_admin:
         actor = replace(actor, roles=frozenset({Role.OPERATOR}), operator_until=token.expires_at)
-    return Client(actor, is_admin, token)
+    return Client(actor, is_admin, token, ahead)
 
 
 def client_of(request: HttpRequest) -> Client:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from ninja.responses import Status
@@ -19,17 +21,30 @@ from accessportal.api.schemas import (
     SandboxState,
     TrackId,
 )
+from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import PEOPLES_TRACKS
+from accessportal.store.reading import ItemKey
 from accessportal.tokens.states import Scope
 
 router = Router(auth=BearerToken(Scope.TRACK), tags=["Tracks"])
 
 
+def _read_for_take(request: HttpRequest, actor: Actor) -> Sequence[ItemKey]:
+    track = request.headers.get("X-Track-ID", "")
+    return queries.read_for_take(key=request.headers.get("Idempotency-Key", "") or track, track=track, actor=actor)
+
+
+def _read_for_release(request: HttpRequest, _actor: Actor) -> Sequence[ItemKey]:
+    assert request.resolver_match is not None
+    return queries.read_for_release(sandbox_id=request.resolver_match.kwargs["sandbox_id"])
+
+
 @router.post(
     "allocate",
+    auth=BearerToken(Scope.TRACK, beside=_read_for_take),
     response={201: Allocation, 200: Allocation, **errors(409)},
     operation_id="allocate",
     summary="Take a sandbox",
@@ -51,6 +66,7 @@ def allocate(
         track=track_id,
         name_prefix=name_prefix,
         most_held=client.token.most_held,
+        ahead=client.ahead,
         actor=client.actor,
         now=SystemClock().now(),
     )
@@ -60,6 +76,7 @@ def allocate(
 
 @router.post(
     "sandboxes/{sandbox_id}/mark-for-deletion",
+    auth=BearerToken(Scope.TRACK, beside=_read_for_release),
     response={200: Release, **errors(403, 404)},
     operation_id="mark_for_deletion",
     summary="Give a sandbox back",
@@ -70,7 +87,9 @@ def mark_for_deletion(request: HttpRequest, sandbox_id: SandboxId, track_id: Tra
     """
     client = client_of(request)
     client.require_track(track_id)
-    released = operations.release(sandbox_id=sandbox_id, track=track_id, fence=fence or None, actor=client.actor, now=SystemClock().now())
+    released = operations.release(
+        sandbox_id=sandbox_id, track=track_id, fence=fence or None, ahead=client.ahead, actor=client.actor, now=SystemClock().now()
+    )
     return Release.of(released)
 
 

@@ -33,6 +33,7 @@ from accessportal.sandboxes.states import (
 )
 from accessportal.sandboxes.store import free_list, pages, pool, rows, runs
 from accessportal.sandboxes.store import keys as key_items
+from accessportal.store.reading import ItemKey
 from accessportal.upstream.errors import UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 
@@ -89,6 +90,16 @@ def standing(record: KeyRecord | None) -> Sandbox | None:
         return None
     sandbox = rows.get(record.sandbox_id)
     return sandbox if policy.stands_for(record, sandbox) else None
+
+
+def read_for_take(*, key: str, track: str, actor: Actor) -> list[ItemKey]:
+    """The items with which ``take`` begins, for who can read them with others."""
+    return key_items.looked_up(policy.scoped_key(key, track=track), holder=actor.name)
+
+
+def read_for_release(*, sandbox_id: str) -> list[ItemKey]:
+    """The item with which ``release`` begins, as :func:`read_for_take`."""
+    return [rows.key_of(sandbox_id)]
 
 
 def shortest_lab_seconds() -> int:

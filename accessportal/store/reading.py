@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,8 +29,10 @@ K = TypeVar("K", str, tuple[str, str], tuple[str, int])
 RawItem = Mapping[str, Any]
 """An item as DynamoDB sends it: ``{"status": {"S": "ACTIVE"}, …}``."""
 
-ItemKey = tuple[type[PortalModel], str, str | int]
-"""An item of a table with a range key."""
+ItemKey = tuple[type[PortalModel], str] | tuple[type[PortalModel], str, str | int]
+"""An item: its table and its key, of one part or two."""
+ReadAhead = dict[ItemKey, Any]
+"""Items that were strongly read before they are asked for. Whoever asks first takes them out: who asks again, reads again."""
 
 _LONGEST_KEY_BYTES = 2048
 # DynamoDB's limit, and how often what it left out for being busy is asked for again.
@@ -126,10 +129,24 @@ def get_item(model: type[M], hash_key: str, range_key: str | int | None = None) 
         raise unavailable(error) from error
 
 
-def get_together(wanted: Sequence[ItemKey]) -> list[Any]:
-    """As :func:`get_item` for items of any tables, in the order given, with one request for each hundred (a DynamoDB limit)."""
-    keys = [key for key in dict.fromkeys(wanted) if _is_key(key[1])]
-    found: dict[ItemKey, PortalModel] = {}
+@dataclass
+class Beside:
+    """Items to be read in the same request as another one: ``keys`` tells which, by the key of that one; ``found`` are those read so."""
+
+    keys: Callable[[str], Sequence[ItemKey]]
+    found: ReadAhead = field(default_factory=dict)
+
+
+def get_ahead(key: ItemKey, ahead: ReadAhead) -> Any:
+    """As :func:`get_item`, unless it was read ahead."""
+    return ahead.pop(key) if key in ahead else get_item(*key)
+
+
+def get_together(wanted: Sequence[ItemKey], *, ahead: ReadAhead | None = None) -> list[Any]:
+    """As :func:`get_item` for items of any tables, in the order given, with one request for each hundred (a DynamoDB limit) that were not
+    read ahead."""
+    found: ReadAhead = {key: ahead.pop(key) for key in set(wanted) & ahead.keys()} if ahead else {}
+    keys = [key for key in dict.fromkeys(wanted) if key not in found and _is_key(key[1])]
     for start in range(0, len(keys), _MOST_TOGETHER):
         found |= _get_some(keys[start : start + _MOST_TOGETHER])
     return [found.get(key) for key in wanted]
@@ -161,8 +178,8 @@ def _known_item(model: type[PortalModel], raw: RawItem) -> tuple[ItemKey, Portal
         item = known(model.from_raw_data(dict(raw)))
     except (AttributeDeserializationError, NewerItem) as error:
         raise unreadable(model, _key_in(model, raw), error) from error
-    hash_key, range_key = (key.deserialize(key.get_value(raw[key.attr_name])) for key in keys_of(model).values())
-    return (model, hash_key, range_key), item
+    key: Any = (model, *(part.deserialize(part.get_value(raw[part.attr_name])) for part in keys_of(model).values()))
+    return key, item
 
 
 def query_page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Collection
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Unreadable, every
 from accessportal.kernel.texts import check_reason
+from accessportal.store.reading import Beside
 from accessportal.store.transactions import Overtaken
 from accessportal.tokens import policy, store
 from accessportal.tokens.guessing import GuessLimit, KnownTokens
@@ -26,6 +28,8 @@ _PAGE = 100
 _rate_limit = RateLimit()
 _guesses = GuessLimit()
 _known = KnownTokens()
+# Tokens that this process has let in, with the hash of their secret: no more than operators have made.
+_let_in: dict[str, str] = {}
 
 
 def create_token(
@@ -109,24 +113,32 @@ def revoke_every_token(*, made_before: datetime, keep: Collection[str], reason: 
     return tuple(doomed)
 
 
-def authenticate(*, text: str, address: str = "", now: datetime) -> ApiToken:
-    """Return the live token whose text this is, read anew, and note its use once a minute. :raises TokenRefused: when there is none.
-    :raises RateLimited: for one more wrong text from an ``address`` with too many in this minute."""
+def authenticate(*, text: str, address: str = "", beside: Beside | None = None, now: datetime) -> ApiToken:
+    """Return the live token whose text this is, read anew (with what is ``beside``, if it was let in before), and note its use once a
+    minute. :raises TokenRefused: when there is none. :raises RateLimited: for one more wrong text from an ``address`` with too many in this
+    minute."""
     seconds = _guesses.wait(address, now=now)
     if seconds > 0 and not _known.holds(text, now=now):
         raise RateLimited("Too many texts that are no token came from this address.", seconds)
     try:
-        return _authenticated(text, now)
+        return _authenticated(text, beside, now)
     except TokenRefused:
         _guesses.note(address, now=now)
         raise
 
 
-def _authenticated(text: str, now: datetime) -> ApiToken:
+def _authenticated(text: str, beside: Beside | None, now: datetime) -> ApiToken:
     token_id, secret = policy.parts_of(text)
-    found = store.get(token_id)
+    # What is refused costs no more than the read of a token.
+    is_familiar = hmac.compare_digest(_let_in.get(token_id, ""), policy.hash_of(secret))
+    found = store.get_with(token_id, beside) if beside is not None and is_familiar else store.get(token_id)
     token, stored_hash = found if found is not None else (None, "")
-    admitted = policy.admit(token, stored_hash=stored_hash, secret=secret, now=now)
+    try:
+        admitted = policy.admit(token, stored_hash=stored_hash, secret=secret, now=now)
+    except TokenRefused:
+        _let_in.pop(token_id, None)
+        raise
+    _let_in[token_id] = stored_hash
     if policy.is_use_worth_noting(admitted, now):
         _note_use(admitted, now)
     return admitted

@@ -12,9 +12,9 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, UnreadableItem
 from accessportal.store.listing import Listing
-from accessportal.store.reading import get_item, read_item
+from accessportal.store.reading import Beside, get_item, get_together, read_as, read_item
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
 from accessportal.tokens import policy
@@ -31,7 +31,22 @@ _tokens = Records(TokenItem, ApiToken, also=_listed)
 
 def get(token_id: str) -> tuple[ApiToken, str] | None:
     """Get a token and the hash of its secret, strongly read. :raises Unavailable: also for a row that can't be read; it is named."""
-    return read_item(TokenItem, lambda item: None if item.secret_hash is None else (_tokens.record(item), item.secret_hash), token_id)
+    return read_item(TokenItem, _with_hash, token_id)
+
+
+def get_with(token_id: str, beside: Beside) -> tuple[ApiToken, str] | None:
+    """As :func:`get`, with the items ``beside`` in the same request. Where one of them can't be read, none is: that is for who needs it."""
+    keys = beside.keys(token_id)
+    try:
+        item, *others = get_together([(TokenItem, token_id), *keys])
+    except UnreadableItem:
+        return get(token_id)
+    beside.found.update(zip(keys, others, strict=True))
+    return None if item is None else read_as(_with_hash, item)
+
+
+def _with_hash(item: TokenItem) -> tuple[ApiToken, str] | None:
+    return None if item.secret_hash is None else (_tokens.record(item), item.secret_hash)
 
 
 def page(*, with_revoked: bool, cursor: str | None, limit: int) -> Page[ApiToken]:

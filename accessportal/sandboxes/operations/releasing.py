@@ -25,20 +25,23 @@ from accessportal.sandboxes.operations.shared import (
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Due, ExpireReport, NoSuchSandbox, Released, Sandbox, Status, Unreadable
 from accessportal.sandboxes.store import pages, rows
+from accessportal.store.reading import ReadAhead
 
 EXPIRE = system("expire_sandboxes")
 _PAGE = 100
 
 
-def release(*, sandbox_id: str, track: str, fence: int | None = None, actor: Actor, now: datetime) -> Released:
+def release(
+    *, sandbox_id: str, track: str, fence: int | None = None, ahead: ReadAhead | None = None, actor: Actor, now: datetime
+) -> Released:
     """Give back the sandbox of ``track``: the key of the allocation is closed. Repeated, it answers as the first time, as long as the
     newest fifty events tell of it. With ``fence`` no newer allocation to the same track is ended; without it the latest is meant."""
     policy.check_programs_track(track)
-    return until_written(partial(_release, sandbox_id, track, fence, actor, now))
+    return until_written(partial(_release, sandbox_id, track, fence, ahead, actor, now))
 
 
-def _release(sandbox_id: str, track: str, fence: int | None, actor: Actor, now: datetime) -> Released:
-    found = rows.get(sandbox_id)
+def _release(sandbox_id: str, track: str, fence: int | None, ahead: ReadAhead | None, actor: Actor, now: datetime) -> Released:
+    found = rows.get(sandbox_id, ahead=ahead)
     if found is None:
         earlier = _ended_earlier(sandbox_id, track, fence)
         if earlier is None:

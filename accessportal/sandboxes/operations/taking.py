@@ -27,6 +27,7 @@ from accessportal.sandboxes.operations.shared import held_anew, leaving_free_lis
 from accessportal.sandboxes.policy import Mending
 from accessportal.sandboxes.states import Claim, Due, Holder, KeyRecord, NoneFree, Sandbox, Status, Taken, Unreadable
 from accessportal.sandboxes.store import free_list, keys, pages, pool, rows
+from accessportal.store.reading import ReadAhead
 from accessportal.store.restores import HELD
 from accessportal.store.transactions import Step
 
@@ -68,12 +69,13 @@ def take(
     name_prefix: str = "",
     duration_seconds: int | None = None,
     most_held: int | None = None,
+    ahead: ReadAhead | None = None,
     actor: Actor,
     now: datetime,
 ) -> Taken:
     """Lend a free sandbox to ``track`` until the lab, or ``duration_seconds``, is over. The same ``key`` gives the same answer until then;
     each track has keys of its own (docs/decisions/0034-keys-of-tracks-and-bound-tokens.md). With ``most_held`` so many of ``actor``'s stand
-    at a time."""
+    at a time. ``ahead``: what of :func:`queries.read_for_take` was read before."""
     asked = Asked(
         key=policy.scoped_key(policy.check_programs_key(key, track=track), track=track),
         track=policy.check_programs_track(track),
@@ -83,7 +85,7 @@ def take(
         now=now,
     )
     try:
-        return until_written(partial(_attempt, asked, most_held))
+        return until_written(partial(_attempt, asked, most_held, ahead))
     except NoneFree:
         # Who wants a certain name may want what no sandbox has: that is no reason to refuse others their extension.
         if not name_prefix:
@@ -91,9 +93,9 @@ def take(
         raise
 
 
-def _attempt(asked: Asked, most_held: int | None) -> Taken:
+def _attempt(asked: Asked, most_held: int | None, ahead: ReadAhead | None) -> Taken:
     """:raises KeyOvertaken: when another request with the key, or of the same client, was faster."""
-    seen = keys.look_up(asked.key, holder=asked.actor.name)
+    seen = keys.look_up(asked.key, holder=asked.actor.name, ahead=ahead)
     record = seen.record
     if record is not None and record.is_open and record.track == asked.track:
         standing = _standing_for(record, asked)

@@ -12,7 +12,7 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Due, Holder, KeyRecord, Sandbox
-from accessportal.store.reading import get_item, get_together
+from accessportal.store.reading import ItemKey, ReadAhead, get_item, get_together
 from accessportal.store.restores import HEAD, is_held_by
 from accessportal.store.transactions import Change, Upsert
 
@@ -26,11 +26,14 @@ class Seen:
     is_held: bool
 
 
-def look_up(key: str, *, holder: str) -> Seen:
+def looked_up(key: str, *, holder: str) -> list[ItemKey]:
+    """The items that :func:`look_up` reads."""
+    return [(SandboxItem, *models.idempotency_item_key(key)), (SandboxItem, *models.holder_key(holder)), HEAD]
+
+
+def look_up(key: str, *, holder: str, ahead: ReadAhead | None = None) -> Seen:
     """What stands for ``key``, what ``holder`` has, and whether anything may be given."""
-    record, held, head = get_together(
-        [(SandboxItem, *models.idempotency_item_key(key)), (SandboxItem, *models.holder_key(holder)), HEAD],
-    )
+    record, held, head = get_together(looked_up(key, holder=holder), ahead=ahead)
     return Seen(None if record is None else _record_of(key, record), _holder_of(holder, held), is_held_by(head))
 
 

@@ -19,7 +19,7 @@ from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import ALLOWED_MOVES, Sandbox, Status, Unreadable, entity_of
 from accessportal.sandboxes.store import free_list, keys
 from accessportal.sandboxes.store.converting import ATTRIBUTES, ITEM_NAMES, as_read, differences, precise, record_of, row_change, stored
-from accessportal.store.reading import get_item, get_together
+from accessportal.store.reading import ItemKey, ReadAhead, get_ahead, get_together
 from accessportal.store.restores import first_fence
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Remove, Step, transact, update_one
 
@@ -48,15 +48,20 @@ class FurtherFailed(Exception):
         self.step = step
 
 
-def get(sandbox_id: str) -> Sandbox | None:
+def get(sandbox_id: str, *, ahead: ReadAhead | None = None) -> Sandbox | None:
     """Read strongly; a row that is not as the contract says is ``Unavailable`` and named."""
-    return _read(sandbox_id, get_item(SandboxItem, *models.sandbox_key(sandbox_id)))
+    return _read(sandbox_id, get_ahead(key_of(sandbox_id), ahead or {}))
+
+
+def key_of(sandbox_id: str) -> ItemKey:
+    """The row's item."""
+    return (SandboxItem, *models.sandbox_key(sandbox_id))
 
 
 def get_all(sandbox_ids: Iterable[str]) -> dict[str, Sandbox | None]:
     """As :func:`get` for each of them, read together."""
     wanted = list(dict.fromkeys(sandbox_ids))
-    items = get_together([(SandboxItem, *models.sandbox_key(sandbox_id)) for sandbox_id in wanted])
+    items = get_together([key_of(sandbox_id) for sandbox_id in wanted])
     return {sandbox_id: _read(sandbox_id, item) for sandbox_id, item in zip(wanted, items, strict=True)}
 
 
