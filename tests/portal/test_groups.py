@@ -314,7 +314,7 @@ def test_a_place_that_can_not_be_is_told_in_the_form(
 def test_an_admin_of_the_group_alone_is_not_offered_to_move_it(story: Story, signed_in: SignedIn) -> None:
     page = text_of(signed_in("bob").get("/groups/at/security/"))
 
-    assert "Delete" in page
+    assert "It can be deleted when it is empty" in page
     assert "Move" not in page
 
 
