@@ -15,7 +15,7 @@ from accessportal.directory.models import DirectoryItem
 from accessportal.directory.operations.claims import add_claim
 from accessportal.directory.queries import book
 from accessportal.directory.states import PERMANENT, Claim, GroupRole, GroupVerb, State
-from accessportal.directory.store.reading import every_group, every_member
+from accessportal.directory.store.reading import every_group
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, NotFound, Unavailable
 from accessportal.kernel.pages import every
@@ -102,11 +102,35 @@ class TestPeopleIn:
 
     def test_the_index_is_not_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The index still shows Mallory in ``/security``, and ``/eng`` below it; the table does not."""
-        [stale] = every_member("/security")
-        monkeypatch.setattr(book, "every_member", lambda _: iter((replace(stale, person="mallory@example.com"), stale)))
+        monkeypatch.setattr(book, "list_candidates", lambda _: ("mallory@example.com", "bob@example.com"))
         everything = [replace(one, ancestors=("/", "/security")) if one.group_id == "/eng" else one for one in every_group()]
         monkeypatch.setattr(book, "every_group", lambda: iter(everything))
         assert _emails("/security") == ["bob@example.com"]
+
+    def test_whoever_can_not_be_read_stops_the_crowds_that_they_are_in_alone(self) -> None:
+        claim = Claim("request-1", GroupRole.READER, ends_at=NOW + timedelta(hours=1))
+        add_claim(email="mallory@example.com", group_id="/security", claim=claim, guards=(), actor=SETUP, now=NOW)
+        key = {"pk": "U:mallory@example.com", "sk": "U:mallory@example.com"}
+        table().put_item(Item={**key, "siKey1": "U", "email": "mallory@example.com", "state": "somewhere", "createdAt": SEED_TIME})
+        security, engineering = queries.Named(groups=("/security",)), queries.Named(groups=("/engineering",))
+        seen = queries.Book()
+        seen.look_up([security, engineering])
+
+        assert [one.key for one in seen.crowd(engineering, now=NOW).people] == ["alice@example.com"]
+        with pytest.raises(Unavailable, match=r"U:mallory@example\.com"):
+            seen.crowd(security, now=NOW)
+        assert [one.key for one in seen.crowd(security, now=NOW + timedelta(hours=1)).people] == ["bob@example.com"]
+
+    def test_a_membership_that_can_not_be_read_stops_the_crowds_of_its_group_alone(self) -> None:
+        item = {"pk": "U:mallory@example.com", "sk": "G:/security", "siKey1": "M:/security", "role": "boss", "createdAt": SEED_TIME}
+        table().put_item(Item=item)
+        security, engineering = queries.Named(groups=("/security",)), queries.Named(groups=("/engineering",))
+        seen = queries.Book()
+        seen.look_up([security, engineering])
+
+        assert [one.key for one in seen.crowd(engineering, now=NOW).people] == ["alice@example.com"]
+        with pytest.raises(Unavailable, match=r"U:mallory@example\.com, G:/security"):
+            seen.crowd(security, now=NOW)
 
     def test_more_than_one_page_and_one_batch(self) -> None:
         """Written as another program would, with nothing but the seed's attributes."""

@@ -13,12 +13,13 @@ from accessportal.directory.policy.words import is_group_id, key_of
 from accessportal.directory.states import Crowd, Group, GroupRole, Membership, Person
 from accessportal.directory.store.reading import (
     every_group,
-    every_member,
     get_groups,
     get_memberships_and_people,
     get_people,
     get_person_with_memberships,
+    list_candidates,
 )
+from accessportal.kernel.pages import Unreadable
 from accessportal.store.reading import side_by_side
 
 K = TypeVar("K")
@@ -66,7 +67,7 @@ class Book:
     def people(self, emails: Iterable[str]) -> dict[str, Person]:
         """Those whom the directory knows, by folded address; one request for all who were not read yet."""
         keys = {key for key in map(key_of, emails) if key}
-        return _once(self._people, keys, lambda missing: {person.key: person for person in get_people(missing)})
+        return _once(self._people, keys, _people_by_key)
 
     def groups(self, group_ids: Iterable[str]) -> dict[str, Group]:
         """Those that exist, enabled or not, by id; one request for all that were not read yet."""
@@ -84,7 +85,7 @@ class Book:
         return self._crowds[named, now]
 
     def _gather(self, named: Named, now: datetime) -> Crowd:
-        held = [one for pair in self._candidates(named) if (one := self._memberships.get(pair)) is not None]
+        held = _once(self._memberships, self._candidates(named), lambda missing: get_memberships_and_people(missing, ())[0]).values()
         if named.admins_of:
             keys = {one.person for one in held if one.role_at(now) is GroupRole.ADMIN}
             missing = {named.admins_of} - self.groups([named.admins_of]).keys()
@@ -92,8 +93,8 @@ class Book:
             keys = {one.person for one in held if one.role_at(now)} | _keys_of(named)
             asked = {*named.groups, *named.groups_only}
             missing = asked - {one.group_id for one in self._enabled(asked)}
-        people = (self._people.get(key) for key in sorted(keys))
-        return Crowd(tuple(person for person in people if person is not None and person.is_enabled), tuple(sorted(missing)))
+        people = _once(self._people, sorted(keys), _people_by_key).values()
+        return Crowd(tuple(person for person in people if person.is_enabled), tuple(sorted(missing)))
 
     def look_up(self, wanted: Collection[Named]) -> None:
         """Read what :meth:`crowd` needs to tell all of these, in the fewest requests."""
@@ -112,14 +113,16 @@ class Book:
 
     def _list_members(self, places: set[str]) -> None:
         missing = sorted(places - self._members.keys())
-        listed = side_by_side([partial(_members_of, place) for place in missing])
+        listed = side_by_side([partial(list_candidates, place) for place in missing])
         self._members.update(zip(missing, listed, strict=True))
 
     def _read(self, pairs: set[_Pair], keys: set[str]) -> None:
         pairs, keys = pairs - self._memberships.keys(), keys - self._people.keys()
-        memberships, people = get_memberships_and_people(pairs, keys)
-        self._memberships |= {pair: memberships.get(pair) for pair in pairs}
-        self._people |= {key: people.get(key) for key in keys}
+        unreadable: list[Unreadable] = []
+        memberships, people = get_memberships_and_people(pairs, keys, past=unreadable.append)
+        # What can't be read stops those alone who need it: they ask for it again.
+        self._memberships |= memberships if unreadable else {pair: memberships.get(pair) for pair in pairs}
+        self._people |= people if unreadable else {key: people.get(key) for key in keys}
 
     def _places(self, named: Named) -> set[str]:
         """The groups whose direct members are meant."""
@@ -149,8 +152,8 @@ def _once(known: dict[K, V | None], wanted: Collection[K], read: Callable[[Colle
     return {one: value for one in wanted if (value := known[one]) is not None}
 
 
-def _members_of(group_id: str) -> tuple[str, ...]:
-    return tuple(one.person for one in every_member(group_id))
+def _people_by_key(keys: Iterable[str]) -> dict[str, Person]:
+    return {person.key: person for person in get_people(keys)}
 
 
 def _keys_of(named: Named) -> set[str]:

@@ -23,6 +23,7 @@ _groups = _list("directory.groups", record=to_group)
 _placeless = _list("directory.placeless", record=lambda item: to_group(item) if item.ancestors is None else None)
 _branches = _list("directory.branches", record=models.group_in)
 _members = _list("directory.members", record=to_membership)
+_candidates = _list("directory.candidates", record=models.person_in)
 _partition = Listing("directory.partition", DirectoryItem, lambda item: item, consistent=True)
 
 
@@ -75,11 +76,11 @@ def get_groups(group_ids: Iterable[str], *, past: Past | None = None) -> dict[st
 
 
 def get_memberships_and_people(
-    pairs: Iterable[tuple[str, str]], keys: Iterable[str]
+    pairs: Iterable[tuple[str, str]], keys: Iterable[str], *, past: Past | None = None
 ) -> tuple[dict[tuple[str, str], Membership], dict[str, Person]]:
-    """Those of the memberships (person, group) and of the people that exist, strongly read together."""
+    """Those of the memberships (person, group) and of the people that exist, strongly read together; ``past`` as in :func:`every`."""
     wanted = [*(models.membership_key(person, group_id) for person, group_id in pairs), *map(models.person_key, keys)]
-    found = get_many(wanted, lambda item: to_person(item) if item.sk == item.pk else to_membership(item))
+    found = get_many(wanted, lambda item: to_person(item) if item.sk == item.pk else to_membership(item), past=past)
     memberships = {(one.person, one.group_id): one for one in found if isinstance(one, Membership)}
     return memberships, {one.key: one for one in found if isinstance(one, Person)}
 
@@ -134,6 +135,11 @@ def page_of_members(group_id: str, *, cursor: str | None, limit: int) -> Page[Me
 def every_member(group_id: str) -> Iterable[Membership]:
     """All pages of :func:`page_of_members`."""
     return _members.every(models.members_of(group_id))
+
+
+def list_candidates(group_id: str) -> tuple[str, ...]:
+    """Whoever may be directly in a group, whatever their items say. An index read: it may lag."""
+    return tuple(_candidates.every(models.members_of(group_id)))
 
 
 def find(key: Key, convert: Callable[[DirectoryItem], R]) -> R | None:
