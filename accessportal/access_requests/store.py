@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -15,7 +15,7 @@ from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import precise, to_epoch
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.kernel.texts import fold_key
 from accessportal.store.listing import Listing
 from accessportal.store.newer_versions import NewerItem
@@ -23,6 +23,7 @@ from accessportal.store.reading import side_by_side
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, update_one
 
+Past = Callable[[Unreadable], object]
 # More seconds than this, from any moment that is one, would be past the last year that a clock knows.
 _MOST = 10**9
 
@@ -154,9 +155,9 @@ def page_by_status(
     return listing(status.value, cursor=cursor, limit=limit, where=where, bound=newest_first)
 
 
-def page_due(status: Status, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """Those whose end or deadline is not after ``until``, for the sweep."""
-    return _by_status(status.value, cursor=cursor, limit=limit, where=RequestItem.expires_at <= to_epoch(until), bound="due")
+def every_in(status: Status, *, until: datetime | None = None, past: Past) -> Iterator[AccessRequest]:
+    """All in ``status``, or those whose end or deadline is not after ``until``; ``past`` as in :func:`every`."""
+    return _by_status.every(status.value, where=None if until is None else RequestItem.expires_at <= to_epoch(until), past=past)
 
 
 def pages_by_subjects(subject_ids: Sequence[str], *, limit: int) -> list[Page[AccessRequest]]:
@@ -176,11 +177,11 @@ def page_by_rule(rule_name: str, status: Status, *, cursor: str | None, limit: i
     return _by_rule(rule_name, cursor=cursor, limit=limit, where=RequestItem.status == status.value, bound=status)
 
 
-def page_due_work(work: Work, *, until: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """Work that is due by ``until``, for the sweep."""
-    return page_work(work.value, cursor=cursor, limit=limit, where=RequestItem.work_due_at <= precise(until), bound="due")
+def every_work(work: Work, *, until: datetime, past: Past) -> Iterator[AccessRequest]:
+    """Work that is due by ``until``; ``past`` as in :func:`every`."""
+    return page_work.every(work.value, where=RequestItem.work_due_at <= precise(until), past=past)
 
 
-def page_work_ahead(work: Work, *, beyond: datetime, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """Work whose due time lies after ``beyond``, for the sweep."""
-    return page_work(work.value, cursor=cursor, limit=limit, where=RequestItem.work_due_at > precise(beyond), bound="ahead")
+def every_work_ahead(work: Work, *, beyond: datetime, past: Past) -> Iterator[AccessRequest]:
+    """Work whose due time lies after ``beyond``; ``past`` as in :func:`every`."""
+    return page_work.every(work.value, where=RequestItem.work_due_at > precise(beyond), past=past)

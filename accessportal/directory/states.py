@@ -313,13 +313,6 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadableDeparture:
-    """Stands for an item that is no departure as this code knows them: somebody else has changed it."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class Mirrored:
     """Whether Cognito has followed a change: ``reason`` says what is waited for when it has not."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import boto3
 import pytest
+from pynamodb.connection.base import Connection
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.operations import asking, departing
@@ -333,6 +335,26 @@ def test_a_request_that_slips_in_beside_the_departure_is_found_by_the_next_look(
     assert story.tick().departed == 1
 
     assert story.now_of(asked).status is Status.REVOKED
+    assert list(directory_queries.list_departures()) == []
+
+
+def test_groups_that_go_together_are_looked_after_together(story: Story) -> None:
+    """What is open is listed once, however many groups are disabled at once."""
+    held = story.carry_out(story.ask(subject_id=PAYMENTS))
+    assert held.is_granted
+    for number in range(3):
+        make_group(story, f"/security/g{number}")
+        set_group(story, State.DISABLED, f"/security/g{number}")
+    set_group(story, State.DISABLED, PAYMENTS)
+
+    with mock.patch.object(Connection, "dispatch", autospec=True, side_effect=Connection.dispatch) as dispatch:
+        report = operations.end_departed(clock=story.clock)
+
+    asked = [call.args[2].get("IndexName") for call in dispatch.call_args_list if call.args[1] == "Query"]
+    assert asked.count("ExpirationIndex") == 2
+    assert (report.checked, report.ended, report.failures) == (1, 1, ())
+    story.clock.advance(61)
+    operations.end_departed(clock=story.clock)
     assert list(directory_queries.list_departures()) == []
 
 

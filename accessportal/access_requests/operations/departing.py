@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.access_requests import policy, store
@@ -18,21 +18,18 @@ from accessportal.access_requests.queries.subjects import presence_of
 from accessportal.access_requests.states import AccessRequest, Status, SubjectsReport, Work
 from accessportal.directory import operations as directory_operations
 from accessportal.directory import queries as directory
-from accessportal.directory.states import Departure, UnreadableDeparture
+from accessportal.directory.states import Departure
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.brakes import MOST_SHARE, brake, check_share
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotAllowed, NotFound
-from accessportal.kernel.pages import Page, every
-from accessportal.kernel.runs import Failure, Run, each
+from accessportal.kernel.runs import Run, each
 
 # By then the index shows every request that was written while its subject was still there, and no form of before is under way.
 _SETTLED_AFTER = timedelta(seconds=60)
 _TICK = system("tick")
-_PAGE = 100
 _WORKERS = 8
-_EVER = datetime.max.replace(tzinfo=UTC)
 _OPEN = (Status.ACTIVE, Status.PENDING)
 
 Doomed = tuple[AccessRequest, Decision]
@@ -42,9 +39,16 @@ def end_departed(*, clock: Clock) -> SubjectsReport:
     """End what hung on people and groups that lost something, as far as the directory tells now. Every departure is looked at until a
     minute has gone, so that no request slips through beside it. Unavailable when the departures can't be listed."""
     run = Look(_TICK, clock)
-    for departure in directory.list_departures():
-        run.look_after(departure)
+    for some in together(directory.list_departures(past=run.pass_over)):
+        run.look_after(some)
     return run.report()
+
+
+def together(departures: Iterable[Departure]) -> list[list[Departure]]:
+    """Each person alone, and all groups at once: whoever looks after a group lists everything that is open."""
+    found = list(departures)
+    groups = [one for one in found if one.is_of_group]
+    return [*([one] for one in found if not one.is_of_group), *([groups] if groups else [])]
 
 
 def compare_subjects(*, most_share: float = MOST_SHARE, actor: Actor, clock: Clock) -> SubjectsReport:
@@ -73,18 +77,15 @@ class Look(Run):
     ended: list[AccessRequest] = field(default_factory=list)
     cancelled: list[AccessRequest] = field(default_factory=list)
 
-    def look_after(self, departure: Departure | UnreadableDeparture) -> None:
-        """End what the departure took the ground from; take it away when it is old enough to have shown everything."""
-        if isinstance(departure, UnreadableDeparture):
-            self.failures.append(Failure(departure.name, "It is not a departure that can be read. Somebody else has changed it."))
-            return
-        self.unit(departure.entity, partial(self._look_after, departure))
+    def look_after(self, departures: Sequence[Departure]) -> None:
+        """End what these (:func:`together`) took the ground from; take away those that are old enough to have shown everything."""
+        self.unit(", ".join(one.entity for one in departures), partial(self._look_after, departures))
 
     def everything_open(self) -> Mapping[str, list[AccessRequest]]:
         """All that is held or waited for, by subject. From the index: it may lag, and each is read again before it is changed."""
         found: dict[str, list[AccessRequest]] = defaultdict(list)
         for status in _OPEN:
-            for request in every(partial(_by_status, status), past=self.pass_over):
+            for request in store.every_in(status, past=self.pass_over):
                 found[request.subject_id].append(request)
         return found
 
@@ -111,19 +112,22 @@ class Look(Run):
     def report(self, *, stopped: str = "") -> SubjectsReport:
         return SubjectsReport(self.checked, len(self.ended), len(self.cancelled), failures=self.failed, stopped=stopped)
 
-    def _look_after(self, departure: Departure) -> None:
+    def _look_after(self, departures: Sequence[Departure]) -> None:
         before, now = len(self.failures), self.clock.now()
-        self.end_all(self._doomed_by(departure))
-        if len(self.failures) == before and abs(now - departure.since) >= _SETTLED_AFTER:
-            directory_operations.settle_departure(departure=departure)
+        self.end_all(self._doomed_by_groups(departures) if departures[0].is_of_group else self._doomed_by_person(departures[0].name))
+        if len(self.failures) == before:
+            for departure in departures:
+                if abs(now - departure.since) >= _SETTLED_AFTER:
+                    directory_operations.settle_departure(departure=departure)
 
-    def _doomed_by(self, departure: Departure) -> list[Doomed]:
-        if departure.is_of_group:
-            held = self.everything_open().values()
-            doomed = self.doomed_among([unit for unit in held if any(_hangs_on(departure, one) for one in unit)])
-            return [(one, decision) for one, decision in doomed if _is_explained(departure, one, decision)]
-        held_by_person = list(every(partial(_held_by, departure.name), past=self.pass_over))
-        return self.doomed_among([held_by_person] if held_by_person else [])
+    def _doomed_by_person(self, email: str) -> list[Doomed]:
+        held = list(store.page_open.every(email, past=self.pass_over))
+        return self.doomed_among([held] if held else [])
+
+    def _doomed_by_groups(self, departures: Sequence[Departure]) -> list[Doomed]:
+        units = self.everything_open().values()
+        doomed = self.doomed_among([unit for unit in units if any(_hangs_on(gone, one) for gone in departures for one in unit)])
+        return [(one, decision) for one, decision in doomed if any(_is_explained(gone, one, decision) for gone in departures)]
 
     def _end(self, request: AccessRequest, reason: str) -> None:
         now = self.clock.now()
@@ -171,11 +175,3 @@ def _is_explained(departure: Departure, request: AccessRequest, decision: Decisi
     """What else is missing beside the group is the comparison's, which has a brake."""
     is_own = request.subject_id == departure.name
     return is_own or (decision.code == "subject_not_served" and _hangs_on(departure, request))
-
-
-def _by_status(status: Status, cursor: str | None) -> Page[AccessRequest]:
-    return store.page_due(status, until=_EVER, cursor=cursor, limit=_PAGE)
-
-
-def _held_by(subject_id: str, cursor: str | None) -> Page[AccessRequest]:
-    return store.page_open(subject_id, cursor=cursor, limit=_PAGE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from accessportal.access_requests.operations.ending import expire
 from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, Status, TickReport, Work
 from accessportal.directory import queries as directory
-from accessportal.directory.states import Departure, UnreadableDeparture
+from accessportal.directory.states import Departure
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.moments import furthest
-from accessportal.kernel.pages import Page, as_far, every
+from accessportal.kernel.pages import as_far
 from accessportal.kernel.runs import Failure, Run
 from accessportal.store.coordination import claim_watch, leave_watch
 
@@ -37,7 +37,6 @@ _WORKERS = 48
 # What is not begun by then is left to the next tick: the job must not be killed in the middle of much.
 _LAST_STARTS_SECONDS = 5.0
 _SHORTEST_SWEEP_SECONDS = 60.0
-_PAGE = 100
 _WATCH = "access-ends"
 # For an end that is watched for at the earliest, and a minute more.
 _LONGEST_WATCH = timedelta(seconds=policy.WATCH_WITHIN_SECONDS + 60)
@@ -146,10 +145,10 @@ class _Run(Run):
         else:
             super().fail(item, error)
 
-    def look_after(self, departure: Departure | UnreadableDeparture, _mark: str) -> None:
-        """What hung on it is ended, or its failure told; once in a run as it stands."""
+    def look_after(self, departures: Sequence[Departure], _mark: str) -> None:
+        """What hung on them is ended, or the failure told."""
         looked = departing.Look(TICK, self.clock)
-        looked.look_after(departure)
+        looked.look_after(departures)
         self.departed += len(looked.ended) + len(looked.cancelled)
         self.failures += looked.failures
 
@@ -184,48 +183,37 @@ class _Run(Run):
 
 
 def _start_due(run: _Run, *, now: datetime, horizon: datetime) -> datetime | None:
-    """Start everything due ``now`` and return the next moment until ``horizon`` at which something comes due, if any."""
+    """Start everything due ``now`` and return the next moment until ``horizon`` at which something comes due, if any. The others come all
+    the same when an item can't be read, or the store does not answer for one list."""
     run.unanswered.clear()
-    for departure in as_far(directory.list_departures(), told=partial(run.fail, "departures")):
-        mark = departure.token if isinstance(departure, Departure) else departure.name
-        if mark not in run.looked_after:
-            run.looked_after.add(mark)
-            run.start(mark, partial(run.look_after, departure))
+    past, beyond = run.pass_over, furthest(now, longest=policy.LONGEST_WAIT)
+    _start_looks(run)
     coming: list[datetime] = []
-    for request in _every(run, "waiting requests", partial(_by_status, Status.PENDING, now)):
+    for request in as_far(store.every_in(Status.PENDING, until=now, past=past), told=partial(run.fail, "waiting requests")):
         run.start(request.request_id, run.lapse)
-    for request in _every(run, "active requests", partial(_by_status, Status.ACTIVE, horizon)):
+    for request in as_far(store.every_in(Status.ACTIVE, until=horizon, past=past), told=partial(run.fail, "active requests")):
         if request.is_over(now):
             if request.work is not Work.REVOKE:
                 run.start(request.request_id, run.expire)
         else:
             coming.append(request.expires_at)
     for work in (Work.REVOKE, Work.GRANT):
-        for request in _every(run, f"work {work}", partial(_by_work, work, horizon)):
+        for request in as_far(store.every_work(work, until=horizon, past=past), told=partial(run.fail, f"work {work}")):
             assert request.work_due_at is not None
             if request.work_due_at <= now:
                 run.start(request.request_id, run.carry_out)
             else:
                 coming.append(request.work_due_at)
         # Put off by a clock that was wrong, so due.
-        for request in _every(run, f"work {work} ahead", partial(_by_work_ahead, work, now)):
+        for request in as_far(store.every_work_ahead(work, beyond=beyond, past=past), told=partial(run.fail, f"work {work} ahead")):
             run.start(request.request_id, run.carry_out)
     return min(coming, default=None)
 
 
-def _every(run: _Run, what: str, fetch: Callable[[str | None], Page[AccessRequest]]) -> Iterator[AccessRequest]:
-    """The others come all the same when one can't be read, or the store does not answer for one list."""
-    return as_far(every(fetch, past=run.pass_over), told=partial(run.fail, what))
-
-
-def _by_status(status: Status, until: datetime, cursor: str | None) -> Page[AccessRequest]:
-    return store.page_due(status, until=until, cursor=cursor, limit=_PAGE)
-
-
-def _by_work(work: Work, until: datetime, cursor: str | None) -> Page[AccessRequest]:
-    return store.page_due_work(work, until=until, cursor=cursor, limit=_PAGE)
-
-
-def _by_work_ahead(work: Work, now: datetime, cursor: str | None) -> Page[AccessRequest]:
-    beyond = furthest(now, longest=policy.LONGEST_WAIT)
-    return store.page_work_ahead(work, beyond=beyond, cursor=cursor, limit=_PAGE)
+def _start_looks(run: _Run) -> None:
+    """Each departure as it stands is looked after once in a run."""
+    listed = as_far(directory.list_departures(past=run.pass_over), told=partial(run.fail, "departures"))
+    new = [departure for departure in listed if departure.token not in run.looked_after]
+    run.looked_after.update(departure.token for departure in new)
+    for some in departing.together(new):
+        run.start(some[0].token, partial(run.look_after, some))

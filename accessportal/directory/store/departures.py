@@ -7,18 +7,18 @@ before they looked: every change gives it a new one.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
 from pynamodb.expressions.update import Action
 
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
-from accessportal.directory.states import Departure, UnreadableDeparture
+from accessportal.directory.states import Departure
 from accessportal.directory.store.conversion import iso
 from accessportal.directory.store.following import entity_of, item_pk_of
+from accessportal.kernel.pages import Unreadable
 from accessportal.store.listing import Listing
-from accessportal.store.reading import RawItem
 from accessportal.store.transactions import ConditionFailed, Remove, Upsert, transact
 
 
@@ -35,13 +35,10 @@ def departure_step(*, item_pk: str, now: datetime, lost: Collection[str] = ()) -
     return Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)
 
 
-def list_departures() -> Iterator[Departure | UnreadableDeparture]:
-    """List the people and groups that may have lost something and were not looked at since, to their end; what can't be read is told in its
-    place. An index read: it may lag."""
-    departures = Listing[DirectoryItem, Departure | UnreadableDeparture](
-        "directory.departures", DirectoryItem, _departure, DirectoryItem.kind_index, stand_in=_unreadable
-    )
-    return departures.every(models.DEPARTURES)
+def list_departures(*, past: Callable[[Unreadable], object] | None = None) -> Iterator[Departure]:
+    """List the people and groups that may have lost something and were not looked at since, to their end; ``past`` as in :func:`every`. An
+    index read: it may lag."""
+    return Listing("directory.departures", DirectoryItem, _departure, DirectoryItem.kind_index).every(models.DEPARTURES, past=past)
 
 
 def settle_departure(departure: Departure) -> bool:
@@ -61,7 +58,3 @@ def _departure(item: DirectoryItem) -> Departure:
         since=datetime.fromisoformat(item.created_at),
         lost=frozenset(item.lost or ()),
     )
-
-
-def _unreadable(raw: RawItem) -> UnreadableDeparture:
-    return UnreadableDeparture(str(raw["pk"]["S"]))

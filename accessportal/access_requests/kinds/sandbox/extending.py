@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from accessportal.access_requests import store
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms, terms_of
 from accessportal.access_requests.states import AccessRequest, Subject, Work
 from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import every
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Rule
 from accessportal.sandboxes import queries as pool
 
 # A client that found the pool empty so lately counts as one who waits.
 _DEMAND_LASTS = timedelta(minutes=5)
-_PAGE = 100
 
 
 def require_extendable(held_name: str, held_by: Sequence[AccessRequest], subject: Subject, rule: Rule, now: datetime) -> None:
@@ -28,7 +25,7 @@ def require_extendable(held_name: str, held_by: Sequence[AccessRequest], subject
         raise NotAllowed(f"By rule {against[0]} a sandbox is not extended. Give it back, and ask for a new one.", code="not_extendable")
     told_at = pool.none_told_at()
     is_wanted = told_at is not None and is_recent(told_at, now=now, within=_DEMAND_LASTS)
-    if is_wanted or any(_waits_for(held_name, one, subject, now) for one in every(_granting_page)):
+    if is_wanted or any(_waits_for(held_name, one, subject, now) for one in store.page_work.every(Work.GRANT.value)):
         raise NotAllowed("Others wait for a sandbox, so this one is not extended. Try again when the pool has some.", code="others_wait")
 
 
@@ -36,10 +33,6 @@ def _was_extendable(request: AccessRequest) -> bool:
     """By its rule as it is now; by the request's own copy when the rule is gone."""
     rule = rules.find_rule(name=request.rule_name)
     return bool(request.evidence.get("extend", True)) if rule is None else not isinstance(rule.terms, SandboxTerms) or rule.terms.extend
-
-
-def _granting_page(cursor: str | None) -> Any:
-    return store.page_work(Work.GRANT.value, cursor=cursor, limit=_PAGE)
 
 
 def _waits_for(held_name: str, one: AccessRequest, subject: Subject, now: datetime) -> bool:
