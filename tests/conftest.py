@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from accessportal.observe import health
+from accessportal.sandboxes.operations import taking
 from accessportal.tokens import operations as tokens
 from accessportal.tokens.guessing import GuessLimit, KnownTokens
 from tests.settings import ON_POSTGRES
@@ -45,8 +46,10 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a web process keeps in its memory (tries of passwords, what an issuer published, its health) is of one test alone."""
+    """What a web process keeps in its memory (tries of passwords, what an issuer published, its health, lines of the free list) is of one
+    test alone."""
     cache.clear()
+    taking._kept.clear()
     health.PAGES.forget()
     health.WORK.forget()
     # Moto may take longer than a store; tests of one that hangs set what they need.

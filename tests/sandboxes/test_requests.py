@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import uuid
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,11 +18,13 @@ from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import every
 from accessportal.sandboxes import models, operations, queries
 from accessportal.sandboxes.models import SandboxItem
+from accessportal.sandboxes.operations import taking
 from accessportal.sandboxes.states import Sandbox, Status
 from accessportal.sandboxes.store import keys, rows
 from accessportal.store.reading import get_together
 from accessportal.store.restores import HEAD, RestoreItem
 from tests.sandboxes import seed_examples as seed
+from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import CLIENT, OLGA, Pool
 
 
@@ -57,6 +62,59 @@ def test_a_take_is_three_requests_and_a_release_two(pool: Pool, monkeypatch: pyt
         pool.release(lent)
     assert asked == ["GetItem", "TransactWriteItems"]
     pool.check_whole()
+
+
+def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lines lie in one partition, and a quick look begins at the first."""
+    monkeypatch.setattr(models, "free_shard_of", lambda _: 3)
+    monkeypatch.setattr(random, "choice", lambda _: 3)
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=0))
+
+
+def test_the_lines_that_a_take_leaves_are_tried_first_by_the_next(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    everywhere(monkeypatch)
+    pool.fill(5)
+    first = take(pool, "track-0", "first")
+
+    with requests(monkeypatch) as asked:
+        lent = [take(pool, "track-1", f"key-{number}") for number in range(3)]
+    assert asked == ["BatchGetItem", "TransactWriteItems"] * 3
+
+    assert len({one.sandbox_id for one in (first, *lent)}) == 4
+    assert all(pool.now_of(one) == one for one in lent)
+    pool.check_whole()
+
+
+@pytest.mark.parametrize("since", ["lent", "free again", "in quarantine", "lent outside", "gone"])
+def test_a_line_that_was_kept_is_judged_as_the_row_is_now(pool: Pool, monkeypatch: pytest.MonkeyPatch, since: str) -> None:
+    everywhere(monkeypatch)
+    pool.fill(4)
+    take(pool, "track-0", "first")
+    kept, *others = list(taking._kept)
+    monkeypatch.setattr(taking, "_kept", deque([kept]))
+    match since:
+        case "lent" | "free again":
+            other = take(pool, "track-2", "second")
+            assert other.sandbox_id == kept.sandbox_id
+            if since == "free again":
+                pool.release(other, "track-2")
+                free_again(pool.now_of(other), now=pool.clock.now())
+            taking._kept.extend([kept, *others])
+        case "in quarantine":
+            operations.quarantine(sandbox_id=kept.sandbox_id, reason="odd", actor=OLGA, now=pool.clock.now())
+        case "lent outside":
+            seed.allocate(seed.table_named("SandboxPool"), kept.sandbox_id, track="outside", now=int(pool.clock.now().timestamp()))
+        case "gone":
+            pk, sk = models.sandbox_key(kept.sandbox_id)
+            seed.table_named("SandboxPool").delete_item(Key={"PK": pk, "SK": sk})
+
+    lent = take(pool, "track-1", "mine")
+
+    assert (lent.sandbox_id == kept.sandbox_id) == (since == "free again")
+    assert lent.fence == (2 if since == "free again" else 1)
+    assert pool.now_of(lent) == lent
+    assert kept not in taking._kept
+    assert queries.verify(receipts=[], slack_seconds=0).problems == ()
 
 
 def test_what_a_client_holds_is_judged_in_one_read(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:

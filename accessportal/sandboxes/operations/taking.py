@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import random
 import uuid
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 
 import structlog
 
@@ -33,8 +35,12 @@ from accessportal.store.transactions import Step
 
 log = structlog.get_logger(__name__)
 
-# Candidates of the quick look, before the whole free list is gone through. Each that is read costs time, and one is nearly always enough.
-_QUICK_PAGE = 2
+# Candidates of the quick look, before the whole free list is gone through. Each that is tried costs time, and one is nearly always enough.
+_MOST_QUICK = 2
+# Lines that a quick look reads: those that it leaves are tried first by the next takes of this process. They need not be fresh, the write
+# judges line and row (docs/decisions/0061-a-take-in-three-requests.md).
+_QUICK_PAGE = 10
+_kept: deque[free_list.FreeEntry] = deque(maxlen=_QUICK_PAGE)
 _PAGE = 100
 # Looks while sandboxes keep coming back and others keep being faster; after the first, each reads only where some came back.
 _MOST_ROUNDS = 20
@@ -181,11 +187,23 @@ def _is_for(sandbox: Sandbox, asked: Asked) -> bool:
 
 
 def _quick(asked: Asked, record: KeyRecord | None) -> Sandbox | None:
-    """A candidate or two near a random place of the free list: many clients at once seldom meet there."""
+    """A line that is kept, or a candidate or two near a random place of the free list: many clients at once seldom meet there."""
+    try:
+        kept = [_kept.popleft()]
+    except IndexError:
+        kept = []
+    sandbox = _first_lent(kept, asked, record)
+    if sandbox is not None:
+        return sandbox
+    # Others lend what lies beside it, too.
+    _kept.clear()
     shard = random.choice(free_list.shards())
     page = free_list.page(shard, cursor=None, limit=_QUICK_PAGE, after=str(uuid.uuid4()))
-    entries = page.items or free_list.page(shard, cursor=None, limit=_QUICK_PAGE).items
-    return _first_lent(entries, asked, record)
+    entries = iter(page.items or free_list.page(shard, cursor=None, limit=_QUICK_PAGE).items)
+    sandbox = _first_lent(islice(entries, _MOST_QUICK), asked, record)
+    if sandbox is not None:
+        _kept.extend(entries)
+    return sandbox
 
 
 def _thorough(asked: Asked, record: KeyRecord | None) -> Sandbox:
