@@ -115,6 +115,10 @@ class Grant(ABC):
         NotAllowed says what would have to change."""
         return
 
+    def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
+        """Whether somebody gave the subject the same without a request, too: then that stays when the request ends."""
+        return False
+
     def made_anew(self, request: AccessRequest, *, book: Book, now: datetime) -> Waiting | None:
         """Why the access is not to be given any more: somebody or something else has the names that it was asked for under."""
         subject_id = request.subject_id
@@ -152,8 +156,8 @@ class Field:
 @dataclass(frozen=True, slots=True)
 class Fields:
     """What the form of a kind asks (``continued``: parts that only an extension has; ``hint``: said while a needed part is empty;
-    ``around``: what it tells of the kind as a whole), and what its pages say: where it is proved, what a receipt names, and word and
-    sentence for waiting until one is free."""
+    ``around``: what it tells of the kind as a whole), and what its pages say: where it is proved, what a receipt names, word and sentence
+    for waiting until one is free, what it is called in a sentence (``thing``), and who can give it without a request (``giver``)."""
 
     name: str
     about: str
@@ -173,6 +177,8 @@ class Fields:
     extending: str = "Extend your access"
     receipt: str = "Job"
     queued: tuple[str, str] | None = None
+    thing: str = "access"
+    giver: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -27,7 +27,9 @@ _ACTOR = system("commands")
 
 
 def _target_flags() -> dict[str, Flag]:
-    return {field.name: Flag(f"kind {kind.name}: {field.about}", field.metavar) for kind in KINDS.values() for field in kind.fields.target}
+    asked = [(kind.name, field) for kind in KINDS.values() for field in kind.fields.target]
+    kinds = {field.name: " or ".join(name for name, other in asked if other.name == field.name) for _, field in asked}
+    return {field.name: Flag(f"kind {kinds[field.name]}: {field.about}", field.metavar) for _, field in asked}
 
 
 Kind = Annotated[str, Flag("of access (default: aws_account)", choices=tuple(KINDS))]
@@ -77,7 +79,9 @@ def request_access(
     now: datetime,
     **given: Target,
 ) -> Document:
-    """Ask for a permission set in an AWS account, for membership in a group, or for a sandbox. Prints the request, its id first."""
+    """Ask for a permission set in an AWS account, membership in a group, a sandbox, an approval or a relationship.
+
+    Prints the request, its id first."""
     target = _target(kind, given)
     request = operations.submit(
         kind=kind,

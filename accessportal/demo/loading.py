@@ -13,6 +13,7 @@ from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries
 from accessportal.demo.directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.demo.env import HOME, PROVIDER_PATH, kept_secret
+from accessportal.demo.records import ask_for_records, grant_some
 from accessportal.demo.requests import ask_for_memberships, ask_for_sandbox
 from accessportal.demo.sandboxes import SANDBOXES, lend_some, make_counts
 from accessportal.identity.operations import ensure_demo_user
@@ -110,11 +111,13 @@ def _unwatched(_name: str, _done: int, _total: int) -> None:
 
 
 def _load_rules_once(clock: Clock) -> bool:
-    """The first rules, and what people ask for by them."""
+    """The first rules, what people ask for by them, and what the demo's services ask about."""
     if rule_queries.current_set().version:
         return False
     rules.apply_rules(text=_RULES_FILE.read_text(), actor=_ACTOR, now=clock.now())
     ask_for_memberships(now=clock.now())
+    grant_some(now=clock.now())
+    ask_for_records(now=clock.now())
     if upstream.is_set():
         ask_for_sandbox(now=clock.now())
     return True

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import uuid
 from datetime import datetime
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def new_submission_id() -> str:
@@ -18,6 +21,11 @@ def request_id_for(*, requested_by: str, submission_id: str) -> str:
     same form sent twice meets its own key. Another person's equal token gives another id."""
     digest = hashlib.sha256(f"{len(requested_by)}:{requested_by}:{submission_id}".encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
+def is_request_id(text: str) -> bool:
+    """Whether it names a request. Whoever holds something without one has another name."""
+    return bool(_UUID.fullmatch(text))
 
 
 def new_event_id(at: datetime) -> str:

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from accessportal.access_requests.kind import kind_named
+from accessportal.access_requests.kind import Fields, kind_named
 from accessportal.access_requests.states import AccessRequest
 from accessportal.audit import queries as audit
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
-from accessportal.directory.states import is_by_admin
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.ids import is_request_id
 from accessportal.web.facts import Fact, facts_of
 from accessportal.web.names import Names
 from accessportal.web.presenting import Tone, seconds_after_end, words_for_time
 
 _LATEST = 20
 
-Notes = Callable[[Mapping[str, Any], str], Iterable[str]]
+Notes = Callable[[Mapping[str, Any], Fields], Iterable[str]]
 
 
 class Chained(Protocol):
@@ -72,19 +72,19 @@ def line_of(event: AuditEvent) -> Line:
 
 def tell(events: Iterable[AuditEvent], names: Names, *, request: AccessRequest) -> tuple[Line, ...]:
     """The story of a request in sentences, newest first: where it was proved, and how long after its end it was gone."""
-    place = kind_named(request.kind).fields.place
+    fields = kind_named(request.kind).fields
     gone = seconds_after_end(request.receipts[-1].proved_at, request) if request.revoked_at and request.receipts else None
-    return tuple(_sentence(event, names, place, gone) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
+    return tuple(_sentence(event, names, fields, gone) for event in sorted(events, key=lambda event: event.sequence, reverse=True))
 
 
-def _sentence(event: AuditEvent, names: Names, place: str, gone_seconds: float | None) -> Line:
+def _sentence(event: AuditEvent, names: Names, fields: Fields, gone_seconds: float | None) -> Line:
     receipt = event.data.get("receipt")
     return Line(
         event,
         _title(event),
         _shown(event).tone,
         by="" if event.actor.startswith("system:") else names(event.actor),
-        notes=_notes(event, place, gone_seconds),
+        notes=_notes(event, fields, gone_seconds),
         # The reason for asking is among the facts; here are the words that others added.
         quote="" if event.sequence == 1 else str(event.data.get("reason") or ""),
         code=str(receipt.get("job_id") or "") if isinstance(receipt, dict) else "",
@@ -97,18 +97,18 @@ def _title(event: AuditEvent) -> str:
     return spec.title if spec else event.action
 
 
-def _notes(event: AuditEvent, place: str, gone_seconds: float | None) -> tuple[str, ...]:
+def _notes(event: AuditEvent, fields: Fields, gone_seconds: float | None) -> tuple[str, ...]:
     describe = _shown(event).notes
     if describe is None:
         return ()
     try:
-        return tuple(describe({**event.data, "gone_seconds": gone_seconds}, place))
+        return tuple(describe({**event.data, "gone_seconds": gone_seconds}, fields))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         # One event that was changed after it was written does not take the page of the request away.
         return ("what it told can't be read any more: somebody has changed it",)
 
 
-def _asked(data: Mapping[str, Any], place: str) -> Iterable[str]:
+def _asked(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     yield f"for {format_duration(int(data['duration_seconds']))}"
     if data.get("rule_name"):
         yield f"rule {data['rule_name']}"
@@ -118,7 +118,7 @@ def _asked(data: Mapping[str, Any], place: str) -> Iterable[str]:
         yield "extends an earlier request"
 
 
-def _approved(data: Mapping[str, Any], place: str) -> Iterable[str]:
+def _approved(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     quorum, approvals = data.get("quorum"), data.get("approvals")
     if isinstance(quorum, int) and quorum > 1 and approvals is not None:
         count = len(approvals) if isinstance(approvals, list | tuple) else int(approvals)
@@ -127,36 +127,36 @@ def _approved(data: Mapping[str, Any], place: str) -> Iterable[str]:
         yield "as an operator, because the rule's own approvers can't decide"
 
 
-def _granted(data: Mapping[str, Any], place: str) -> Iterable[str]:
-    yield f"proved present in {place}"
-    yield from _also_held(data)
+def _granted(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
+    yield f"proved present in {fields.place}"
+    yield from _also_held(data, fields)
 
 
-def _revoked(data: Mapping[str, Any], place: str) -> Iterable[str]:
+def _revoked(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     receipt = data.get("receipt") or {}
     kept, gone = receipt.get("kept_by") or (), data["gone_seconds"]
     when = "" if gone is None else f" {_seconds(gone)} after the end"
-    if any(map(is_by_admin, kept)):
-        yield f"claim given back{when}; the membership itself stays, given directly by an admin"
+    if not all(map(is_request_id, kept)):
+        yield f"claim given back{when}; the {fields.thing} itself stays, given directly by {fields.giver}"
     elif kept:
         yield f"claim given back{when}; the access itself stays for another request"
     else:
-        yield f"proved gone from {place}{when}"
+        yield f"proved gone from {fields.place}{when}"
     sent = receipt.get("lateness_seconds")
     if sent is not None and not kept:
         yield f"deletion sent {_seconds(float(sent))} after the end"
 
 
-def _also_held(data: Mapping[str, Any]) -> Iterable[str]:
+def _also_held(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     kept = (data.get("receipt") or {}).get("kept_by") or ()
-    others = [claim for claim in kept if not is_by_admin(claim)]
+    others = list(filter(is_request_id, kept))
     if others:
         yield f"also held by {len(others)} other request{'' if len(others) == 1 else 's'}"
     if len(others) < len(kept):
-        yield "also given directly by an admin"
+        yield f"also given directly by {fields.giver}"
 
 
-def _delayed(data: Mapping[str, Any], place: str) -> Iterable[str]:
+def _delayed(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     yield str(data.get("error") or data.get("error_code") or "the outside world did not answer")
     if data.get("attempts"):
         yield f"attempt {data['attempts']}"

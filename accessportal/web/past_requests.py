@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 
 _LOOK_BACK = timedelta(days=90)
@@ -67,8 +68,8 @@ def _is_same_thing(one: AccessRequest, other: AccessRequest) -> bool:
     return _is_same_place(one, other) and _what(one) == _what(other)
 
 
-def _what(request: AccessRequest) -> tuple[str, str]:
-    return request.permission_set, str(request.target.get("role", ""))
+def _what(request: AccessRequest) -> tuple[str, ...]:
+    return *kind_named(request.kind).target.holding(request), str(request.target.get("role", ""))
 
 
 def _reaches_less_than(since: datetime, others: Sequence[AccessRequest]) -> bool:

@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from accessportal.access_requests import operations, queries
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
@@ -92,16 +92,10 @@ def _what_ends(request: AccessRequest) -> str:
             reverse("request", args=[others[0].request_id]),
             moment(others[0].expires_at),
         )
-    if _is_given_directly(request):
-        return "This request ends at once. The membership that an admin gave directly stays."
+    kind = kind_named(request.kind)
+    if kind.grant.is_given_directly(request, now=SystemClock().now()):
+        return f"This request ends at once. The {kind.fields.thing} that {kind.fields.giver} gave directly stays."
     return "It is taken back at once. To have it again, a new request is needed."
-
-
-def _is_given_directly(request: AccessRequest) -> bool:
-    """Whether an admin gave the membership without an end, too: then it stays."""
-    if request.kind != "group":
-        return False
-    return directory.find_lasting_role(email=request.subject_id, group_id=request.target["group_id"]) is not None
 
 
 def _will_give_back(request: AccessRequest) -> str:

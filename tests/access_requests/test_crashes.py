@@ -15,6 +15,8 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.audit import queries as audit
+from accessportal.authz.queries import read_scope
+from accessportal.authz.states import entity_of
 from accessportal.aws import cognito
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import system
@@ -26,7 +28,9 @@ from accessportal.sandboxes import queries as pool
 from accessportal.sandboxes.states import Sandbox
 from accessportal.sandboxes.states import Status as Lent
 from tests.crashing import MOMENTS, Killed, Process, living
+from tests.depth import IS_DEEP
 from tests.fixtures_pool import POOL_RULES, Labs
+from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, Case, ask, record_of
 from tests.fixtures_story import RULES, Story
 
 _READS = frozenset({"GetItem", "Query", "BatchGetItem", "TransactGetItems", "DescribeTable"})
@@ -112,6 +116,31 @@ def check_sandbox(story: Story, where: str) -> None:
     assert audit.check_head(row.entity, version=row.version, audit_head=row.audit_head) == [], where
 
 
+def let_records_be(story: Story) -> None:
+    rules.apply_rules(text=RULES + RECORD_RULES, actor=system("setup"), now=story.clock.now())
+
+
+def check_record(case: Case) -> Callable[[Story, str], None]:
+    """It is gone, and was granted once and revoked once."""
+
+    def check(story: Story, where: str) -> None:
+        assert record_of(case) is None, where
+        told = [event.action for event in audit.history(entity_of(case.kind, read_scope(case.scope), case.names), newest_first=False).items]
+        assert told == [f"{case.kind}.granted", f"{case.kind}.revoked"], where
+
+    return check
+
+
+def life_of_record(case: Case) -> Life:
+    return Life(
+        ask=lambda story: ask(story, case, seconds=10 * 3600, submission_id="form"),
+        approve=lambda story, asked: story.approve(asked),
+        check=check_record(case),
+        steps=8,
+        prepare=let_records_be,
+    )
+
+
 LIVES = {
     "aws_account": Life(
         ask=lambda story: story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-1", submission_id="form"),
@@ -132,7 +161,11 @@ LIVES = {
         steps=8,
         prepare=make_pool,
     ),
+    "approval": life_of_record(APPROVAL),
 }
+if IS_DEEP:
+    # Each of its steps is one of an approval's.
+    LIVES["relationship"] = life_of_record(RELATIONSHIP)
 
 
 @pytest.mark.deep

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accessportal.access_requests.kinds.approval.terms import ApprovalAsked
 from accessportal.access_requests.kinds.aws_account.terms import AccountAsked
 from accessportal.access_requests.kinds.group.terms import MembershipAsked
+from accessportal.access_requests.kinds.relationship.terms import RelationshipAsked
 from accessportal.access_requests.kinds.sandbox.terms import SandboxAsked
 from accessportal.kernel.durations import parse_duration
 from accessportal.rules.loading import read_rules
@@ -22,7 +24,10 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
 TABLE_START = "| subject | groups | OU |"
 GROUPS_START = "| subject | groups | group asked for |"
 SANDBOXES_START = "| subject | groups | name begins |"
-WHOLE, WHOLE_GROUP, WHOLE_SANDBOX, RULES, GROUP_RULES, SANDBOX_RULES = range(6)
+APPROVALS_START = "| subject | groups | scope | resource |"
+RELATIONSHIPS_START = "| subject | groups | scope | relation |"
+WHOLE, WHOLE_GROUP, WHOLE_SANDBOX, WHOLE_APPROVAL, WHOLE_RELATIONSHIP = range(5)
+RULES, GROUP_RULES, SANDBOX_RULES, APPROVAL_RULES, RELATIONSHIP_RULES = range(5, 10)
 
 
 def rows(start: str) -> list[list[str]]:
@@ -88,15 +93,42 @@ def test_the_table_of_answers_about_sandboxes_holds(row: list[str]) -> None:
     assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
 
 
+def record_question(subject: str, groups: str, asked: ApprovalAsked | RelationshipAsked, duration: str) -> Question:
+    return Question(
+        asked=asked,
+        subject=subject,
+        subject_groups=frozenset(groups.split()) - {"-"},
+        duration_seconds=None if duration == "…" else parse_duration(duration),
+        ticket_id="",
+    )
+
+
+@pytest.mark.parametrize("row", rows(APPROVALS_START), ids=lambda row: " ".join(row[:1] + row[2:6]))
+def test_the_table_of_answers_about_approvals_holds(row: list[str]) -> None:
+    subject, groups, scope, resource, action, duration, answer, rule = row
+    asked = record_question(subject, groups, ApprovalAsked(scope, resource, action), duration)
+    decision = decide(read_rules(EXAMPLES[APPROVAL_RULES]), asked)
+    assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
+
+
+@pytest.mark.parametrize("row", rows(RELATIONSHIPS_START), ids=lambda row: " ".join(row[:1] + row[2:7]))
+def test_the_table_of_answers_about_relationships_holds(row: list[str]) -> None:
+    subject, groups, scope, relation, target, relation_type, duration, answer, rule = row
+    asked = record_question(subject, groups, RelationshipAsked(scope, target, relation, relation_type), duration)
+    decision = decide(read_rules(EXAMPLES[RELATIONSHIP_RULES]), asked)
+    assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
+
+
 def test_every_answer_that_there_is_has_a_row() -> None:
     assert decide.__doc__ is not None
     told = decide.__doc__.partition("of a refusal:")[2].partition("``misses``")[0]
     codes = set(re.findall(r"``([a-z_]+)``", told)) | {"ou_unreadable", "tags_unreadable"}
     for offer, target in (terms_of(kind).inputs for kind in kinds()):
         codes |= {f"{target}_not_covered", *([f"{offer}_not_offered"] if offer else [])}
-    assert len(codes) == 15
+    assert len(codes) == 19
     # These need other rules than the examples: none of the kind, and none for the whole pool (tests/rules/test_sandboxes.py).
-    of_others = {row[5] for row in rows(GROUPS_START)} | {row[4] for row in rows(SANDBOXES_START)}
+    starts = (GROUPS_START, SANDBOXES_START, APPROVALS_START, RELATIONSHIPS_START)
+    of_others = {row[-2] for start in starts for row in rows(start)}
     assert codes - {"no_rule", "name_prefix_not_covered"} <= {row[7] for row in rows(TABLE_START)} | of_others
 
 
@@ -107,6 +139,9 @@ def test_the_whole_example_has_every_key_and_the_table_every_key_of_it() -> None
     of_sandboxes = {row[0].strip("`") for row in rows("| key of kind `sandbox`")}
     found = keys_of(EXAMPLES[WHOLE_SANDBOX])
     assert of_sandboxes - {"approval.approvers", "targets.pool"} <= found <= of_sandboxes | keys_of(EXAMPLES[WHOLE])
+    for kind, example in (("approval", WHOLE_APPROVAL), ("relationship", WHOLE_RELATIONSHIP)):
+        of_kind = {row[0].strip("`") for row in rows(f"| key of kind `{kind}`")}
+        assert of_kind <= keys_of(EXAMPLES[example]) <= of_kind | keys_of(EXAMPLES[WHOLE])
 
 
 def keys_of(text: str) -> set[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from accessportal.access_requests.kind import register
+from accessportal.access_requests.kinds.approval import APPROVAL
 from accessportal.access_requests.kinds.aws_account import AWS_ACCOUNT
 from accessportal.access_requests.kinds.group import GROUP
+from accessportal.access_requests.kinds.relationship import RELATIONSHIP
 from accessportal.access_requests.kinds.sandbox import SANDBOX
 
 
 def register_all() -> None:
     """Make the kinds known to the workflow and to the rules. Once per process, before anything is asked."""
-    for kind in (AWS_ACCOUNT, GROUP, SANDBOX):
+    for kind in (AWS_ACCOUNT, GROUP, SANDBOX, APPROVAL, RELATIONSHIP):
         register(kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accessportal.authz.config import AuthzSettings, configure
 from accessportal.authz.operations.granting import Granted, IfExists, extend, grant, revoke
-from accessportal.authz.operations.holding import hold, let_go
+from accessportal.authz.operations.holding import check_holdable, hold, is_held_directly, let_go
 from accessportal.authz.operations.scopes import begin_deletion, set_policy
 from accessportal.authz.operations.tidying import carry_out_deletions, sweep
 
@@ -14,10 +14,12 @@ __all__ = [
     "IfExists",
     "begin_deletion",
     "carry_out_deletions",
+    "check_holdable",
     "configure",
     "extend",
     "grant",
     "hold",
+    "is_held_directly",
     "let_go",
     "revoke",
     "set_policy",

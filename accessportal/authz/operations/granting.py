@@ -67,7 +67,7 @@ def grant(
 def _granted(
     ledger: Ledger[R], wanted: R, ttl_seconds: int | None, if_exists: IfExists, advice: str, caller: Caller, now: datetime
 ) -> Granted[R]:
-    governed, own = _governing(wanted.scope)
+    governed, own = read_open_scope(wanted.scope)
     present = ledger.get(wanted.scope, wanted.names)
     is_live = present is not None and not is_over(present.expires_at, now)
     if is_live and if_exists is IfExists.REFUSE:
@@ -101,7 +101,7 @@ def extend(ledger: Ledger[R], scope: Scope, names: Names, *, ttl_seconds: int | 
 
     def attempt() -> Granted[R]:
         present = find_live(ledger, scope, names, now)
-        governed, _ = _governing(scope)
+        governed, _ = read_open_scope(scope)
         end = end_of(ttl_seconds, governed=governed, started_at=present.began_at, now=now)
         after = held(replace(present, ttl_seconds=end.ttl_seconds), DIRECT, _bounded(end, caller))
         warnings = (end.warning,) if end.warning else ()
@@ -136,7 +136,14 @@ def with_holders(record: R, holders: Mapping[str, Any]) -> R:
 
 
 def insert_in_open_scope(
-    ledger: Ledger[R], record: R, own: ScopeFacts | None, *, guards: Sequence[Guard] = (), actor: Actor, now: datetime
+    ledger: Ledger[R],
+    record: R,
+    own: ScopeFacts | None,
+    *,
+    claim: str | None = None,
+    guards: Sequence[Guard] = (),
+    actor: Actor,
+    now: datetime,
 ) -> R:
     """Write a new record, and open its scope first where that must be.
 
@@ -144,7 +151,7 @@ def insert_in_open_scope(
     :raises ScopeDeleting: while the scope is being deleted.
     """
     try:
-        data = {"expires_at": epoch_of(record.expires_at)}
+        data = {"claim": claim, "expires_at": epoch_of(record.expires_at)}
         return ledger.insert(record, data=data, guards=guards, actor=actor, now=now)
     except store.ScopeClosed as error:
         if own is not None and own.state is ScopeState.DELETING:
@@ -155,7 +162,7 @@ def insert_in_open_scope(
         raise Overtaken from error
 
 
-def _governing(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:
+def read_open_scope(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:
     """The nearest policy, and what is known of the scope itself; strongly read, in one request.
 
     :raises ScopeDeleting: while the scope is being deleted.

@@ -2,65 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import TypeVar
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
-from accessportal.authz import store
-from accessportal.authz.operations.granting import CONTENDED, epoch_of, held, insert_in_open_scope, with_holders
-from accessportal.authz.policy.ends import is_over
-from accessportal.authz.states import Approval, Names, Relationship, Scope
+from accessportal.authz.operations.granting import CONTENDED, epoch_of, held, insert_in_open_scope, read_open_scope, with_holders
+from accessportal.authz.policy.ends import end_of, is_over
+from accessportal.authz.states import DIRECT, Approval, Names, Relationship, Scope, ScopeFacts
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
-from accessportal.store.transactions import Guard, until_written
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.store.transactions import ConditionFailed, Guard, until_written
 
 R = TypeVar("R", Approval, Relationship)
-_AGAIN_SECONDS = 60
+_AGAIN = timedelta(seconds=60)
 
 
-def hold(ledger: Ledger[R], wanted: R, *, claim: str, ends_at: datetime, guards: Sequence[Guard], actor: Actor, clock: Clock) -> R:
-    """Let ``wanted`` count until ``ends_at`` at least, for the request ``claim``, only while ``guards`` hold; idempotent.
+def check_holdable(ledger: Ledger[R], wanted: R, *, ends_at: datetime | None, now: datetime) -> None:
+    """Whether ``wanted`` can be held from now until ``ends_at`` (``None``: not said yet).
 
-    The end is the request's own, which its rule has judged.
+    :raises Conflict: when it counts already for good, as a relation of another type, or its scope is being deleted.
+    :raises InvalidRequest: for a length outside an enforced policy, naming the limit and whose policy it is.
+    """
+    present = _live(ledger.get(wanted.scope, wanted.names), now)
+    _judge(present, wanted, ends_at)
+    if present is not None and present.expires_at is None:
+        raise Conflict(f"This {ledger.word} counts already, and without an end. Nothing needs to be asked for.", code="held_for_good")
 
-    :raises ScopeDeleting: while its scope is being deleted.
-    :raises Conflict: when a guard does not hold.
+
+def hold(
+    ledger: Ledger[R], wanted: R, *, claim: str, ends_at: datetime, guards: Sequence[Guard], actor: Actor, clock: Clock
+) -> Proof | Waiting:
+    """Let ``wanted`` count until ``ends_at`` at least, for the request ``claim``, only while ``guards`` hold, and read it back; idempotent.
+
+    :raises Conflict: when a guard does not hold (``guard_failed``), and as :func:`check_holdable`.
+    :raises InvalidRequest: as :func:`check_holdable`.
     """
     now = clock.now()
 
-    def attempt() -> R:
+    def attempt() -> bool:
         present = ledger.get(wanted.scope, wanted.names)
         if present is not None and present.held_until.get(claim) == to_epoch(ends_at):
-            return present
+            return False
+        live = _live(present, now)
+        own = _judge(live, wanted, ends_at)
+        new = replace(wanted, ttl_seconds=_seconds(wanted, ends_at))
         if present is None:
-            own = store.get_scope(wanted.scope)
-            made = held(wanted, claim, ends_at)
-            return insert_in_open_scope(ledger, made, own, actor=actor, now=now, guards=guards)
-        kept = {} if is_over(present.expires_at, now) else present.held_until
-        after = held(replace(present, held_until=kept), claim, ends_at)
-        return ledger.change(present, after, "held", data=_data(claim, after), guards=guards, actor=actor, now=now)
+            insert_in_open_scope(ledger, held(new, claim, ends_at), own, claim=claim, guards=guards, actor=actor, now=now)
+            return True
+        begun = live or replace(new, version=present.version, audit_head=present.audit_head)
+        after = held(begun, claim, ends_at)
+        ledger.change(present, after, "held", data=_data(claim, after), guards=guards, actor=actor, now=now)
+        return True
 
-    return until_written(attempt, contended=CONTENDED)
+    try:
+        called_at = now if until_written(attempt, contended=CONTENDED) else None
+    except ConditionFailed as error:
+        raise Conflict("The request changed while the record was being written.", code="guard_failed") from error
+    found, proved_at = ledger.get(wanted.scope, wanted.names), clock.now()
+    if found is None or claim not in found.held_until:
+        return Waiting("claim_lost", f"The {ledger.word} was taken away meanwhile.", proved_at + _AGAIN, is_error=True)
+    others = _holders(found, besides=claim, now=proved_at)
+    return Proof(is_present=True, job_id=found.key, job_status="HELD", called_at=called_at, proved_at=proved_at, kept_by=others)
 
 
-def let_go(ledger: Ledger[R], scope: Scope, names: Names, *, claim: str, actor: Actor, clock: Clock) -> R | None:
-    """Let the request ``claim`` hold the record no longer; it goes when nobody else holds it. What is left of it, strongly read."""
+def let_go(ledger: Ledger[R], scope: Scope, names: Names, *, claim: str, actor: Actor, clock: Clock) -> Proof:
+    """Let the request ``claim`` hold the record no longer; it goes when nobody else holds it. Proved by a strong read."""
     now = clock.now()
 
-    def attempt() -> R | None:
+    def attempt() -> bool:
         present = ledger.get(scope, names)
         if present is None or claim not in present.held_until:
-            return present
+            return False
         left = {holder: until for holder, until in present.held_until.items() if holder != claim}
-        if not left:
+        if left:
+            after = with_holders(present, left)
+            ledger.change(present, after, "released", data=_data(claim, after), actor=actor, now=now)
+        else:
             ledger.remove(present, "revoked", data={"claim": claim}, actor=actor, now=now)
-            return ledger.get(scope, names)
-        after = with_holders(present, left)
-        return ledger.change(present, after, "released", data=_data(claim, after), actor=actor, now=now)
+        return True
 
-    return until_written(attempt, contended=CONTENDED)
+    called_at = now if until_written(attempt, contended=CONTENDED) else None
+    found, proved_at = ledger.get(scope, names), clock.now()
+    kept_by = _holders(found, besides=claim, now=proved_at) if found is not None else ()
+    return Proof(bool(kept_by), "", "KEPT" if kept_by else "REVOKED", called_at, proved_at, kept_by)
+
+
+def is_held_directly(ledger: Ledger[R], scope: Scope, names: Names, *, now: datetime) -> bool:
+    """Whether somebody granted it without a request, too: then it stays when requests end."""
+    found = ledger.get(scope, names)
+    return found is not None and DIRECT in _holders(found, besides="", now=now)
+
+
+def _live(record: R | None, now: datetime) -> R | None:
+    return None if record is None or is_over(record.expires_at, now) else record
+
+
+def _judge(present: R | None, wanted: R, ends_at: datetime | None) -> ScopeFacts | None:
+    """What is known of the scope. At the grant the answer is that of the asking, however late that comes: the length counts from the
+    beginning, as for what is granted without a request."""
+    governed, own = read_open_scope(wanted.scope)
+    if isinstance(present, Relationship) and isinstance(wanted, Relationship) and present.relation_type is not wanted.relation_type:
+        message = f"It is there already as a relation of the type {present.relation_type}, and can't be of two. Ask for that type."
+        raise Conflict(message, code="other_relation_type")
+    if ends_at is not None:
+        started_at = wanted.began_at if present is None else present.began_at
+        end_of(_seconds(wanted, ends_at), governed=governed, started_at=started_at, now=wanted.began_at)
+    return own
+
+
+def _seconds(wanted: Approval | Relationship, ends_at: datetime) -> int:
+    return int((ends_at - wanted.began_at).total_seconds())
+
+
+def _holders(record: Approval | Relationship, *, besides: str, now: datetime) -> tuple[str, ...]:
+    """For whom it counts now, in order of their names."""
+    others: Mapping[str, Any] = record.held_until
+    return tuple(sorted(one for one, until in others.items() if one != besides and (until == 0 or until > to_epoch(now))))
 
 
 def _data(claim: str, after: Approval | Relationship) -> dict[str, object]:

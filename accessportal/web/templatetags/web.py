@@ -16,6 +16,7 @@ from accessportal.audit.states import AuditEvent
 from accessportal.identity import drafts
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.ids import is_request_id
 from accessportal.sandboxes.states import Stats
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
@@ -189,6 +190,12 @@ def _now(context: Any) -> datetime:
 def kind_of(request: AccessRequest) -> Kind:
     """The kind of access that is asked for, with its words."""
     return kind_named(request.kind)
+
+
+@register.filter
+def is_request(claim: str) -> bool:
+    """Whether a request holds it; else somebody gave it directly."""
+    return is_request_id(claim)
 
 
 @register.filter

@@ -37,4 +37,6 @@ FIELDS = Fields(
     lengths=("1h", "8h", "1d", "5d"),
     usual="8h",
     place="the directory",
+    thing="membership",
+    giver="an admin",
 )

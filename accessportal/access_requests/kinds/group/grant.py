@@ -37,6 +37,9 @@ class MembershipGrant(Grant):
     def made_anew(self, request: AccessRequest, *, book: Book, now: datetime) -> Waiting | None:
         return super().made_anew(request, book=book, now=now) or group_made_anew(request.target["group_id"], request, book=book, now=now)
 
+    def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
+        return directory.find_lasting_role(email=request.subject_id, group_id=request.target["group_id"]) is not None
+
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
         return hold_membership(
             email=request.subject_id,

@@ -1,0 +1,280 @@
+"""Approvals and relationships by request: asked by form, judged, granted, shared, extended, ended and proved gone."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from accessportal.access_requests import operations, queries
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.audit import queries as audit
+from accessportal.authz.operations import IfExists, begin_deletion, grant, set_policy
+from accessportal.authz.queries import caller_of, read_scope
+from accessportal.authz.states import Approval, Relationship, RelationType, TtlPolicy
+from accessportal.directory import operations as directory
+from accessportal.directory.states import State
+from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.rules import operations as rules
+from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, SCOPE, Case, ask, record_of
+from tests.fixtures_story import RULES, Story
+from tests.portal.conftest import SignedIn, signed_in
+from tests.portal.test_journey import HTMX, text_of
+
+__all__ = ["signed_in"]
+
+CASES = pytest.mark.parametrize("case", [APPROVAL, RELATIONSHIP], ids=lambda case: case.kind)
+
+
+@pytest.fixture(autouse=True)
+def record_rules(story: Story) -> None:
+    rules.apply_rules(text=RULES + RECORD_RULES, actor=story.olga, now=story.clock.now())
+
+
+def held(story: Story, case: Case, **given: Any) -> AccessRequest:
+    return story.carry_out(ask(story, case, **given))
+
+
+def grant_directly(story: Story, case: Case, *, ttl: int | None, if_exists: IfExists = IfExists.REFUSE) -> None:
+    now, scope, who = story.clock.now(), read_scope(case.scope), "olga@example.com"
+    wanted: Any = Approval(scope, *case.names, who, now)
+    if case.kind == "relationship":
+        wanted = Relationship(scope, *case.names, RelationType.ROLE, who, now)
+    grant(case.ledger, wanted, ttl_seconds=ttl, if_exists=if_exists, caller=caller_of(story.olga), now=now)
+
+
+def set_limits(story: Story, scope: str, *, most: int, is_enforced: bool = True) -> None:
+    policy = TtlPolicy(None, 60, most, is_enforced=is_enforced)
+    set_policy(scope=read_scope(scope), policy=policy, caller=caller_of(story.olga), now=story.clock.now())
+
+
+@CASES
+@pytest.mark.django_db
+def test_alice_asks_by_the_form_and_every_page_tells_it_until_it_is_proved_gone(story: Story, signed_in: SignedIn, case: Case) -> None:
+    form = f"/requests/new/{case.kind}/"
+    alice = signed_in("alice")
+    assert f'href="{form}"' in alice.get("/requests/new/").content.decode()
+    assert "to see who decides, and how long it may last" in text_of(alice.get(form))
+    seen = text_of(alice.get(f"{form}preview/", {**case.target, "duration": "1h"}, headers=HTMX))
+    assert "Approved at once" in seen
+    typed = {**case.target, "duration": "1h", "ticket_id": "", "reason": "Write the plan", "submission_id": str(uuid.uuid4())}
+    unsaid = text_of(alice.get(f"{form}preview/", {**case.target, **case.wrong, "duration": "1h"}, headers=HTMX))
+    assert case.refused in unsaid
+    assert "Why each rule says no" in unsaid
+    refused = alice.post(form, typed | case.wrong)
+    assert refused.status_code in {403, 422}
+    assert case.refused in text_of(refused)
+
+    alice.post(form, typed)
+    (asked,) = queries.list_mine(actor=story.alice).items
+    address = f"/requests/{asked.request_id}/"
+    assert case.words in text_of(alice.get(address))
+    granted = story.carry_out(asked)
+
+    assert granted.is_granted
+    record = record_of(case)
+    assert record.expires_at == granted.expires_at
+    assert dict(record.held_until) == {granted.request_id: int(granted.expires_at.timestamp())}
+    assert (record.metadata["request"], record.ttl_seconds) == (granted.request_id, 3_600)
+    page = text_of(alice.get(address))
+    assert f"proved present in the table of {case.kind}s" in page
+    assert f"Key {record.key} HELD" in page
+    assert case.title in text_of(alice.get("/"))
+    assert "It is taken back at once." in text_of(alice.get(f"{address}end/"))
+
+    story.clock.advance(3_600)
+    story.tick()
+    ended = story.now_of(asked)
+    assert ended.status is Status.REVOKED
+    assert record_of(case) is None
+    assert f"proved gone from the table of {case.kind}s" in text_of(alice.get(address))
+    again = alice.get("/").content.decode()
+    assert f"{form}?scope=tenant%3Aacme-corp&amp;" in again
+    told = [event.action for event in audit.history(record.entity, newest_first=False).items]
+    assert told == [f"{case.kind}.granted", f"{case.kind}.revoked"]
+    assert audit.check_head(asked.entity, version=ended.version, audit_head=ended.audit_head) == []
+
+
+@CASES
+def test_two_requests_share_a_record_and_it_goes_with_the_last(story: Story, case: Case) -> None:
+    first = held(story, case)
+    second = held(story, case, seconds=7_200)
+    assert record_of(case).expires_at == second.expires_at
+    assert second.receipts[-1].kept_by == (first.request_id,)
+
+    ended = story.carry_out(story.end(second))
+    assert ended.receipts[-1].kept_by == (first.request_id,)
+    assert record_of(case).expires_at == first.expires_at
+    assert story.carry_out(story.end(first)).status is Status.REVOKED
+    assert record_of(case) is None
+
+
+def test_an_extension_keeps_it_without_a_gap(story: Story) -> None:
+    first = held(story, RELATIONSHIP)
+    story.clock.advance(1_800)
+    further = story.carry_out(story.extend(first, 7_200))
+    assert record_of(RELATIONSHIP).expires_at == further.expires_at
+    story.clock.advance(1_800)
+    story.tick()
+    assert story.now_of(first).status is Status.REVOKED
+    assert story.now_of(first).receipts[-1].kept_by == (further.request_id,)
+    assert list(record_of(RELATIONSHIP).held_until) == [further.request_id]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ttl", [86_400, None], ids=["with an end", "for good"])
+def test_what_was_granted_directly_stays_when_the_request_ends(story: Story, signed_in: SignedIn, ttl: int | None) -> None:
+    set_limits(story, SCOPE, most=864_000, is_enforced=False)
+    first = held(story, APPROVAL)
+    grant_directly(story, APPROVAL, ttl=ttl, if_exists=IfExists.REPLACE)
+    alice, address = signed_in("alice"), f"/requests/{first.request_id}/"
+    assert "The approval that an operator or a program gave directly stays." in text_of(alice.get(f"{address}end/"))
+    ended = story.carry_out(story.end(first))
+    assert ended.status is Status.REVOKED
+    assert ended.receipts[-1].kept_by == ("direct",)
+    record = record_of(APPROVAL)
+    assert list(record.held_until) == ["direct"]
+    assert record.expires_at == (None if ttl is None else story.clock.now() + timedelta(seconds=ttl))
+    page = text_of(alice.get(address))
+    assert "the approval itself stays, given directly by an operator or a program" in page
+    assert "Also held by a direct gift of an operator or a program" in page
+
+
+def test_who_has_it_for_good_need_not_ask(story: Story) -> None:
+    set_limits(story, SCOPE, most=864_000, is_enforced=False)
+    grant_directly(story, RELATIONSHIP, ttl=None)
+    with pytest.raises(NotAllowed, match="counts already, and without an end"):
+        ask(story, RELATIONSHIP)
+
+
+def test_a_limit_of_the_scopes_policy_refuses_at_asking_naming_it_and_whose_it_is(story: Story) -> None:
+    set_limits(story, SCOPE, most=1_800)
+    with pytest.raises(
+        NotAllowed, match=r"The longest time is 30 min from the first grant, by the policy of tenant:acme-corp\."
+    ) as refused:
+        ask(story, APPROVAL)
+    assert refused.value.code == "ttl_outside_policy"
+    book = queries.ApproverBook(now=story.clock.now())
+    target = APPROVAL.target
+    foreseen = queries.preview(
+        kind=APPROVAL.kind, subject_id=None, target=target, duration_seconds=3_600, ticket_id=None, actor=story.alice, book=book
+    )
+    assert (foreseen.outcome, foreseen.reason) == ("impossible", f"{refused.value.message}")
+    assert held(story, APPROVAL, seconds=1_800).is_granted
+    story.clock.advance(60)
+    with pytest.raises(NotAllowed, match="from the first grant"):
+        ask(story, APPROVAL, seconds=1_800)
+
+
+def test_a_limit_that_came_since_refuses_at_the_grant_and_the_request_ends_with_the_reason(story: Story) -> None:
+    asked = ask(story, RELATIONSHIP)
+    set_limits(story, "global", most=1_800)
+    ended = story.carry_out(story.carry_out(asked))
+    assert (ended.status, ended.granted_at) == (Status.REVOKED, None)
+    assert record_of(RELATIONSHIP) is None
+    (reason,) = [event.data["reason"] for event in queries.history(request=ended) if event.action == "request.end_asked"]
+    assert reason.startswith("It can't be granted any more: The longest time is 30 min from the first grant, by the policy of global.")
+
+
+def test_a_late_grant_is_within_the_limit_that_the_asking_met(story: Story) -> None:
+    set_limits(story, SCOPE, most=3_600)
+    asked = ask(story, APPROVAL)
+    story.clock.advance(600)
+    granted = story.carry_out(asked)
+    assert granted.is_granted
+    assert record_of(APPROVAL).expires_at == granted.expires_at
+
+
+def test_nothing_is_asked_for_or_granted_in_a_scope_that_is_being_deleted(story: Story) -> None:
+    held(story, RELATIONSHIP)
+    asked = ask(story, RELATIONSHIP, seconds=7_200)
+    begin_deletion(scope=read_scope(SCOPE), typed=SCOPE, caller=caller_of(story.olga), now=story.clock.now())
+    with pytest.raises(NotAllowed, match="tenant:acme-corp is being deleted"):
+        ask(story, RELATIONSHIP)
+    ended = story.carry_out(story.carry_out(asked))
+    assert (ended.status, ended.granted_at) == (Status.REVOKED, None)
+    (reason,) = [event.data["reason"] for event in queries.history(request=ended) if event.action == "request.end_asked"]
+    assert "tenant:acme-corp is being deleted" in reason
+
+
+def test_what_is_over_and_still_lies_there_is_begun_anew(story: Story) -> None:
+    grant_directly(story, APPROVAL, ttl=60)
+    story.clock.advance(60)
+    again = held(story, APPROVAL)
+    record = record_of(APPROVAL)
+    assert list(record.held_until) == [again.request_id]
+    assert record.began_at == again.decided_at
+    assert record.metadata["request"] == again.request_id
+
+
+def test_who_leaves_the_company_loses_it(story: Story) -> None:
+    granted = held(story, APPROVAL)
+    directory.set_person_state(email="alice@example.com", state=State.DISABLED, actor=story.olga, now=story.clock.now())
+    story.clock.advance(61)
+    story.tick()
+    assert story.now_of(granted).status is Status.REVOKED
+    assert record_of(APPROVAL) is None
+
+
+def test_a_relation_is_of_one_type(story: Story) -> None:
+    held(story, RELATIONSHIP)
+    with pytest.raises(NotAllowed, match="It is there already as a relation of the type role"):
+        ask(story, RELATIONSHIP, relation_type="trust")
+    with pytest.raises(InvalidRequest, match="“friend” is no type of relation"):
+        ask(story, RELATIONSHIP, relation_type="friend")
+
+
+def test_another_type_that_came_since_ends_the_request_with_the_reason(story: Story) -> None:
+    asked = ask(story, RELATIONSHIP, relation_type="trust")
+    held(story, RELATIONSHIP)
+    ended = story.carry_out(story.carry_out(story.approve(asked)))
+    assert (ended.status, ended.granted_at) == (Status.REVOKED, None)
+    assert record_of(RELATIONSHIP).relation_type is RelationType.ROLE
+
+
+@pytest.mark.parametrize(
+    ("target", "field", "message"),
+    [
+        ({"scope": ""}, "scope", "A scope is needed, like tenant:acme-corp:env:prod."),
+        ({"scope": "acme"}, "scope", "This is no scope"),
+        ({"resource": " "}, "resource", "Resource is missing"),
+        ({"resource": "x" * 257}, "resource", "Resource has 257 characters; 256 is the most."),
+        ({"action": "GE\x00T"}, "action", "Action"),
+    ],
+)
+def test_a_part_that_can_not_be_is_named_with_its_remedy(story: Story, target: dict[str, str], field: str, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message) as refused:
+        ask(story, APPROVAL, seconds=3_600, **target)
+    assert refused.value.field == field
+
+
+def test_who_may_not_ask_learns_nothing_about_a_scope(story: Story) -> None:
+    """The same answer whether or not there is a policy, a record, or a deletion."""
+    foreign = "tenant:widgets-inc"
+
+    def refusal() -> str:
+        with pytest.raises(InvalidRequest) as refused:
+            ask(story, APPROVAL, scope=foreign)
+        return refused.value.message
+
+    before = refusal()
+    set_limits(story, foreign, most=60)
+    begin_deletion(scope=read_scope(foreign), typed=foreign, caller=caller_of(story.olga), now=story.clock.now())
+    assert refusal() == before
+
+
+def test_it_is_for_a_person(story: Story) -> None:
+    with pytest.raises(InvalidRequest, match="An approval is for a person"):
+        operations.submit(
+            kind="approval",
+            subject_id="/engineering/payments",
+            target=APPROVAL.target,
+            duration_seconds=3_600,
+            reason="Write the plan",
+            ticket_id="",
+            submission_id="group",
+            actor=story.alice,
+            now=story.clock.now(),
+        )
