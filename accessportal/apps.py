@@ -27,6 +27,7 @@ class AccessPortalConfig(AppConfig):
         from accessportal.access_requests import kinds
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
+        from accessportal.authz import operations as authz
         from accessportal.mirror import operations as mirror
         from accessportal.sandboxes import operations as sandboxes
         from accessportal.upstream import client as upstream
@@ -54,6 +55,7 @@ class AccessPortalConfig(AppConfig):
         sandboxes.configure(
             sandboxes.SandboxSettings(grace_seconds=conf().sandbox_grace_seconds, longest_hours=conf().sandbox_longest_hours)
         )
+        authz.configure(authz.AuthzSettings(global_scope=conf().authz_require_scope, chain_depth=conf().authz_chain_depth))
         upstream.configure(
             upstream.UpstreamSettings(url=conf().sandbox_provider_url, token=conf().sandbox_provider_token.get_secret_value())
         )

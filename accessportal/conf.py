@@ -80,6 +80,9 @@ class Conf(BaseSettings):
     sandbox_provider_token: SecretStr = SecretStr("")
     sandbox_grace_seconds: int = Field(default=300, ge=0, le=86_400 * 7)
     sandbox_longest_hours: int = Field(default=24, ge=1, le=24 * 366)
+    authz_require_scope: str = Field(default="allow", pattern="^(allow|warn|refuse)$")
+    authz_chain_depth: int = Field(default=8, ge=1, le=20)
+    authz_sweep_minutes: int = Field(default=60, ge=1, le=60 * 24)
     workers: int = Field(default=4, ge=1)
     web_threads: int = Field(default=16, ge=4, le=1_000)
     log_level: str = "INFO"

@@ -32,6 +32,7 @@ OPERATOR_GROUP = _conf.operator_group
 AUDITOR_GROUP = _conf.auditor_group
 AWS_START_URL = _conf.aws_start_url
 EVENTS_TOPIC_ARN = _conf.events_topic_arn
+AUTHZ_SWEEP_MINUTES = _conf.authz_sweep_minutes
 IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
 TRUSTED_PROXIES = _conf.trusted_proxies
 WEB_THREADS = _conf.web_threads

@@ -10,7 +10,7 @@ import hashlib
 import zlib
 from typing import Any
 
-from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import BooleanAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.authz.states import SHARDS, Scope
@@ -36,6 +36,7 @@ class RecordItem(PortalModel):
     # ours
     held_until: Any = MapAttribute(null=True)
     refreshed_at = NumberAttribute(null=True)
+    refreshes = BooleanAttribute(null=True)
     target = UnicodeAttribute()
     shard = UnicodeAttribute()
     place = UnicodeAttribute()

@@ -80,6 +80,7 @@ class Approval:
 
     ``ttl_seconds`` is the time that was granted last. ``held_until``: for whom it is there until when, in epoch seconds (0: without an
     end): the ids of requests, and ``direct`` for whoever granted it without one. The latest of them is the end.
+    ``refreshes``: when it was granted or extended, its policy let checks that say yes move its end.
     """
 
     scope: Scope
@@ -93,6 +94,7 @@ class Approval:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     held_until: Mapping[str, Any] = field(default_factory=dict)
     refreshed_at: datetime | None = None
+    refreshes: bool = False
     version: int = 0
     audit_head: str = ""
 
@@ -135,6 +137,7 @@ class Relationship:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     held_until: Mapping[str, Any] = field(default_factory=dict)
     refreshed_at: datetime | None = None
+    refreshes: bool = False
     version: int = 0
     audit_head: str = ""
 

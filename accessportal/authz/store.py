@@ -28,7 +28,8 @@ from accessportal.authz.models import (
     shard_of,
     target_key,
 )
-from accessportal.authz.states import Approval, Names, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
+from accessportal.authz.policy.ends import is_over
+from accessportal.authz.states import Approval, Names, NoSuchRecord, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.pages import Page, Unreadable
@@ -109,6 +110,16 @@ class Ledger(Generic[R]):
         :raises Unavailable: when the store did not answer, or the item can't be read.
         """
         return self.records.get(*key_of(scope, names))
+
+    def get_live(self, scope: Scope, names: Names, now: datetime) -> R:
+        """The record that counts, strongly read.
+
+        :raises NoSuchRecord: when there is none, or it is over.
+        """
+        found = self.get(scope, names)
+        if found is None or is_over(found.expires_at, now):
+            raise NoSuchRecord(self.word)
+        return found
 
     def page_of_holder(self, scope: Scope, holder: str, *, below: str = "", cursor: str | None, limit: int) -> Page[R]:
         """What an identity or a subject has in a scope, strongly read; ``below``: the beginning of the range key."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
@@ -63,6 +64,8 @@ _LISTED = (
     Job("sync_catalog", minutes=10, timeout_seconds=900),
     Job("expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),
     Job("clean_sandboxes", minutes=1, timeout_seconds=150),
+    Job("sweep_authz", minutes=settings.AUTHZ_SWEEP_MINUTES, timeout_seconds=900),
+    Job("delete_scopes", minutes=1, timeout_seconds=150),
     # Below the hold of a run (sandboxes.operations.runs.HOLD): a second performer comes only when the first is surely dead.
     Job("run_sandbox_work", minutes=1, timeout_seconds=840),
     Job("sync_sandboxes", minutes=5, timeout_seconds=900),

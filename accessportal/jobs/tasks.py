@@ -19,6 +19,7 @@ from accessportal.access_requests.states import ReconcileReport
 from accessportal.audit import operations as audit
 from accessportal.audit.operations import topic_sender
 from accessportal.audit.queries import count_unpublished
+from accessportal.authz import operations as authz
 from accessportal.catalog import operations as catalog
 from accessportal.jobs.schedules import Line
 from accessportal.kernel.actors import system
@@ -226,6 +227,18 @@ def sync_catalog() -> str:
     freshness = catalog.sync_catalog(now=_CLOCK.now(), clock=_CLOCK)
     counts = {"accounts": freshness.accounts, "permission_sets": freshness.permission_sets, "principals": freshness.principals}
     return _counted("sync_catalog", counts)
+
+
+@job
+def sweep_authz() -> Report:
+    """Approvals and relationships that are over are gone, each with its event."""
+    return authz.sweep(actor=system("sweep_authz"), clock=_CLOCK)
+
+
+@job
+def delete_scopes() -> Report:
+    """What is in scopes that are being deleted goes; of which none is left, the receipt is written."""
+    return authz.carry_out_deletions(actor=system("delete_scopes"), clock=_CLOCK)
 
 
 @job

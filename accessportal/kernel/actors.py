@@ -31,6 +31,10 @@ class Actor:
         return self.name.startswith("system:")
 
     @property
+    def is_program(self) -> bool:
+        return self.name.startswith("client:")
+
+    @property
     def is_operator(self) -> bool:
         return Role.OPERATOR in self.roles
 

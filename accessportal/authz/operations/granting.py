@@ -10,11 +10,10 @@ from typing import Any, Generic, TypeVar
 
 from accessportal.authz import store
 from accessportal.authz.config import current
-from accessportal.authz.policy.ends import End, GoverningPolicy, end_of, governing, is_over
+from accessportal.authz.policy.ends import End, GoverningPolicy, end_of, governing, is_over, refreshed_end
 from accessportal.authz.policy.names import check_metadata, check_names
 from accessportal.authz.policy.rights import Caller, check_phase
 from accessportal.authz.policy.scopes import line_of
-from accessportal.authz.queries.lists import find_live
 from accessportal.authz.states import DIRECT, Approval, Names, Relationship, Scope, ScopeDeleting, ScopeFacts, ScopeState, end_of_holders
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
@@ -76,16 +75,16 @@ def _granted(
     began_at = present.began_at if present is not None and is_live and if_exists is IfExists.EXTEND else now
     end = end_of(ttl_seconds, governed=governed, started_at=began_at, now=now)
     warnings = tuple(text for text in (end.warning, advice) if text)
-    until = _bounded(end, caller)
+    until, given = _bounded(end, caller), _given(end, governed, caller)
     if present is None:
-        made = held(replace(wanted, ttl_seconds=end.ttl_seconds), DIRECT, until)
+        made = held(replace(wanted, **given), DIRECT, until)
         return Granted(insert_in_open_scope(ledger, made, own, actor=caller.actor, now=now), warnings)
     if is_live and if_exists is IfExists.EXTEND:
         until = _later(present.held_until.get(DIRECT, -1), until)
-        after, verb = held(replace(present, ttl_seconds=end.ttl_seconds), DIRECT, until), "extended"
+        after, verb = held(replace(present, **given), DIRECT, until), "extended"
     else:
         kept = present.held_until if is_live else {}
-        after = held(replace(wanted, ttl_seconds=end.ttl_seconds, held_until=kept, version=present.version), DIRECT, until)
+        after = held(replace(wanted, **given, held_until=kept, version=present.version), DIRECT, until)
         after, verb = replace(after, audit_head=present.audit_head), "replaced" if is_live else "granted"
     return Granted(_change(ledger, present, after, verb, caller=caller, now=now), warnings)
 
@@ -100,14 +99,35 @@ def extend(ledger: Ledger[R], scope: Scope, names: Names, *, ttl_seconds: int | 
     caller.require(scope, writes=True)
 
     def attempt() -> Granted[R]:
-        present = find_live(ledger, scope, names, now)
+        present = ledger.get_live(scope, names, now)
         governed, _ = read_open_scope(scope)
         end = end_of(ttl_seconds, governed=governed, started_at=present.began_at, now=now)
-        after = held(replace(present, ttl_seconds=end.ttl_seconds), DIRECT, _bounded(end, caller))
+        after = held(replace(present, **_given(end, governed, caller)), DIRECT, _bounded(end, caller))
         warnings = (end.warning,) if end.warning else ()
         return Granted(_change(ledger, present, after, "extended", caller=caller, now=now), warnings)
 
     return until_written(attempt, contended=CONTENDED)
+
+
+def refresh(ledger: Ledger[R], record: R, *, caller: Caller, now: datetime) -> R:
+    """Move the end of ``record``, which was used now, as the policy of its scope says; as it is then. What requests hold stays.
+
+    :raises Overtaken: when somebody else changed it first.
+    :raises ScopeDeleting: while its scope is being deleted.
+    """
+    governed, _ = read_open_scope(record.scope)
+    until = record.held_until.get(DIRECT) or None
+    moved = refreshed_end(
+        None if until is None else from_epoch(until),
+        policy=governed.policy,
+        started_at=record.began_at,
+        refreshed_at=record.refreshed_at,
+        now=now,
+    )
+    if moved is None:
+        return record
+    after = held(replace(record, refreshed_at=whole_second(now)), DIRECT, whole_second(moved))
+    return _change(ledger, record, after, "extended", caller=caller, now=now)
 
 
 def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, now: datetime) -> None:
@@ -119,7 +139,7 @@ def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, now
     caller.require(scope, writes=True)
 
     def attempt() -> None:
-        present = find_live(ledger, scope, names, now)
+        present = ledger.get_live(scope, names, now)
         ledger.remove(present, "revoked", data={"expires_at": epoch_of(present.expires_at)}, actor=caller.actor, now=now)
 
     until_written(attempt, contended=CONTENDED)
@@ -179,6 +199,12 @@ def read_open_scope(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:
 def _change(ledger: Ledger[R], before: R, after: R, verb: str, *, caller: Caller, now: datetime) -> R:
     data = {"old_expires_at": epoch_of(before.expires_at), "expires_at": epoch_of(after.expires_at)}
     return ledger.change(before, after, verb, data=data, actor=caller.actor, now=now)
+
+
+def _given(end: End, governed: GoverningPolicy, caller: Caller) -> dict[str, Any]:
+    # What ends with its giver's right must not go on by being used.
+    is_lasting = caller.right.ends_at is None
+    return {"ttl_seconds": end.ttl_seconds, "refreshes": governed.policy.refresh_seconds is not None and is_lasting}
 
 
 def _bounded(end: End, caller: Caller) -> datetime | None:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+import structlog
+
 from accessportal.authz.config import current
+from accessportal.authz.operations.granting import refresh
 from accessportal.authz.policy.checks import Answer, answer_by, answer_by_any, check_pattern, find_chain, matches
-from accessportal.authz.policy.ends import is_over
+from accessportal.authz.policy.ends import REFRESH_EVERY, is_over
 from accessportal.authz.policy.names import check_names
 from accessportal.authz.policy.rights import Caller
 from accessportal.authz.states import Approval, Names, Relationship, Scope
 from accessportal.authz.store import APPROVALS, RELATIONSHIPS, Ledger, key_of
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest, PortalError, Unavailable
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Unreadable, every
 from accessportal.store.keys import join_key
 from accessportal.store.reading import side_by_side
+from accessportal.store.transactions import Overtaken
 
+log = structlog.get_logger(__name__)
 R = TypeVar("R", Approval, Relationship)
 MOST_AT_ONCE = 100
 _PAGE = 200
@@ -42,7 +48,7 @@ def check(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, cloc
     """
     caller.require(scope, writes=False)
     found = ledger.get(scope, check_names(names, ledger.fields))
-    return answer_by(found, now=clock.now())
+    return _used(ledger, answer_by(found, now=clock.now()), caller, clock)
 
 
 def check_many(asked: Sequence[Asked | PortalError], *, caller: Caller, clock: Clock) -> list[Answer | PortalError]:
@@ -58,7 +64,7 @@ def check_many(asked: Sequence[Asked | PortalError], *, caller: Caller, clock: C
     broken: dict[tuple[str, str], Unreadable] = {}
     for ledger in (APPROVALS, RELATIONSHIPS):
         found[ledger.word] = _found(ledger, [one for one in wanted if one.ledger.word == ledger.word], broken)
-    return [one if isinstance(one, PortalError) else _answer(one, found[one.ledger.word], broken, clock) for one in judged]
+    return [one if isinstance(one, PortalError) else _answer(one, found[one.ledger.word], broken, caller, clock) for one in judged]
 
 
 def _judged(one: Asked, caller: Caller) -> Asked | PortalError:
@@ -83,12 +89,18 @@ def _found(
 
 
 def _answer(
-    one: Asked, found: Mapping[tuple[str, str], Any] | PortalError, broken: Mapping[tuple[str, str], Unreadable], clock: Clock
+    one: Asked,
+    found: Mapping[tuple[str, str], Any] | PortalError,
+    broken: Mapping[tuple[str, str], Unreadable],
+    caller: Caller,
+    clock: Clock,
 ) -> Answer | PortalError:
     key = key_of(one.scope, one.names)
     if isinstance(found, PortalError):
         return found
-    return broken[key].error() if key in broken else answer_by(found.get(key), now=clock.now())
+    if key in broken:
+        return broken[key].error()
+    return _used(one.ledger, answer_by(found.get(key), now=clock.now()), caller, clock)
 
 
 def check_chain(scope: Scope, names: Names, *, depth: int | None = None, caller: Caller, clock: Clock) -> Answer:
@@ -103,7 +115,7 @@ def check_chain(scope: Scope, names: Names, *, depth: int | None = None, caller:
         found = find_chain(subject, relation, target, links_of=links_of, now=clock.now(), depth=depth or most)
         # What ended while the rest was read carries nothing; another way may.
         if not any(is_over(one.expires_at, clock.now()) for one in found.by):
-            return found
+            return _used(RELATIONSHIPS, found, caller, clock)
 
 
 def check_set(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, clock: Clock) -> Answer:
@@ -121,7 +133,24 @@ def check_set(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, 
         for record in _held(ledger, scope, names[0], below)
         if matches(pattern, record.names[number]) and all(record.names[i] == names[i] for i in range(3) if i != number)
     ]
-    return answer_by_any(fits, now=clock.now())
+    return _used(ledger, answer_by_any(fits, now=clock.now()), caller, clock)
+
+
+def _used(ledger: Ledger[Any], answer: Answer, caller: Caller, clock: Clock) -> Answer:
+    """The answer after a program has used it: the ends of its records may have moved. That this fails changes no answer."""
+    if not caller.actor.is_program or not any(record.refreshes for record in answer.by):
+        return answer
+    return replace(answer, by=tuple(_refreshed(ledger, record, caller, clock) for record in answer.by))
+
+
+def _refreshed(ledger: Ledger[Any], record: Any, caller: Caller, clock: Clock) -> Any:
+    if not record.refreshes or (record.refreshed_at is not None and is_recent(record.refreshed_at, now=clock.now(), within=REFRESH_EVERY)):
+        return record
+    try:
+        return refresh(ledger, record, caller=caller, now=clock.now())
+    except (Overtaken, PortalError) as error:
+        log.warning("authz.not_refreshed", record=record.entity, error=str(error))
+        return record
 
 
 def _links_of(scope: Scope, relation: str, subjects: Sequence[str]) -> Mapping[str, Sequence[Relationship]]:

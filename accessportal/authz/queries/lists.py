@@ -13,7 +13,7 @@ from accessportal.authz.policy.ends import GoverningPolicy, governing, is_over
 from accessportal.authz.policy.names import check_names
 from accessportal.authz.policy.rights import Caller
 from accessportal.authz.policy.scopes import line_of, reaches
-from accessportal.authz.states import SHARDS, Approval, Names, NoSuchRecord, Relationship, Scope, ScopeFacts, ScopeState
+from accessportal.authz.states import SHARDS, Approval, Names, Relationship, Scope, ScopeFacts, ScopeState
 from accessportal.authz.store import Ledger
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
@@ -25,18 +25,7 @@ R = TypeVar("R", Approval, Relationship)
 def get_record(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, now: datetime) -> R:
     """:raises NoSuchRecord: when there is none that counts."""
     caller.require(scope, writes=False)
-    return find_live(ledger, scope, check_names(names, ledger.fields), now)
-
-
-def find_live(ledger: Ledger[R], scope: Scope, names: Names, now: datetime) -> R:
-    """The record that counts, strongly read.
-
-    :raises NoSuchRecord: when there is none, or it is over.
-    """
-    found = ledger.get(scope, names)
-    if found is None or is_over(found.expires_at, now):
-        raise NoSuchRecord(ledger.word)
-    return found
+    return ledger.get_live(scope, check_names(names, ledger.fields), now)
 
 
 def list_of_holder(
