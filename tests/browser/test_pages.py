@@ -11,11 +11,14 @@ from playwright.sync_api import Page, expect
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
 from accessportal.kernel.errors import Unavailable
+from accessportal.rules.operations import apply_rules
 from tests.browser.conftest import BusyDay, OpenAs
 from tests.browser.holding import Held
 from tests.browser.looks import axe_violations, look_at
 from tests.browser.people import fill_in, preview
-from tests.fixtures_story import Story
+from tests.fixtures_records import APPROVAL, RECORD_RULES
+from tests.fixtures_records import ask as ask_for_record
+from tests.fixtures_story import RULES, Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -33,8 +36,12 @@ def page_of(request: AccessRequest) -> str:
 
 
 def test_home_and_form(busy_day: BusyDay, open_as: OpenAs) -> None:
+    story = busy_day.story
+    apply_rules(text=RULES + RECORD_RULES, actor=story.olga, now=story.clock.now())
+    held = story.carry_out(ask_for_record(story, APPROVAL, resource=f"docs/{'a-long-name-without-a-blank' * 6}"))
     alice = open_as("alice")
     visit(alice, "/", "home")
+    visit(alice, page_of(held), "request-approval")
     visit(alice, "/requests/new/", "kinds")
     visit(alice, "/requests/new/aws_account/", "form-empty")
 
@@ -55,6 +62,16 @@ def test_home_and_form(busy_day: BusyDay, open_as: OpenAs) -> None:
     alice.get_by_role("button", name="Send request").click()
     expect(alice.get_by_text("Say why you need it.")).to_be_visible()
     look_at(alice, "form-errors")
+
+    alice.goto("/requests/new/relationship/")
+    for label, typed in (("Scope", "tenant:acme-corp"), ("Relation", "editor"), ("Object", "docs/plan"), ("For how long", "1h")):
+        alice.get_by_label(label, exact=True).fill(typed)
+    expect(preview(alice)).to_contain_text("Approved at once")
+    look_at(alice, "form-relationship")
+    alice.get_by_label("Object", exact=True).fill("elsewhere/plan")
+    expect(preview(alice)).to_contain_text("No rule offers alice@example.com editor of elsewhere/plan")
+    alice.get_by_text("Why each rule says no").click()
+    look_at(alice, "form-relationship-refused")
 
 
 def test_requests_in_every_state(busy_day: BusyDay, open_as: OpenAs) -> None:

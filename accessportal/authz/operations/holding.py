@@ -66,7 +66,7 @@ def hold(
     if found is None or claim not in found.held_until:
         return Waiting("claim_lost", f"The {ledger.word} was taken away meanwhile.", proved_at + _AGAIN, is_error=True)
     others = _holders(found, besides=claim, now=proved_at)
-    return Proof(is_present=True, job_id=found.key, job_status="HELD", called_at=called_at, proved_at=proved_at, kept_by=others)
+    return Proof(is_present=True, job_id="", job_status="HELD", called_at=called_at, proved_at=proved_at, kept_by=others)
 
 
 def let_go(ledger: Ledger[R], scope: Scope, names: Names, *, claim: str, actor: Actor, clock: Clock) -> Proof:

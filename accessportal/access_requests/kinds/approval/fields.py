@@ -34,7 +34,6 @@ FIELDS = Fields(
     usual="1h",
     place="the table of approvals",
     is_offered=has_rules("approval"),
-    receipt="Key",
     thing="approval",
     giver="an operator or a program",
 )

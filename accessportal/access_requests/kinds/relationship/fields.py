@@ -48,7 +48,6 @@ FIELDS = Fields(
     usual="8h",
     place="the table of relationships",
     is_offered=has_rules("relationship"),
-    receipt="Key",
     thing="relationship",
     giver="an operator or a program",
 )
