@@ -12,11 +12,13 @@ from accessportal.access_requests import operations, queries
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
 from accessportal.authz.operations import IfExists, begin_deletion, grant, set_policy
-from accessportal.authz.queries import caller_of, read_scope
+from accessportal.authz.queries import APPROVALS, Caller, caller_of, check, read_scope
 from accessportal.authz.states import Approval, Relationship, RelationType, TtlPolicy
 from accessportal.directory import operations as directory
 from accessportal.directory.states import State
+from accessportal.kernel.actors import client
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.kernel.lasting import Right
 from accessportal.rules import operations as rules
 from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, SCOPE, Case, ask, record_of
 from tests.fixtures_story import RULES, Story
@@ -277,3 +279,18 @@ def test_it_is_for_a_person(story: Story) -> None:
             actor=story.alice,
             now=story.clock.now(),
         )
+
+
+def test_use_moves_no_end_that_a_request_holds_and_revives_no_grant_that_is_over(story: Story) -> None:
+    policy = TtlPolicy(300, 60, 864_000, refresh_seconds=600)
+    set_policy(scope=read_scope(SCOPE), policy=policy, caller=caller_of(story.olga), now=story.clock.now())
+    grant_directly(story, APPROVAL, ttl=60)
+    granted = held(story, APPROVAL)
+    story.clock.advance(3_590)
+    bot = Caller(client("acme00000000"), read_scope(SCOPE), may_write=False, right=Right("a program", None))
+    answer = check(APPROVALS, read_scope(SCOPE), APPROVAL.names, caller=bot, clock=story.clock)
+    assert answer.until == granted.expires_at
+    story.clock.advance(10)
+    assert not check(APPROVALS, read_scope(SCOPE), APPROVAL.names, caller=bot, clock=story.clock).is_allowed
+    story.tick()
+    assert record_of(APPROVAL) is None

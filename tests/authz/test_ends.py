@@ -118,6 +118,7 @@ def test_a_check_that_says_yes_moves_the_end_as_the_policy_says() -> None:
     )
     assert refreshed_end(None, policy=policy, started_at=NOW, refreshed_at=None, now=NOW) is None
     assert refreshed_end(end, policy=TtlPolicy(), started_at=NOW, refreshed_at=None, now=NOW) is None
+    assert refreshed_end(end, policy=policy, started_at=NOW, refreshed_at=None, now=end) is None
 
 
 @pytest.mark.parametrize(

@@ -70,14 +70,14 @@ def hold(
 
 
 def let_go(ledger: Ledger[R], scope: Scope, names: Names, *, claim: str, actor: Actor, clock: Clock) -> Proof:
-    """Let the request ``claim`` hold the record no longer; it goes when nobody else holds it. Proved by a strong read."""
+    """Let the request ``claim`` hold the record no longer; it goes when it counts for nobody else. Proved by a strong read."""
     now = clock.now()
 
     def attempt() -> bool:
         present = ledger.get(scope, names)
         if present is None or claim not in present.held_until:
             return False
-        left = {holder: until for holder, until in present.held_until.items() if holder != claim}
+        left = {holder: present.held_until[holder] for holder in _holders(present, besides=claim, now=now)}
         if left:
             after = with_holders(present, left)
             ledger.change(present, after, "released", data=_data(claim, after), actor=actor, now=now)

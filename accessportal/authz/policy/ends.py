@@ -81,7 +81,8 @@ def refreshed_end(
     expires_at: datetime | None, *, policy: TtlPolicy, started_at: datetime, refreshed_at: datetime | None, now: datetime
 ) -> datetime | None:
     """Where a check that says yes moves the end to; ``None``: it stays. Never earlier, never past the maximum, once a minute at most."""
-    if policy.refresh_seconds is None or expires_at is None:
+    # What is over stays so, also while a request holds the record.
+    if policy.refresh_seconds is None or expires_at is None or is_over(expires_at, now):
         return None
     if refreshed_at is not None and is_recent(refreshed_at, now=now, within=REFRESH_EVERY):
         return None
