@@ -14,10 +14,10 @@ from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.texts import check_reason, check_text
 from accessportal.rules.matching import includes
+from accessportal.rules.states import LONGEST_TICKET
 
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
-LONGEST_TICKET = 200
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # Access that ends sooner than the next tick surely looks (a minute, and half of one more) is watched from its start.
 WATCH_WITHIN_SECONDS = 150

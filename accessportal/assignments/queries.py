@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from accessportal.assignments import comparison_store, store
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Comparison, Comparisons, Found
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 
 
 def find(*, key: AssignmentKey) -> Assignment | None:
@@ -25,6 +27,11 @@ def get(*, assignment_id: str) -> Assignment | None:
 def list_by_state(*, state: AssignmentState, cursor: str | None = None, limit: int = 50) -> Page[Assignment]:
     """Assignments in ``state``, longest unchanged first."""
     return store.page_by_state(state, cursor=cursor, limit=limit)
+
+
+def every_in(*, state: AssignmentState, past: Callable[[Unreadable], object] | None = None) -> Iterator[Assignment]:
+    """All of them in ``state``, longest unchanged first; ``past`` as in :func:`every`."""
+    return store.every_in(state, past=past)
 
 
 def comparisons() -> Comparisons:

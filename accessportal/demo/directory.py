@@ -16,7 +16,6 @@ from accessportal.directory.states import ROOT, GroupRole, group_entity, person_
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
-from accessportal.kernel.pages import every
 
 _ACTOR = system("demo")
 _FOUNDER = "olga@example.com"
@@ -144,5 +143,4 @@ def _ensure_person(one: DemoPerson, clock: Clock) -> None:
 def _groups_ever(email: str) -> frozenset[str]:
     """Every group that the person is or was in: somebody taken out must not come back at the next start."""
     present = {membership.group_id for membership in Book().held_by(email)[1]}
-    told = every(lambda cursor: audit.history(person_entity(email), cursor=cursor))
-    return frozenset(present | {event.scope for event in told if event.scope})
+    return frozenset(present | {event.scope for event in audit.chain_of(person_entity(email)) if event.scope})

@@ -90,6 +90,8 @@ class DirectoryItem(PortalModel):
     kind_index = KindIndex()
 
 
+ALWAYS = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
+"""The condition of what is written or taken away whether or not it is there."""
 Key = tuple[str, str]
 _PERSON_PREFIX = "U:"
 _GROUP_PREFIX = "G:"

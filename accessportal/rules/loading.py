@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from accessportal.directory.policy.words import is_group_id
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.durations import format_duration
 from accessportal.rules.matching import pattern_fault
@@ -37,8 +38,6 @@ _USUAL_DURATION_SECONDS = 3_600
 _LARGEST_QUORUM = 20
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 _USER = re.compile(r"[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,189}")
-# The directory's own form of a group path; another one could never have anybody in it.
-_GROUP = re.compile(r"(?:/[a-z0-9_-][a-z0-9._-]*)+")
 _SHARED_KEYS = ("name", "kind", "effect", "subjects", "targets")
 _HISTORY = ("version", "position", "hash", "applied_at", "applied_by", "is_removed")
 
@@ -79,7 +78,7 @@ def hash_of(rule: Rule) -> str:
 
 def check_group(value: str) -> str:
     """What is wrong with the path of a group; empty: nothing."""
-    if _GROUP.fullmatch(value):
+    if value != EVERYBODY and is_group_id(value):
         return ""
     return "is not a group path: write it like /engineering/payments, in lower case, without a slash at the end."
 

@@ -27,11 +27,6 @@ def judge(rule: Rule, question: Question) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def is_at_or_below(path: str, top: str) -> bool:
-    """``/a/b`` is at or below ``/a`` and ``/``; ``/ab`` is not below ``/a``."""
-    return top == "/" or path == top or path.startswith(top + "/")
-
-
 def includes(who: People, *, subject: str, groups: frozenset[str], direct: frozenset[str]) -> bool:
     """Whether ``subject`` (a folded address or a group's id), who is in ``groups`` and ``direct``ly in some of them, is among
     ``who`` as subjects."""

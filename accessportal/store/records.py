@@ -46,10 +46,9 @@ class _Form:
 class Records(Generic[M, R]):
     """The items of ``model`` that are records of the class ``record``.
 
-    ``key``: of a record, where it is not in the fields of the keys' names. ``names``: the attributes of fields that are called otherwise.
-    ``also``: attributes that follow from a record, for indexes. ``check`` raises :class:`ValueError` for what annotations can't tell.
-    ``unchanged``: fields that tell together that an item is as it was read. ``together``: groups of fields of which all are written where
-    one differs, because some are also written without a version.
+    ``key``: of a record, where it is not in the fields of the keys' names. ``also``: attributes that follow from a record, for indexes.
+    ``check`` raises :class:`ValueError` for what annotations can't tell. ``unchanged``: fields that tell together that an item is as it was
+    read. ``together``: groups of fields of which all are written where one differs, because some are also written without a version.
     """
 
     def __init__(
@@ -58,7 +57,6 @@ class Records(Generic[M, R]):
         record: type[R],
         *,
         key: Callable[[R], Key] | None = None,
-        names: Mapping[str, str] | None = None,
         also: Callable[[R], Mapping[str, Any]] = lambda _record: {},
         check: Callable[[R], object] = lambda _record: None,
         unchanged: Sequence[str] = ("version",),
@@ -68,7 +66,7 @@ class Records(Generic[M, R]):
         self._key_names = list(keys_of(model))
         self._key = key
         self._attributes: dict[str, Attribute[Any]] = dict(model.get_attributes())
-        self._shape = _Shape(record, names or {}, self._attributes)
+        self._shape = _Shape(record, self._attributes)
         self._also = also
         self._check = check
         self._unchanged = unchanged
@@ -150,7 +148,6 @@ class _Field:
     """``absent`` is what a missing attribute stands for, ``silent`` the value that is written as a missing one."""
 
     name: str
-    attribute: str
     form: _Form
     absent: Any
     silent: Any
@@ -159,25 +156,24 @@ class _Field:
 class _Shape:
     """The fields of a record class, each with its form, in an item or (without ``attributes``) in a map."""
 
-    def __init__(self, record: type[Any], names: Mapping[str, str], attributes: Mapping[str, Attribute[Any]] | None) -> None:
+    def __init__(self, record: type[Any], attributes: Mapping[str, Attribute[Any]] | None) -> None:
         self._record = record
         self._beside: dict[str, _Shape] = {}
         self._fields: list[_Field] = []
         hints = typing.get_type_hints(record, include_extras=True)
         for field in (one for one in dataclasses.fields(record) if one.init):
-            name = names.get(field.name, field.name)
-            if attributes is None or name in attributes:
-                attribute = None if attributes is None else attributes[name]
-                self._fields.append(_field_of(field, name, _form_of(hints[field.name]), attribute))
+            if attributes is None or field.name in attributes:
+                attribute = None if attributes is None else attributes[field.name]
+                self._fields.append(_field_of(field, _form_of(hints[field.name]), attribute))
             elif field.default is dataclasses.MISSING:
-                self._beside[field.name] = _Shape(hints[field.name], names, attributes)
+                self._beside[field.name] = _Shape(hints[field.name], attributes)
 
     def load(self, value_of: Callable[[str], Any]) -> Any:
         given: dict[str, Any] = {name: shape.load(value_of) for name, shape in self._beside.items()}
         for field in self._fields:
-            value = value_of(field.attribute)
+            value = value_of(field.name)
             if value is None and field.absent is _NEEDED:
-                raise ValueError(f"{field.attribute} missing")
+                raise ValueError(f"{field.name} missing")
             given[field.name] = field.absent if value is None else _judged(field, value)
         return self._record(**given)
 
@@ -188,25 +184,25 @@ class _Shape:
             stored |= shape.store(getattr(record, name))
         for field in self._fields:
             value = getattr(record, field.name)
-            stored[field.attribute] = None if value is None or value == field.silent else field.form.store(value)
+            stored[field.name] = None if value is None or value == field.silent else field.form.store(value)
         return stored
 
 
-def _field_of(field: dataclasses.Field[Any], name: str, form: _Form, attribute: Attribute[Any] | None) -> _Field:
+def _field_of(field: dataclasses.Field[Any], form: _Form, attribute: Attribute[Any] | None) -> _Field:
     absent: Any = None if form.is_optional else _NEEDED
     if field.default_factory is not dataclasses.MISSING:
         absent = field.default_factory()
     elif field.default is not dataclasses.MISSING:
         absent = field.default
     may_be_missing = attribute is None or attribute.null
-    return _Field(field.name, name, form, absent, absent if may_be_missing else _NEEDED)
+    return _Field(field.name, form, absent, absent if may_be_missing else _NEEDED)
 
 
 def _judged(field: _Field, value: Any) -> Any:
     try:
         return field.form.load(value)
     except BROKEN as error:
-        raise ValueError(f"{field.attribute}: {error}") from error
+        raise ValueError(f"{field.name}: {error}") from error
 
 
 def _form_of(hint: Any) -> _Form:
@@ -227,7 +223,7 @@ def _form_of(hint: Any) -> _Form:
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _Form(hint, lambda value: value.value)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return _map_form(_Shape(hint, {}, None))
+        return _map_form(_Shape(hint, None))
     if origin is tuple and dataclasses.is_dataclass(arguments[0]):
         inner = _form_of(arguments[0])
         return _Form(lambda rows: tuple(map(inner.load, rows)), lambda rows: list(map(inner.store, rows)))

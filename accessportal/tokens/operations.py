@@ -18,8 +18,9 @@ from accessportal.store.reading import Beside
 from accessportal.store.transactions import Overtaken
 from accessportal.tokens import policy, store
 from accessportal.tokens.guessing import GuessLimit, KnownTokens
+from accessportal.tokens.queries import find_token
 from accessportal.tokens.rate import RateLimit
-from accessportal.tokens.states import DEFAULT_RATE, ApiToken, NewToken, NoSuchToken, RateLimited, Scope, TokenRefused, TokenState
+from accessportal.tokens.states import DEFAULT_RATE, ApiToken, NewToken, RateLimited, Scope, TokenRefused, TokenState
 
 log = structlog.get_logger(__name__)
 
@@ -71,7 +72,7 @@ def create_token(
     try:
         made = store.insert(token, secret_hash=policy.hash_of(secret), draft=draft, actor=actor, now=now)
     except Overtaken as error:
-        first = _found(token.token_id)
+        first = find_token(token_id=token.token_id)
         raise Conflict(
             f"This form was sent before and made the token “{first.name}”. Its text is shown once only: "
             "if you did not keep it, revoke that token and create another.",
@@ -85,7 +86,7 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
     """Revoke the token: every request that is authenticated after this is refused. Again: nothing changes."""
     policy.may_manage(actor).require()
     data = {"reason": check_reason(reason)} if reason.strip() else {}
-    token = _found(token_id)
+    token = find_token(token_id=token_id)
     if token.state(now) is TokenState.REVOKED:
         return token
     draft = Draft("token.revoked", subject=token.name, data=data)
@@ -93,7 +94,7 @@ def revoke_token(*, token_id: str, reason: str = "", actor: Actor, now: datetime
         return store.revoke(token, at=_whole(now), draft=draft, actor=actor, now=now)
     except Overtaken:
         # Nothing but a revocation changes a token's version.
-        return _found(token_id)
+        return find_token(token_id=token_id)
 
 
 def revoke_every_token(*, made_before: datetime, keep: Collection[str], reason: str, actor: Actor, now: datetime) -> tuple[str, ...]:
@@ -101,7 +102,7 @@ def revoke_every_token(*, made_before: datetime, keep: Collection[str], reason: 
     :raises Unavailable: at the end, naming one that can't be read."""
     policy.may_manage(actor).require()
     for token_id in keep:
-        _found(token_id)
+        find_token(token_id=token_id)
     # Read to the end first: each revocation takes one out of the list.
     unreadable: list[Unreadable] = []
     listed = list(every(lambda cursor: store.page(with_revoked=False, cursor=cursor, limit=_PAGE), past=unreadable.append))
@@ -169,10 +170,3 @@ def _note_use(token: ApiToken, now: datetime) -> None:
         store.note_use(token.token_id, now=now)
     except Unavailable as error:
         log.warning("clients.use_not_noted", token_id=token.token_id, error=error.message)
-
-
-def _found(token_id: str) -> ApiToken:
-    found = store.get(token_id)
-    if found is None:
-        raise NoSuchToken
-    return found[0]

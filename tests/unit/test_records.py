@@ -66,7 +66,7 @@ class LetterItem(PortalModel):
 
     letter_id = UnicodeAttribute(hash_key=True)
     street = UnicodeAttribute()
-    house = NumberAttribute()
+    number = NumberAttribute()
     colour = UnicodeAttribute()
     sent_at = NumberAttribute()
     version = NumberAttribute()
@@ -83,7 +83,6 @@ class LetterItem(PortalModel):
 LETTERS = Records(
     LetterItem,
     Letter,
-    names={"number": "house"},
     also=lambda letter: {"by_colour": letter.colour.value if letter.is_late else None},
     unchanged=("version", "colour"),
     together=(("due_at", "note"),),
@@ -112,7 +111,7 @@ def test_what_says_nothing_is_no_attribute_and_is_read_as_its_default() -> None:
     assert stored == {
         "letter_id": {"S": "1"},
         "street": {"S": "Main"},
-        "house": {"N": "5"},
+        "number": {"N": "5"},
         "colour": {"S": "red"},
         "sent_at": {"N": str(int(NOW.timestamp()))},
         "version": {"N": "3"},
@@ -146,8 +145,8 @@ def test_everything_comes_back_as_it_was_written() -> None:
     ("name", "value"),
     [
         ("colour", {"S": "green"}),
-        ("house", {"N": "1.5"}),
-        ("house", {"N": "-1"}),
+        ("number", {"N": "1.5"}),
+        ("number", {"N": "-1"}),
         ("version", {"N": "100000000000000000"}),
         ("sent_at", {"N": "-1"}),
         ("due_at", {"N": "100000000000000000"}),

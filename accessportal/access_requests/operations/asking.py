@@ -46,39 +46,15 @@ def submit(
     reason: str,
     ticket_id: str,
     submission_id: str,
+    extends: AccessRequest | None = None,
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
     """Ask for access for ``subject_id`` (``None``: the actor; else a group that they are in), written with its rule, its facts and its
     first event: ACTIVE, or PENDING until the deadline for deciding. The same ``submission_id`` of a person returns the first request, or
-    raises Conflict with it where it asked for something else."""
-    require_patience(actor=actor, now=now)
-    return _submit(
-        kind=kind,
-        subject_id=subject_id,
-        target=target,
-        duration_seconds=duration_seconds,
-        reason=reason,
-        ticket_id=ticket_id,
-        submission_id=submission_id,
-        actor=actor,
-        now=now,
-    )
-
-
-def _submit(
-    *,
-    kind: str,
-    subject_id: str | None,
-    target: Mapping[str, str],
-    duration_seconds: int | None,
-    reason: str,
-    ticket_id: str,
-    submission_id: str,
-    extends: AccessRequest | None = None,
-    actor: Actor,
-    now: datetime,
-) -> AccessRequest:
+    raises Conflict with it where it asked for something else. ``extends``: what :func:`extend` has judged, and counted."""
+    if extends is None:
+        require_patience(actor=actor, now=now)
     policy.check_input(duration_seconds=duration_seconds, reason=reason, ticket_id=ticket_id, submission_id=submission_id)
     request_id = request_id_for(requested_by=actor.name, submission_id=submission_id)
     book = ApproverBook(now=now)
@@ -152,7 +128,7 @@ def extend(
     require(policy.may_extend(first, standing, now), first)
     if policy.ends_no_later(first, duration_seconds, now):
         raise InvalidRequest(policy.EXTENSION_TOO_SHORT, code="extension_too_short", field="duration")
-    return _submit(
+    return submit(
         kind=first.kind,
         subject_id=first.subject_id if first.subject_id.startswith("/") else None,
         target=kind_named(first.kind).target.asked(first),

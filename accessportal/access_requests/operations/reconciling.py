@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import islice
 
 from accessportal.access_requests import store
@@ -16,7 +15,6 @@ from accessportal.assignments import operations as assignments
 from accessportal.assignments import queries as assignment_queries
 from accessportal.assignments.states import (
     OUTSIDE_CLAIM,
-    Assignment,
     AssignmentState,
     Comparison,
     Drift,
@@ -30,7 +28,7 @@ from accessportal.kernel.brakes import MOST_SHARE, brake
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, InvalidRequest, Unavailable
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.kernel.pages import Unreadable
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
@@ -215,7 +213,7 @@ def _dead_claims(clock: Clock, past: Callable[[Unreadable], object]) -> list[Dea
     """Claims whose request is not active any more: none should exist, so each is worth a look. What can't be read is no such claim."""
     found = []
     for state in (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELETING):
-        records = every(partial(_by_state, state), past=past)
+        records = assignment_queries.every_in(state=state, past=past)
         while some := list(islice(records, _RECORDS_AT_ONCE)):
             claims = [
                 (one.key, claim)
@@ -233,10 +231,6 @@ def _dead_claims(clock: Clock, past: Callable[[Unreadable], object]) -> list[Dea
                 if claim not in unknown and (request is None or request.status is not Status.ACTIVE):
                     found.append(DeadClaim(key, claim, finding_id_for("dead_claim", key, claim)))
     return found
-
-
-def _by_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
-    return assignment_queries.list_by_state(state=state, cursor=cursor, limit=100)
 
 
 def _release_dead(dead: Collection[DeadClaim], actor: Actor, clock: Clock) -> list[str]:

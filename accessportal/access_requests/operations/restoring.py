@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from accessportal.access_requests import store
 from accessportal.access_requests.operations.departing import Look
 from accessportal.access_requests.queries.lists import list_unproved
 from accessportal.access_requests.states import AccessRequest, ReconcileReport, RestoreReport, Status
 from accessportal.assignments import queries as assignments
-from accessportal.assignments.states import OUTSIDE_CLAIM, Assignment, AssignmentState
+from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.pages import Page, every
 from accessportal.store.restores import Restore
 
 
@@ -39,11 +37,7 @@ def _claims_unread(compared: ReconcileReport) -> set[str]:
     unread = {(one.permission_set_arn, one.account_id) for one in compared.unread}
     found = set[str]()
     for state in (AssignmentState.PRESENT, AssignmentState.CREATING, AssignmentState.DELETING) if unread else ():
-        for one in every(partial(_in_state, state)):
+        for one in assignments.every_in(state=state):
             if unread & {(one.key.permission_set_arn, ""), (one.key.permission_set_arn, one.key.account_id)}:
                 found |= one.claims
     return found
-
-
-def _in_state(state: AssignmentState, cursor: str | None) -> Page[Assignment]:
-    return assignments.list_by_state(state=state, cursor=cursor, limit=100)

@@ -81,23 +81,22 @@ def _resolve(
 
 
 def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subject: Subject, book: ApproverBook) -> Preview:
-    rule = decision.rule
-    approvers = None
-    outcome = "impossible"
-    if decision.allowed and rule is not None:
-        outcome = "needs_approval" if rule.approval.required else "at_once"
-        if rule.approval.required:
-            group_id, role = kind_named(resolved.question.kind).target.membership(resolved.stored)
-            approvers = book.of_demand(
-                demand_of(rule, group_id=group_id),
-                requested_by=actor.name,
-                subject_id=subject.subject_id,
-                at=book.moment_for(group_id=group_id, role=role),
-            )
-    is_allow = decision.allowed and rule is not None
-    longest = rule.longest_after(resolved.question.held_seconds) if is_allow and rule is not None else decision.max_duration_seconds
-    usual = min(rule.default_duration_seconds, longest) if is_allow and rule is not None else 0
-    by_any = decision.max_duration_seconds
+    rule, approvers, outcome, quorum = decision.rule, None, "impossible", 0
+    longest, usual, by_any = decision.max_duration_seconds, 0, decision.max_duration_seconds
+    giving = rule if decision.allowed else None
+    if giving is not None:
+        longest = giving.longest_after(resolved.question.held_seconds)
+        usual = min(giving.default_duration_seconds, longest)
+        outcome = "at_once"
+    if giving is not None and giving.approval.required:
+        outcome, quorum = "needs_approval", giving.approval.quorum
+        group_id, role = kind_named(resolved.question.kind).target.membership(resolved.stored)
+        approvers = book.of_demand(
+            demand_of(giving, group_id=group_id),
+            requested_by=actor.name,
+            subject_id=subject.subject_id,
+            at=book.moment_for(group_id=group_id, role=role),
+        )
     if resolved.longest_seconds is not None:
         longest, usual, by_any = (min(seconds, resolved.longest_seconds) for seconds in (longest, usual, by_any))
     return Preview(
@@ -109,7 +108,7 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
         longest_by_any_rule_seconds=by_any,
         duration_seconds=resolved.question.duration_seconds,
         approvers=approvers,
-        quorum=rule.approval.quorum if approvers is not None and rule is not None else 0,
+        quorum=quorum,
         ticket_required=rule is not None and rule.ticket.required,
         ticket_pattern=rule.ticket.pattern if rule is not None else "",
         remedies=decision.remedies,
@@ -117,8 +116,8 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
         session_seconds=resolved.session_seconds,
         field=decision.field,
         facts=resolved.facts,
-        max_total_seconds=rule.max_total_seconds if is_allow and rule is not None else 0,
-        served_by=rule.subjects.names if is_allow and rule is not None and is_served_by_membership(rule, subject.subject_id) else (),
+        max_total_seconds=giving.max_total_seconds if giving is not None else 0,
+        served_by=giving.subjects.names if giving is not None and is_served_by_membership(giving, subject.subject_id) else (),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +10,7 @@ from datetime import datetime
 from accessportal.directory import queries
 from accessportal.directory.importing.file import PeopleFile, Problem, WantedMembership, WantedPerson
 from accessportal.directory.operations.memberships import MOST_MEMBERSHIPS
-from accessportal.directory.policy.tree import MAX_ANCESTORS
+from accessportal.directory.policy.tree import MAX_ANCESTORS, path_ancestors
 from accessportal.directory.queries.book import Book
 from accessportal.directory.states import PERMANENT, ROOT, Group, GroupRole, GroupVerb, Membership, Person
 from accessportal.directory.store.groups import MOST_GROUPS
@@ -103,10 +103,9 @@ def _above(group_id: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
     return (*(nearest.ancestors if nearest else ()), *([nearest.group_id] if nearest else []), *new[:-1])
 
 
-def _from_the_root(group_id: str) -> Iterator[str]:
+def _from_the_root(group_id: str) -> tuple[str, ...]:
     """``/a/b`` gives ``/a`` and ``/a/b``."""
-    parts = group_id.split("/")[1:]
-    return ("/" + "/".join(parts[: count + 1]) for count in range(len(parts)))
+    return (*path_ancestors(group_id)[1:], group_id)
 
 
 def _plan_people(plan: Plan, file: PeopleFile) -> None:
@@ -183,4 +182,4 @@ def _check_rights(plan: Plan, groups: Mapping[str, Group], actor: Actor, now: da
 
 def _nearest(group_id: str, groups: Mapping[str, Group]) -> str:
     """The group itself where it exists, else the one that new groups on the way to it will be made below."""
-    return next((place for place in reversed(list(_from_the_root(group_id))) if place in groups), ROOT)
+    return next((place for place in reversed(_from_the_root(group_id)) if place in groups), ROOT)

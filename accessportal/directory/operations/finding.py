@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accessportal.directory.policy.words import is_group_id
 from accessportal.directory.queries.book import Book
+from accessportal.directory.queries.lists import find_group
 from accessportal.directory.states import Group, Membership, Person
-from accessportal.directory.store.reading import get_group
 from accessportal.kernel.errors import Conflict, NotFound
 
 
@@ -25,7 +24,7 @@ def membership_in(memberships: Sequence[Membership], group_id: str) -> Membershi
 
 def group_named(group_id: str) -> Group:
     """:raises NotFound: when there is no such group."""
-    group = get_group(group_id) if is_group_id(group_id) else None
+    group = find_group(group_id=group_id)
     if group is None:
         raise NotFound("There is no group with this path.", code="group_not_found")
     return group

@@ -37,7 +37,6 @@ from accessportal.directory.store.people import MembershipChange, PersonChange
 from accessportal.directory.store.reading import every_group, every_member, get_group, get_person, list_placeless
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import Conflict
-from accessportal.kernel.pages import every
 from accessportal.store.transactions import Insert
 
 T = TypeVar("T")
@@ -160,8 +159,7 @@ def _ensure_group(group_id: str, *, actor: Actor, now: datetime) -> None:
 
 def _was_in(group_id: str, key: str) -> bool:
     """Whether the person ever was in the group: what was taken away does not come back with a repetition."""
-    events = every(lambda cursor: audit_queries.history(person_entity(key), cursor=cursor))
-    return any(event.scope == group_id for event in events)
+    return any(event.scope == group_id for event in audit_queries.chain_of(person_entity(key)))
 
 
 def _parts(items: Sequence[T], length: int) -> Iterator[Sequence[T]]:

@@ -78,10 +78,7 @@ def revoke_membership(*, email: str, group_id: str, actor: Actor, now: datetime)
         group = group_named(group_id)
         require_group_right(GroupVerb.REVOKE, group, actor=actor, now=now)
         person, memberships = held_by(email)
-        require_not_deleting(person)
-        before = membership_in(memberships, group_id)
-        claims = _admins_claims(person, before, group_id)
-        assert before is not None, "it has the claims"
+        before, claims = _given_by_admins(person, memberships, group_id)
         require_right_to_take(claims, group, actor=actor, now=now)
         permanent = before.claim(PERMANENT)
         standing = _standing_after(person, group, permanent, None)
@@ -108,10 +105,7 @@ def leave_group(*, group_id: str, actor: Actor, now: datetime) -> Changed[Person
         group = group_named(group_id)
         may_leave(group=group, actor=actor).require()
         person, memberships = held_by(actor.name)
-        require_not_deleting(person)
-        before = membership_in(memberships, group_id)
-        claims = _admins_claims(person, before, group_id)
-        assert before is not None, "it has the claims"
+        before, claims = _given_by_admins(person, memberships, group_id)
         standing = _standing_after(person, group, before.claim(PERMANENT), None)
         after = without_claims(before, claims)
         drafts = [about_membership("user.revoked", claim, after, of=before, now=now, reason="left by themselves") for claim in claims]
@@ -209,7 +203,10 @@ def _require_gain(person: Person, before: Membership | None, claim: Claim) -> Cl
     return former
 
 
-def _admins_claims(person: Person, before: Membership | None, group_id: str) -> list[Claim]:
+def _given_by_admins(person: Person, memberships: Sequence[Membership], group_id: str) -> tuple[Membership, list[Claim]]:
+    """The person's membership in the group, and what admins gave of it. :raises Conflict: when there is nothing of the kind."""
+    require_not_deleting(person)
+    before = membership_in(memberships, group_id)
     if before is None:
         raise NotFound(f"{person.email} is not directly in {group_id}.", code="membership_not_found")
     claims = [claim for claim in before.claims if claim.is_by_admin]
@@ -220,7 +217,7 @@ def _admins_claims(person: Person, before: Membership | None, group_id: str) -> 
             code="membership_temporary",
             present=before,
         )
-    return claims
+    return before, claims
 
 
 def _standing_after(person: Person, group: Group, former: Claim | None, claim: Claim | None) -> bool | None:

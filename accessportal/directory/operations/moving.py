@@ -11,7 +11,7 @@ from accessportal.directory.operations.finding import group_named
 from accessportal.directory.operations.writing import ask_to_look, settled
 from accessportal.directory.policy.rights import may_move
 from accessportal.directory.policy.tree import require_depth, require_parent, require_place
-from accessportal.directory.policy.words import is_group_id
+from accessportal.directory.queries.lists import find_group
 from accessportal.directory.queries.rights import actor_rights_on
 from accessportal.directory.states import Changed, Group, Mirrored
 from accessportal.directory.store import groups as groups_store
@@ -29,7 +29,7 @@ def move_group(*, group_id: str, parent_id: str, actor: Actor, now: datetime) ->
 
     def attempt() -> Group:
         group = group_named(group_id)
-        parent = get_group(parent_id) if is_group_id(parent_id) else None
+        parent = find_group(group_id=parent_id)
         parents = [above for above in (group.parent_id, parent.group_id if parent else None) if above]
         may_move(group, parents=parents, rights=actor_rights_on(parents, actor=actor, now=now), actor=actor).require()
         place = require_parent(parent, parent_id, field="parent_id")

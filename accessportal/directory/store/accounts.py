@@ -11,8 +11,6 @@ from accessportal.directory.models import DirectoryItem
 from accessportal.directory.store.reading import find
 from accessportal.store.transactions import Change, Guard, Insert, Remove, Step, Upsert, transact
 
-_ANY = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
-
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -51,7 +49,7 @@ def still_owns(identity: str, key: str) -> Guard:
 def keep_step(identity: str, key: str) -> Step:
     """The address keeps the account, whatever becomes of the person."""
     pk, sk = models.address_key(key)
-    return Upsert(DirectoryItem, pk, [DirectoryItem.identity.set(identity)], _ANY, sk)
+    return Upsert(DirectoryItem, pk, [DirectoryItem.identity.set(identity)], models.ALWAYS, sk)
 
 
 def forget_steps(identity: str, key: str) -> list[Step]:

@@ -32,7 +32,7 @@ def departure_step(*, item_pk: str, now: datetime, lost: Collection[str] = ()) -
     ]
     if lost:
         actions.append(DirectoryItem.lost.add(set(lost)))
-    return Upsert(DirectoryItem, pk, actions, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)
+    return Upsert(DirectoryItem, pk, actions, models.ALWAYS, sk)
 
 
 def list_departures(*, past: Callable[[Unreadable], object] | None = None) -> Iterator[Departure]:

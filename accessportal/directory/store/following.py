@@ -14,8 +14,6 @@ from accessportal.directory.states import group_entity, person_entity
 from accessportal.directory.store.conversion import iso
 from accessportal.store.transactions import Remove, Step, Upsert
 
-_ALWAYS = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
-
 
 def work_step(*, item_pk: str, now: datetime, forgets: bool = False) -> list[Step]:
     """Make the step that asks to follow the person or group ``item_pk``, for the transaction of every change that must be followed; none
@@ -29,7 +27,7 @@ def deletion_step(*, item_pk: str, now: datetime, is_over: bool) -> list[Step]:
     if is_followed() or not is_over:
         return [ask_step(item_pk, now, forgets=is_over)]
     pk, sk = models.work_key(item_pk)
-    return [Remove(DirectoryItem, pk, _ALWAYS, sk)]
+    return [Remove(DirectoryItem, pk, models.ALWAYS, sk)]
 
 
 def ask_step(item_pk: str, now: datetime, *, forgets: bool = False) -> Upsert:
@@ -46,7 +44,7 @@ def ask_step(item_pk: str, now: datetime, *, forgets: bool = False) -> Upsert:
     ]
     if forgets:
         actions.append(DirectoryItem.forget.set(True))
-    return Upsert(DirectoryItem, pk, actions, _ALWAYS, sk)
+    return Upsert(DirectoryItem, pk, actions, models.ALWAYS, sk)
 
 
 def item_pk_of(entity: str) -> str:

@@ -15,8 +15,7 @@ def note_steps(claim_id: str, given: GivenRole, *, giver: str, right_on: str) ->
     held = Guard(DirectoryItem, pk, DirectoryItem.claims[claim_id].exists(), sk)
     pk, sk = models.given_key(claim_id, given.person, given.group_id)
     actions = [DirectoryItem.email.set(given.person), DirectoryItem.id.set(given.group_id)]
-    always = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
-    return held, Upsert(DirectoryItem, pk, actions, always, sk)
+    return held, Upsert(DirectoryItem, pk, actions, models.ALWAYS, sk)
 
 
 def list_given(claim_id: str) -> tuple[GivenRole, ...]:
@@ -27,7 +26,7 @@ def list_given(claim_id: str) -> tuple[GivenRole, ...]:
 def forget_given(claim_id: str, given: GivenRole) -> None:
     """It is noted no longer."""
     pk, sk = models.given_key(claim_id, given.person, given.group_id)
-    transact([Remove(DirectoryItem, pk, DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist(), sk)])
+    transact([Remove(DirectoryItem, pk, models.ALWAYS, sk)])
 
 
 def _record(item: DirectoryItem) -> GivenRole:
