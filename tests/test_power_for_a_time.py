@@ -196,6 +196,11 @@ def _delete_scope(story: Story, who: Who) -> None:
     authz.begin_deletion(scope=ACME, typed=ACME, caller=caller_of(who.operator), now=story.clock.now())
 
 
+def _move_records(story: Story, who: Who) -> None:
+    other = read_scope("tenant:other")
+    authz.move_records(source=ACME, to=other, apply=True, caller=caller_of(who.operator), clock=story.clock)
+
+
 def _set_policy(story: Story, who: Who) -> None:
     authz.set_policy(scope=ACME, policy=None, caller=caller_of(who.operator), now=story.clock.now())
 
@@ -252,11 +257,14 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "audit.topic_sender": (Leaves.OWN, None),
     "authz.begin_deletion": (Leaves.FOR_GOOD, _delete_scope),
     "authz.carry_out_deletions": (Leaves.OWN, None),
+    "authz.check_holdable": (Leaves.OWN, None),
     "authz.configure": (Leaves.OWN, None),
     "authz.extend": (Leaves.GIVEN, _extend_approval),
     "authz.grant": (Leaves.GIVEN, lambda story, who: _approval(story, who.operator)),
     "authz.hold": (Leaves.OWN, None),
+    "authz.is_held_directly": (Leaves.OWN, None),
     "authz.let_go": (Leaves.OWN, None),
+    "authz.move_records": (Leaves.FOR_GOOD, _move_records),
     # Whoever is on call stops what has strayed; it can be granted again.
     "authz.revoke": (Leaves.NO_POWER, _revoke_approval),
     "authz.set_policy": (Leaves.FOR_GOOD, _set_policy),

@@ -235,6 +235,14 @@ class SweepReport(Report):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveReport(Report):
+    """How many records ``moved``, or would have where it is not ``is_applied``; failures are those that stay."""
+
+    moved: int
+    is_applied: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionReport(Report):
     """``removed`` records, ``deleted`` scopes of which none is left, and how many scopes are ``under_way``."""
 

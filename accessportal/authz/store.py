@@ -197,6 +197,28 @@ class Ledger(Generic[R]):
         """:raises Overtaken: when somebody else changed it first."""
         audit.remove(self.records, record, draft=self._draft(record, verb, data), actor=actor, now=now)
 
+    def move(self, record: R, to: Scope, *, actor: Actor, now: datetime) -> None:
+        """Let the record leave its scope and arrive in another open one, at once.
+
+        :raises Overtaken: when somebody else changed it first.
+        :raises ScopeClosed: unless the other scope is open.
+        :raises ConditionFailed: when there is one of these names.
+        """
+        moved = replace(record, scope=to, version=0, audit_head="")
+        last = next(iter(audit_log.history(moved.entity, cursor=None, limit=1, newest_first=True).items), None)
+        if last is not None:
+            moved = replace(moved, version=last.sequence, audit_head=last.hash)
+        gate = Guard(ScopeItem, gate_key(to, *record.names), ScopeItem.state == ScopeState.OPEN.value)
+        expires_at = None if record.expires_at is None else to_epoch(record.expires_at)
+        made, event = audit.told(moved, self._draft(moved, "granted", {"expires_at": expires_at}), actor=actor, now=now)
+        draft = self._draft(record, "moved", {"moved_to": str(to)})
+        try:
+            audit.remove(self.records, record, draft=draft, actor=actor, now=now, further=[gate, self.records.insertion(made), event])
+        except ConditionFailed as error:
+            if error.step is gate:
+                raise ScopeClosed from error
+            raise
+
     def remove_with_scope(self, record: R, *, actor: Actor, now: datetime) -> None:
         """Delete and count it, only while its scope is being deleted: who comes late must not touch what was granted after that.
 

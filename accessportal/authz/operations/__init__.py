@@ -5,6 +5,7 @@ from __future__ import annotations
 from accessportal.authz.config import AuthzSettings, configure
 from accessportal.authz.operations.granting import Granted, IfExists, extend, grant, revoke
 from accessportal.authz.operations.holding import check_holdable, hold, is_held_directly, let_go
+from accessportal.authz.operations.moving import move_records
 from accessportal.authz.operations.scopes import begin_deletion, set_policy
 from accessportal.authz.operations.tidying import carry_out_deletions, sweep
 
@@ -21,6 +22,7 @@ __all__ = [
     "hold",
     "is_held_directly",
     "let_go",
+    "move_records",
     "revoke",
     "set_policy",
     "sweep",

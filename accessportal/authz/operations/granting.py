@@ -174,12 +174,21 @@ def insert_in_open_scope(
         data = {"claim": claim, "expires_at": epoch_of(record.expires_at)}
         return ledger.insert(record, data=data, guards=guards, actor=actor, now=now)
     except store.ScopeClosed as error:
-        if own is not None and own.state is ScopeState.DELETING:
-            raise ScopeDeleting(record.scope) from error
-        before = own or ScopeFacts(record.scope)
-        after = replace(before, state=ScopeState.OPEN, removed=0, deleting_since=None)
-        store.keep_scope(before, after, "opened", data={}, actor=actor, now=now)
+        open_scope(record.scope, own, actor=actor, now=now)
         raise Overtaken from error
+
+
+def open_scope(scope: Scope, own: ScopeFacts | None, *, actor: Actor, now: datetime) -> None:
+    """Open a scope that was never open, or was deleted.
+
+    :raises Overtaken: when somebody else was first.
+    :raises ScopeDeleting: while it is being deleted.
+    """
+    if own is not None and own.state is ScopeState.DELETING:
+        raise ScopeDeleting(scope)
+    before = own or ScopeFacts(scope)
+    after = replace(before, state=ScopeState.OPEN, removed=0, deleting_since=None)
+    store.keep_scope(before, after, "opened", data={}, actor=actor, now=now)
 
 
 def read_open_scope(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:

@@ -1,0 +1,1 @@
+from accessportal.commands.authz import add_relationship as Command

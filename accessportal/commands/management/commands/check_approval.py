@@ -1,0 +1,1 @@
+from accessportal.commands.authz import check_approval as Command

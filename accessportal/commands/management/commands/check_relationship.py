@@ -1,0 +1,1 @@
+from accessportal.commands.authz import check_relationship as Command

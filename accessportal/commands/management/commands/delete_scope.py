@@ -1,0 +1,1 @@
+from accessportal.commands.authz import delete_scope as Command

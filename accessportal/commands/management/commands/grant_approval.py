@@ -1,0 +1,1 @@
+from accessportal.commands.authz import grant_approval as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.authz import list_approvals as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.authz import list_relationships as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.authz import remove_relationship as Command

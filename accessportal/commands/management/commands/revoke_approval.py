@@ -1,0 +1,1 @@
+from accessportal.commands.authz import revoke_approval as Command

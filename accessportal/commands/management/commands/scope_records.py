@@ -1,0 +1,1 @@
+from accessportal.commands.authz import scope_records as Command

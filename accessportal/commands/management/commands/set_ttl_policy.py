@@ -1,0 +1,1 @@
+from accessportal.commands.authz import set_ttl_policy as Command

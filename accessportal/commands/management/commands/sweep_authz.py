@@ -1,0 +1,1 @@
+from accessportal.commands.authz import sweep_authz as Command
