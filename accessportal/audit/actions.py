@@ -104,7 +104,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.run_ordered": _spec("Run of the pool ordered", "run_kind", "run_id"),
     "sandbox.sync_stopped": _spec("Sync stopped", "reason", "listed", "known", "going_stale"),
     # clients: never anything of a token's secret
-    "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held"),
+    "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held", "home_scope"),
     "token.revoked": _spec("Token revoked", "reason"),
     # approvals and relationships, each with the seed's key text, and their scopes
     "approval.granted": _spec("Granted", *_SCOPED),

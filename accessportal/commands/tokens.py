@@ -8,6 +8,7 @@ from typing import Annotated
 
 from rich.console import Console
 
+from accessportal.authz.policy.scopes import read_scope
 from accessportal.commands.base import command, document_of, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_whole_number
 from accessportal.commands.terminal import Document, Facts, Listing, moment
@@ -41,7 +42,16 @@ def _show_once(document: Document, console: Console) -> None:
 def create_token(
     name: Annotated[str, Flag("what the program is called, so that people know what they revoke", "NAME")],
     *,
-    scope: Annotated[Scope, Flag("track: lend sandboxes and give them back; admin: that, and the care of the whole pool")],
+    scope: Annotated[
+        Scope,
+        Flag(
+            "track: lend sandboxes and give them back; admin: that, and the care of the whole pool; "
+            "authz:check: ask about approvals and relationships; authz:write: that, and grant and revoke them"
+        ),
+    ],
+    home_scope: Annotated[
+        str, Flag("with authz:check and authz:write: the scope that the token does not leave, as tenant:acme or global", "SCOPE")
+    ] = "",
     rate: Annotated[int, Flag(f"requests a minute at most (default: {DEFAULT_RATE})", "N", read_whole_number)] = DEFAULT_RATE,
     days: Annotated[int, Flag(f"count for so many days (default: {DEFAULT_DAYS})", "N", _read_days)] = DEFAULT_DAYS,
     no_end: Annotated[bool, Flag("count until it is revoked, or until you are no operator any more")] = False,
@@ -63,6 +73,7 @@ def create_token(
         expires_at=None if no_end else now + timedelta(days=days),
         tracks=track or [],
         most_held=most_held,
+        home_scope=read_scope(home_scope, field="home_scope") if home_scope else "",
         actor=actor,
         now=now,
     )
@@ -86,7 +97,7 @@ _LISTING = Listing(
     {
         "token": "token_id",
         "name": "name",
-        "scope": "scope",
+        "scope": lambda row: " in ".join(filter(None, (row["scope"], row["home_scope"]))),
         "state": "state",
         "per minute": "rate_per_minute",
         "tracks": lambda row: " ".join(row["tracks"]) or "any",

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from accessportal.authz.policy.scopes import read_scope
 from accessportal.console.views import render_page
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of
@@ -19,11 +20,13 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.tokens import operations, queries
 from accessportal.tokens.states import DEFAULT_DAYS, DEFAULT_RATE, LONGEST_NAME, MOST_HELD, MOST_RATE, NewToken, Scope
-from accessportal.web.forms import PlainForm, SubmissionField
+from accessportal.web.forms import PlainForm, SubmissionField, line
 
 _SCOPES = {
     Scope.TRACK: ("Track", "Lends sandboxes to tracks and gives them back."),
     Scope.ADMIN: ("Admin", "That, and the whole pool: lists, counts, sync, cleanup, restore, quarantine."),
+    Scope.AUTHZ_CHECK: ("Checks", "Asks about approvals and relationships in its home scope: checks, lists, counts."),
+    Scope.AUTHZ_WRITE: ("Grants", "That, and grants, extends and revokes them."),
 }
 _DAYS = [("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year"), ("", "Only when it is revoked")]
 
@@ -42,7 +45,7 @@ class NewTokenForm(PlainForm):
     scope = forms.ChoiceField(
         label="What it opens",
         choices=[(scope.value, label) for scope, (label, _) in _SCOPES.items()],
-        error_messages={"required": "Choose what it opens.", "invalid_choice": "Choose track or admin."},
+        error_messages={"required": "Choose what it opens.", "invalid_choice": "Choose one of them."},
         widget=forms.RadioSelect,
     )
     rate_per_minute = forms.IntegerField(
@@ -72,6 +75,13 @@ class NewTokenForm(PlainForm):
         help_text="Beyond that the API answers TOO_MANY_HELD. Empty: any number.",
         error_messages={"invalid": f"Give a number from 1 to {MOST_HELD:,}, or none."},
         widget=forms.NumberInput(attrs={"min": 1, "max": MOST_HELD, "inputmode": "numeric"}),
+    )
+    home_scope = forms.CharField(
+        label="Home scope (for checks and grants)",
+        required=False,
+        help_text="What it never leaves: tenant:acme with its environments, tenant:acme:env:prod, env:prod, custom:a:b with what lies "
+        "below it, or global for everything.",
+        widget=line(placeholder="tenant:acme"),
     )
     submission_id = SubmissionField()
 
@@ -106,6 +116,7 @@ def _made(form: NewTokenForm, actor: Actor, now: datetime) -> NewToken | None:
             expires_at=now + timedelta(days=int(given["days"])) if given["days"] else None,
             tracks=given["tracks"].replace(",", " ").split(),
             most_held=given["most_held"],
+            home_scope=read_scope(given["home_scope"], field="home_scope") if given["home_scope"] else "",
             submission_id=given["submission_id"],
             actor=actor,
             now=now,

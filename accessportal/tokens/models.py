@@ -63,6 +63,7 @@ class TokenItem(PortalModel):
     rate_per_minute = NumberAttribute(null=True)
     tracks = UnicodeSetAttribute(null=True)
     most_held = NumberAttribute(null=True)
+    home_scope = UnicodeAttribute(null=True)
     created_by = UnicodeAttribute(null=True)
     created_at = NumberAttribute(null=True)
     expires_at = NumberAttribute(null=True)

@@ -41,12 +41,14 @@ def create_token(
     expires_at: datetime | None = None,
     tracks: Collection[str] = (),
     most_held: int | None = None,
+    home_scope: str = "",
     submission_id: str | None = None,
     actor: Actor,
     now: datetime,
 ) -> NewToken:
     """Create a token within ``scope`` until ``expires_at``, and never longer than the actor is an operator. The answer holds its text,
-    which is stored nowhere. :raises Conflict: when the form ``submission_id`` made a token before."""
+    which is stored nowhere. ``home_scope`` is one that the room of approvals has read. :raises Conflict: when the form ``submission_id``
+    made a token before."""
     policy.may_manage(actor).require()
     wanted_end = policy.check_end(None if expires_at is None else _whole(expires_at), now=now)
     secret = policy.new_secret()
@@ -59,7 +61,8 @@ def create_token(
         created_at=_whole(now),
         expires_at=policy.end_of_new(actor, wanted_end),
         tracks=policy.check_tracks(tracks, scope),
-        most_held=policy.check_most_held(most_held),
+        most_held=policy.check_most_held(most_held, scope),
+        home_scope=policy.check_home(home_scope, scope),
     )
     data: dict[str, object] = {"name": token.name, "token_scope": scope.value, "rate_per_minute": token.rate_per_minute}
     if token.expires_at is not None:
@@ -68,6 +71,8 @@ def create_token(
         data["tracks"] = list(token.tracks)
     if token.most_held is not None:
         data["most_held"] = token.most_held
+    if token.home_scope:
+        data["home_scope"] = token.home_scope
     draft = Draft("token.created", subject=token.name, data=data)
     try:
         made = store.insert(token, secret_hash=policy.hash_of(secret), draft=draft, actor=actor, now=now)

@@ -78,10 +78,10 @@ def check_rate(rate_per_minute: int) -> int:
 
 
 def check_tracks(tracks: Collection[str], scope: Scope) -> tuple[str, ...]:
-    """:raises InvalidRequest: for too many, one that no track can be called, and for scope admin, which has the whole pool."""
+    """:raises InvalidRequest: for too many, one that no track can be called, and for any scope but track."""
     wanted = tuple(sorted({track.strip() for track in tracks if track.strip()}))
-    if wanted and scope is Scope.ADMIN:
-        message = "A token of scope admin has the whole pool: choose scope track, or name no tracks."
+    if wanted and scope is not Scope.TRACK:
+        message = f"Tracks bound a token of scope track alone, not one of scope {scope}: choose scope track, or name no tracks."
         raise InvalidRequest(message, code="tracks_with_admin", field="tracks")
     if len(wanted) > MOST_TRACKS:
         raise InvalidRequest(
@@ -94,12 +94,26 @@ def check_tracks(tracks: Collection[str], scope: Scope) -> tuple[str, ...]:
     return wanted
 
 
-def check_most_held(most_held: int | None) -> int | None:
-    """:raises InvalidRequest: unless it is 1 to 1,000, or not given."""
+def check_most_held(most_held: int | None, scope: Scope) -> int | None:
+    """:raises InvalidRequest: unless it is 1 to 1,000, or not given; and for a scope that lends no sandboxes."""
+    if most_held is not None and scope.has_home:
+        message = f"A token of scope {scope} holds no sandboxes: leave their number out, or choose scope track or admin."
+        raise InvalidRequest(message, code="most_held_without_pool", field="most_held")
     if most_held is not None and not 1 <= most_held <= MOST_HELD:
         message = f"A token may hold 1 to {MOST_HELD:,} sandboxes at a time; {most_held:,} is not among these."
         raise InvalidRequest(message, code="most_held_out_of_range", field="most_held")
     return most_held
+
+
+def check_home(home_scope: str, scope: Scope) -> str:
+    """:raises InvalidRequest: unless there is one for the scopes that it bounds, and none for the others."""
+    if scope.has_home and not home_scope:
+        message = f"A token of scope {scope} needs a home scope, which it does not leave: for example tenant:acme, or global for everything."
+        raise InvalidRequest(message, code="home_scope_missing", field="home_scope")
+    if home_scope and not scope.has_home:
+        message = f"A home scope bounds tokens of scope authz:check and authz:write, not of scope {scope}: leave it out."
+        raise InvalidRequest(message, code="home_scope_unused", field="home_scope")
+    return str(home_scope)
 
 
 def require_maker(token: ApiToken, *, is_operator: bool) -> None:

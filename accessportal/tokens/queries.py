@@ -69,9 +69,10 @@ def explain(*, token_id: str, now: datetime) -> str:
             taken = min(used_this_minute(token_id=token_id, now=now), token.rate_per_minute)
             tracks = f" for {' and '.join(token.tracks)}" if token.tracks else ""
             held = f" It may hold {token.most_held} at a time." if token.most_held else ""
+            home = f" within {token.home_scope}" if token.home_scope else ""
             maker = "" if token.is_by_portal else f" and as long as {token.created_by} is an operator"
             return (
-                f"It is let in {end}{maker}, with scope {token.scope}{tracks}.{held} "
+                f"It is let in {end}{maker}, with scope {token.scope}{tracks}{home}.{held} "
                 f"Of the {token.rate_per_minute} requests of this minute, the servers have reserved {taken}."
             )
 

@@ -18,10 +18,17 @@ LONGEST_NAME = 80
 
 
 class Scope(enum.StrEnum):
-    """What a token opens: the lending of sandboxes to tracks, or that and the care of the whole pool."""
+    """What a token opens: the lending of sandboxes to tracks, or that and the care of the whole pool; or, within its home scope,
+    questions about approvals and relationships, or these and their writing."""
 
     TRACK = "track"
     ADMIN = "admin"
+    AUTHZ_CHECK = "authz:check"
+    AUTHZ_WRITE = "authz:write"
+
+    @property
+    def has_home(self) -> bool:
+        return self in (Scope.AUTHZ_CHECK, Scope.AUTHZ_WRITE)
 
 
 class TokenState(enum.StrEnum):
@@ -35,7 +42,8 @@ class TokenState(enum.StrEnum):
 @dataclass(frozen=True, slots=True)
 class ApiToken:
     """A token without its secret. ``last_used_at`` is at most a minute behind. ``tracks``: those it may act for, with ``*`` at the end all
-    that begin so; none: any. ``most_held``: how many of the sandboxes that it took may stand at a time."""
+    that begin so; none: any. ``most_held``: how many of the sandboxes that it took may stand at a time. ``home_scope``: the scope of
+    approvals and relationships that bounds one of an ``authz`` scope; empty for the others."""
 
     token_id: str
     name: str
@@ -51,6 +59,7 @@ class ApiToken:
     audit_head: str = ""
     tracks: tuple[str, ...] = ()
     most_held: int | None = None
+    home_scope: str = ""
 
     @property
     def entity(self) -> str:

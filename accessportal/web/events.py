@@ -210,7 +210,7 @@ _SHOWN = {
     "group.moved": _Shown(facts=("old_parent_id", "parent_id", "groups_moved")),
     "group.disabled": _Shown(Tone.STOP),
     "group.deleted": _Shown(Tone.STOP),
-    "token.created": _Shown(Tone.LIVE, facts=("token_scope", "rate_per_minute", "expires_at")),
+    "token.created": _Shown(Tone.LIVE, facts=("token_scope", "home_scope", "rate_per_minute", "expires_at")),
     "token.revoked": _Shown(Tone.STOP, facts=("reason",)),
     "sandbox.taken": _Shown(Tone.LIVE, facts=("track", "fence", "expires_at")),
     "sandbox.adopted": _Shown(facts=("track", "fence", "expires_at")),

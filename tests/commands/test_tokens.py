@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from accessportal.tokens import operations
+from accessportal.tokens import operations, queries
 from accessportal.tokens.models import TokenItem
 from accessportal.tokens.states import TokenRefused
 from tests.commands.conftest import run
@@ -54,6 +54,15 @@ def test_a_token_ends_unless_told_otherwise_and_may_be_bound(story: Story) -> No
     assert run("list_tokens", "--by", "ana@example.com", *OLGA).lines == ["None."]
 
 
+def test_a_token_for_checks_has_a_home_that_lists_and_events_show(story: Story) -> None:
+    made = run("create_token", "Gateway", "--scope", "authz:check", "--home-scope", "tenant:acme", *OLGA, "--json").json
+    assert (made["scope"], made["home_scope"]) == ("authz:check", "tenant:acme")
+    assert "authz:check in tenant:acme" in run("list_tokens", *OLGA).out
+    assert "with scope authz:check within tenant:acme." in queries.explain(token_id=made["token_id"], now=story.clock.now())
+    (event,) = queries.history(token_id=made["token_id"]).items
+    assert event.data["home_scope"] == "tenant:acme"
+
+
 @pytest.mark.parametrize(("email", "may", "sees"), [("olga", True, True), ("ana", False, True), ("mallory", False, False)])
 def test_who_may(story: Story, email: str, may: bool, sees: bool) -> None:
     token_id = run("create_token", "Lab runner", "--scope", "track", *OLGA, "--json").json["token_id"]
@@ -73,6 +82,12 @@ def test_who_may(story: Story, email: str, may: bool, sees: bool) -> None:
         (("--days", "9999"), 2, "--days"),
         (("--most-held", "0"), 1, "most_held"),
         (("--track", "*"), 1, "tracks"),
+        (("--home-scope", "tenant:acme"), 1, "home_scope"),
+        (("--scope", "authz:check"), 1, "home_scope"),
+        (("--scope", "authz:write", "--home-scope", "tenant:"), 1, "home_scope"),
+        (("--scope", "authz:write", "--home-scope", "acme"), 1, "home_scope"),
+        (("--scope", "authz:write", "--home-scope", "tenant:acme", "--track", "lab-1"), 1, "tracks"),
+        (("--scope", "authz:write", "--home-scope", "tenant:acme", "--most-held", "5"), 1, "most_held"),
     ],
     ids=str,
 )

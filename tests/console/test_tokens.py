@@ -53,6 +53,17 @@ def test_the_answer_shows_the_token_and_nothing_else_ever_does(story: Story, as_
     assert all(secret not in str(session.get_decoded()) for session in Session.objects.all())
 
 
+def test_a_token_for_grants_shows_its_home(story: Story, as_person: SignIn) -> None:
+    olga = as_person("olga")
+    made = olga.post(NEW, FORM | {"scope": "authz:write", "home_scope": "tenant:acme:env:prod"}).content.decode()
+    (token,) = every_token()
+
+    assert (token.scope, token.home_scope) == (Scope.AUTHZ_WRITE, "tenant:acme:env:prod")
+    assert "scope authz:write within tenant:acme:env:prod" in made
+    for page in ("", f"{token.token_id}/"):
+        assert "tenant:acme:env:prod" in olga.get(f"/admin/tokens/{page}").content.decode()
+
+
 def test_loading_the_answer_again_makes_no_second_token(story: Story, as_person: SignIn) -> None:
     olga = as_person("olga")
     olga.post(NEW, FORM)
@@ -82,6 +93,9 @@ def test_an_untouched_form_offers_sound_values(as_person: SignIn) -> None:
         ({"rate_per_minute": "100001"}, "rate_per_minute"),
         ({"rate_per_minute": "many"}, "rate_per_minute"),
         ({"days": "1000000"}, "days"),
+        ({"scope": "authz:check"}, "home_scope"),
+        ({"scope": "authz:write", "home_scope": "tenant:"}, "home_scope"),
+        ({"home_scope": "tenant:acme"}, "home_scope"),
     ],
 )
 def test_a_mistake_is_told_beside_its_input(story: Story, as_person: SignIn, given: dict[str, str], field: str) -> None:
