@@ -17,22 +17,35 @@ from accessportal.tokens.states import Scope
 from tests.conftest import FakeClock
 from tests.sandboxes.conftest import OLGA, SETUP, Pool
 
-TOKENS = ("none", "garbage", "revoked", "expired", "track", "admin")
+TOKENS = ("none", "garbage", "revoked", "expired", *Scope)
 TRACK = {"X-Track-ID": "track-1"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """``track`` and ``admin`` are the answers to a token of that scope; nothing else gets in (401)."""
+    """The answers to a token of each scope; nothing else gets in (401)."""
 
     method: str
     path: str
     track: int
     admin: int
     body: str = ""
+    checks: int = 403
+    writes: int = 403
 
     def answer(self, token: str) -> int:
-        return {"track": self.track, "admin": self.admin}.get(token, 401)
+        answers = {Scope.TRACK: self.track, Scope.ADMIN: self.admin, Scope.AUTHZ_CHECK: self.checks, Scope.AUTHZ_WRITE: self.writes}
+        return answers[Scope(token)] if token in list(Scope) else 401
+
+
+def authz(verb: str, checks: int, writes: int, **body: object) -> Call:
+    """About ``tenant:acme``, which is the home of the tokens, if nothing else is said."""
+    return Call("POST", f"/v1/authz/{verb}", 403, 403, json.dumps({"scope": "tenant:acme"} | body), checks, writes)
+
+
+ALICE = {"kind": "approval", "identity": "alice", "resource": "docs/1", "action": "GET"}
+CHAIN = {"subject": "alice", "relation": "member", "object": "payments"}
+ELSEWHERE = {"scope": "tenant:widgets"}
 
 
 CALLS = {
@@ -63,6 +76,16 @@ CALLS = {
         Call("POST", "/v1/admin/sandboxes/{others}/quarantine", 403, 200, body='{"reason": "The disk is corrupt."}'),
         Call("POST", "/v1/admin/sandboxes/{others}/quarantine", 403, 400),
     ],
+    "grant_record": [authz("grant", 403, 201, **ALICE), authz("grant", 403, 403, **ALICE | ELSEWHERE), authz("grant", 403, 400)],
+    "extend_record": [authz("extend", 403, 404, **ALICE), authz("extend", 403, 403, **ALICE | ELSEWHERE)],
+    "revoke_record": [authz("revoke", 403, 404, **ALICE), authz("revoke", 403, 403, **ALICE | ELSEWHERE)],
+    "get_record": [authz("get", 404, 404, **ALICE), authz("get", 403, 403, **ALICE | ELSEWHERE)],
+    "list_records": [authz("list", 200, 200, kind="approval"), authz("list", 403, 403, kind="approval", **ELSEWHERE)],
+    "count_records": [authz("count", 200, 200, kind="approval"), authz("count", 403, 403, kind="approval", **ELSEWHERE)],
+    "check_record": [authz("check", 200, 200, **ALICE), authz("check", 403, 403, **ALICE | ELSEWHERE)],
+    "check_chain": [authz("chain", 200, 200, **CHAIN), authz("chain", 403, 403, **CHAIN | ELSEWHERE)],
+    "check_batch": [Call("POST", "/v1/authz/batch", 403, 403, '{"checks": []}', 200, 200)],
+    "get_policy": [authz("policy", 200, 200), authz("policy", 403, 403, **ELSEWHERE)],
 }
 
 
@@ -95,8 +118,9 @@ def text_of(token: str, clock: FakeClock) -> str:
     if token in {"none", "garbage"}:
         return "" if token == "none" else "apt_garbage"
     ends = clock.now() + timedelta(minutes=1) if token == "expired" else None
-    scope = Scope.TRACK if token == "track" else Scope.ADMIN
-    made = tokens.create_token(name=token, scope=scope, expires_at=ends, actor=SETUP, now=clock.now())
+    scope = Scope(token) if token in list(Scope) else Scope.ADMIN
+    home = "tenant:acme" if scope.has_home else ""
+    made = tokens.create_token(name=token, scope=scope, expires_at=ends, home_scope=home, actor=SETUP, now=clock.now())
     if token == "revoked":
         tokens.revoke_token(token_id=made.token.token_id, actor=OLGA, now=clock.now())
     if token == "expired":

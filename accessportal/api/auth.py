@@ -34,9 +34,18 @@ class Client:
         tokens.require_track(token=self.token, track=track)
 
 
+_OPEN_TO = {
+    Scope.TRACK: (Scope.TRACK, Scope.ADMIN),
+    Scope.ADMIN: (Scope.ADMIN,),
+    Scope.AUTHZ_CHECK: (Scope.AUTHZ_CHECK, Scope.AUTHZ_WRITE),
+    Scope.AUTHZ_WRITE: (Scope.AUTHZ_WRITE,),
+}
+
+
 class BearerToken(HttpAuthBase):
-    """For operations that need ``scope``. A token of scope ``admin`` may do all that one of scope ``track`` may. ``beside``: the items that
-    the operation begins with, for a request of an actor; nothing is decided by them before the token is let in."""
+    """For operations that need ``scope``: a token of scope ``admin`` may do all that one of scope ``track`` may, and one of scope
+    ``authz:write`` all that one of scope ``authz:check`` may. ``beside``: the items that the operation begins with, for a request of an
+    actor; nothing is decided by them before the token is let in."""
 
     openapi_scheme = "bearer"
 
@@ -65,9 +74,9 @@ class BearerToken(HttpAuthBase):
 
 
 def _client(token: ApiToken, needed: Scope, ahead: ReadAhead) -> Client:
+    if token.scope not in _OPEN_TO[needed]:
+        raise NotAllowed(f"This needs a token of scope {needed}; yours has scope {token.scope}.", code="insufficient_scope")
     is_admin = token.scope is Scope.ADMIN
-    if needed is Scope.ADMIN and not is_admin:
-        raise NotAllowed("This needs a token of scope admin; yours has scope track.", code="insufficient_scope")
     actor = client(token.token_id)
     if is_admin:
         actor = replace(actor, roles=frozenset({Role.OPERATOR}), operator_until=token.expires_at)

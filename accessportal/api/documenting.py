@@ -14,13 +14,14 @@ from accessportal.api.schemas import ErrorBody
 _ALWAYS = (400, 401, 403, 429, 500, 503)
 _REASONS = {
     200: "Done; for a repetition the same body as the first time.",
-    201: "Lent anew.",
+    201: "Lent, or granted, anew.",
     202: "Ordered: poll `status_url`.",
     400: "`MISSING_HEADER`, `INVALID_REQUEST`, `INVALID_CURSOR`: the request breaks a rule; `field` says where.",
     401: "`INVALID_TOKEN`, `TOKEN_REVOKED`, `TOKEN_EXPIRED`, `TOKEN_ORPHANED`.",
-    403: "`INSUFFICIENT_SCOPE`, `TRACK_NOT_ALLOWED`, `NOT_SANDBOX_OWNER`, `ALLOCATION_EXPIRED`.",
-    404: "`SANDBOX_NOT_FOUND`, `NOT_FOUND`.",
-    409: "`NO_SANDBOXES_AVAILABLE` (with `retry_after`), `TOO_MANY_HELD`, `IDEMPOTENCY_MISMATCH`, `CONFLICT`.",
+    403: "`INSUFFICIENT_SCOPE`, `TRACK_NOT_ALLOWED`, `NOT_SANDBOX_OWNER`, `ALLOCATION_EXPIRED`, `UNAUTHORIZED_SCOPE_ACCESS`.",
+    404: "`SANDBOX_NOT_FOUND`, `RECORD_NOT_FOUND`, `NOT_FOUND`.",
+    409: "`NO_SANDBOXES_AVAILABLE` (with `retry_after`), `TOO_MANY_HELD`, `IDEMPOTENCY_MISMATCH`, `ALREADY_GRANTED`,"
+    " `SCOPE_DELETING`, `CONFLICT`.",
     413: "`REQUEST_TOO_LARGE`.",
     429: "`RATE_LIMITED`.",
     500: "`INTERNAL_ERROR`: a fault of the portal's.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from accessportal.identity.database import AWAY
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
+from accessportal.kernel.texts import cut
 from accessportal.sandboxes.states import NoneFree
 from accessportal.tokens.states import RateLimited, TokenRefused
 
@@ -24,12 +25,25 @@ log = structlog.get_logger(__name__)
 _NOTHING_UNDER_WAY_SECONDS = 60
 _UNAVAILABLE_SECONDS = 2
 # Codes of the domain that clients are told by name; every other code of a class of errors has the name of the class.
-_NOT_FOUND = {"sandbox_not_found": "SANDBOX_NOT_FOUND"}
-_INVALID = {"cursor_forged": "INVALID_CURSOR", "header_missing": "MISSING_HEADER"}
-_NOT_ALLOWED = {"NOT_SANDBOX_OWNER", "ALLOCATION_EXPIRED", "TRACK_NOT_ALLOWED"}
-_CONFLICTS = {"IDEMPOTENCY_MISMATCH", "TOO_MANY_HELD"}
+_CODES = {
+    "sandbox_not_found": "SANDBOX_NOT_FOUND",
+    "approval_not_found": "RECORD_NOT_FOUND",
+    "relationship_not_found": "RECORD_NOT_FOUND",
+    "cursor_forged": "INVALID_CURSOR",
+    "header_missing": "MISSING_HEADER",
+    "UnauthorizedScopeAccess": "UNAUTHORIZED_SCOPE_ACCESS",
+    "NOT_SANDBOX_OWNER": "NOT_SANDBOX_OWNER",
+    "ALLOCATION_EXPIRED": "ALLOCATION_EXPIRED",
+    "TRACK_NOT_ALLOWED": "TRACK_NOT_ALLOWED",
+    "IDEMPOTENCY_MISMATCH": "IDEMPOTENCY_MISMATCH",
+    "TOO_MANY_HELD": "TOO_MANY_HELD",
+    "exists": "ALREADY_GRANTED",
+    "scope_deleting": "SCOPE_DELETING",
+}
 _INPUTS = {"track": "X-Track-ID", "key": "Idempotency-Key", "name_prefix": "X-Sandbox-Name-Prefix"}
 _CHALLENGE = 'Bearer realm="sandboxes"'
+# What pydantic names the alternatives of a body by.
+_UNION_TAGS = frozenset({"approval", "relationship", "chain"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +84,7 @@ def request_id_of(request: HttpRequest) -> str:
 def to_response(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """What a client is told about ``error``. Only what is our fault is logged with its trace; no trace is ever sent."""
     assert isinstance(error, Exception)
-    answer = _domain(error) if isinstance(error, PortalError) else _protocol(error)
+    answer = told_of(error) if isinstance(error, PortalError) else _protocol(error)
     if answer is None:
         log.error("api.failed", path=request.path, exc_info=error)
         answer = of_status(500)
@@ -98,22 +112,23 @@ def of_status(status: int) -> Answer:
             return Answer(status, "INTERNAL_ERROR", "This is a fault of the portal's. Tell its operators the request_id.")
 
 
-def _domain(error: PortalError) -> Answer | None:
+def told_of(error: PortalError) -> Answer | None:
+    """What a client is told about an error of the domain; ``None``: no client can cause it."""
     match error:
         case RateLimited():
             return Answer(429, "RATE_LIMITED", error.message, retry_after=error.retry_after)
         case TokenRefused():
             return Answer(401, error.code.upper(), error.message)
         case NotFound():
-            return Answer(404, _NOT_FOUND.get(error.code, "NOT_FOUND"), error.message)
+            return Answer(404, _CODES.get(error.code, "NOT_FOUND"), error.message)
         case NotAllowed():
-            return Answer(403, error.code if error.code in _NOT_ALLOWED else "INSUFFICIENT_SCOPE", error.message)
+            return Answer(403, _CODES.get(error.code, "INSUFFICIENT_SCOPE"), error.message)
         case NoneFree():
             return Answer(409, "NO_SANDBOXES_AVAILABLE", error.message, retry_after=_seconds_to_return(error))
         case Conflict():
-            return Answer(409, error.code if error.code in _CONFLICTS else "CONFLICT", error.message)
+            return Answer(409, _CODES.get(error.code, "CONFLICT"), error.message)
         case InvalidRequest():
-            return Answer(400, _INVALID.get(error.code, "INVALID_REQUEST"), error.message, field=_INPUTS.get(error.field, error.field))
+            return Answer(400, _CODES.get(error.code, "INVALID_REQUEST"), error.message, field=_INPUTS.get(error.field, error.field))
         case Unavailable():
             return of_status(503)
         case _:
@@ -149,12 +164,20 @@ def _protocol(error: Exception) -> Answer | None:
 def _invalid(fault: Mapping[str, Any]) -> Answer:
     """``fault`` is pydantic's: what is wrong (``type``, ``msg``) and where (``loc``: the source, then the way to the input)."""
     source, *way = (str(part) for part in fault["loc"])
-    name = way[-1] if way else source
+    name = _named(way, fault) if source == "body" else way[-1] if way else source
     if source == "path":
         return Answer(404, "SANDBOX_NOT_FOUND", "No sandbox can have this id.") if name == "sandbox_id" else of_status(404)
     if source == "header" and fault["type"] == "missing":
         return Answer(400, "MISSING_HEADER", f"The header {name} is missing.", field=name)
-    if way == ["body"] or not way:
+    if name in ("", "body"):
         return Answer(400, "INVALID_REQUEST", "The body is missing or no JSON object. Send one JSON object.", field="body")
     where = {"header": f"The header {name}", "query": f"The parameter {name}"}.get(source, f"{name} in the body")
-    return Answer(400, "INVALID_REQUEST", f"{where} can't be used: {fault['msg']}.", field=name)
+    return Answer(400, "INVALID_REQUEST", f"{where} can't be used: {cut(fault['msg'], longest=200)}.", field=name)
+
+
+def _named(way: Sequence[str], fault: Mapping[str, Any]) -> str:
+    """The part of the body at fault: ``checks.3.resource`` of what lies deeper; of a union the part that tells which it is."""
+    parts = [part for part in way[1:] if part not in _UNION_TAGS]
+    if fault["type"].startswith("union_tag_"):
+        parts.append("kind")
+    return ".".join(parts[: parts.index("metadata") + 1] if "metadata" in parts else parts)

@@ -14,29 +14,29 @@ from accessportal.sandboxes import states
 from accessportal.sandboxes.states import Released, RunKind, RunState, Sandbox, Status
 
 # Visible ASCII, blanks inside: what travels in a header unchanged through every proxy.
-_TEXT = r"^[!-~]([ -~]{0,198}[!-~])?$"
-_UNSEEN = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069"
-_REASON = rf"^[^{_UNSEEN}]*[^\s{_UNSEEN}][^{_UNSEEN}]*$"
+HEADER_TEXT = r"^[!-~]([ -~]{0,198}[!-~])?$"
+UNSEEN = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069"
+_REASON = rf"^[^{UNSEEN}]*[^\s{UNSEEN}][^{UNSEEN}]*$"
 _ID = r"^[!-~]{1,128}$"
 
 SandboxId = Annotated[str, Path(description="The id that the allocation told.", pattern=_ID)]
 JobId = Annotated[str, Path(description="The id that the order told.", pattern=_ID)]
-TrackId = Annotated[str, Header(alias="X-Track-ID", pattern=_TEXT, description="Who borrows: the track.", example="track-123")]
+TrackId = Annotated[str, Header(alias="X-Track-ID", pattern=HEADER_TEXT, description="Who borrows: the track.", example="track-123")]
 OptionalTrackId = Annotated[
     str,
-    Header(alias="X-Track-ID", pattern=_TEXT, description="Who borrows: the track. A token of scope `track` must send it."),
+    Header(alias="X-Track-ID", pattern=HEADER_TEXT, description="Who borrows: the track. A token of scope `track` must send it."),
 ]
 IdempotencyKey = Annotated[
     str,
     Header(
         alias="Idempotency-Key",
-        pattern=_TEXT,
+        pattern=HEADER_TEXT,
         description="Names this allocation, so that a repetition gets the same sandbox. Without it the track is the key.",
     ),
 ]
 NamePrefix = Annotated[
     str,
-    Header(alias="X-Sandbox-Name-Prefix", pattern=_TEXT, description="Only sandboxes whose name begins so."),
+    Header(alias="X-Sandbox-Name-Prefix", pattern=HEADER_TEXT, description="Only sandboxes whose name begins so."),
 ]
 Fence = Annotated[
     int,

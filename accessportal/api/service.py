@@ -7,16 +7,18 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from accessportal.api.admin import router as admin
+from accessportal.api.authz import router as authz
 from accessportal.api.errors import to_response
 from accessportal.api.lending import router as lending
 from accessportal.api.runs import router as runs
 
-_DESCRIPTION = """Takes and gives back sandboxes of the pool. Every request needs a bearer token; errors have one shape, with a `code`
-for programs. A request that got no answer may be sent again unchanged: with the same key it gets the same sandbox."""
+_DESCRIPTION = """Takes and gives back sandboxes of the pool; grants, takes back and answers questions about approvals and relationships.
+Every request needs a bearer token; errors have one shape, with a `code` for programs. A request that got no answer may be sent again
+unchanged: with the same key it does nothing twice."""
 
 # Its own addresses for the document are off: ours have the policy of the page and need no rendering at each request.
 api = NinjaAPI(
-    title="Sandbox API",
+    title="Access Portal API",
     version="1",
     description=_DESCRIPTION,
     openapi_url=None,
@@ -26,6 +28,7 @@ api = NinjaAPI(
 api.add_router("", lending)
 api.add_router("admin/", admin)
 api.add_router("admin/", runs)
+api.add_router("authz/", authz)
 # The framework has handlers of its own for these; what is more special than they are is not handled by it.
 for kind in (Exception, Http404, HttpError, ValidationError):
     api.add_exception_handler(kind, to_response)

@@ -205,6 +205,22 @@ class ScopeItem(PortalModel):
     deleting_index = DeletingIndex()
 
 
+@register
+class KeyItem(PortalModel):
+    """The request that a program's idempotency key stands for, for a day; ``name`` tells the program, too."""
+
+    base_table_name = "AuthzKeys"
+    time_to_live = "purge_at"
+
+    class Meta:
+        table_name = "AuthzKeys"
+        billing_mode = "PAY_PER_REQUEST"
+
+    name = UnicodeAttribute(hash_key=True)
+    request_hash = UnicodeAttribute()
+    purge_at = NumberAttribute()
+
+
 def holder_key(scope: Scope, holder: str) -> str:
     """Hash key of all that an identity or a subject has in a scope. A scope's text needs no escaping: no part holds a ``#``."""
     return f"{scope}#{join_key(holder)}"

@@ -15,6 +15,13 @@ from accessportal.store.keys import join_key
 
 SHARDS = 16
 """In so many shares a scope's records lie, so that none is a hot partition; lists go through one after the other."""
+LONGEST_NAME = 400
+MOST_METADATA = 20
+LONGEST_METADATA = 500
+LONGEST_PART = 64
+MOST_PARTS = 8
+# With it and the longest names no key is longer than DynamoDB allows.
+LONGEST_SCOPE = 256
 HOUR_SECONDS = 3_600
 DAY_SECONDS = 24 * HOUR_SECONDS
 

@@ -16,6 +16,7 @@ from accessportal.audit.states import Draft
 from accessportal.authz.models import (
     LISTED,
     ApprovalItem,
+    KeyItem,
     RecordItem,
     RelationshipItem,
     ScopeItem,
@@ -35,14 +36,15 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.keys import join_key
 from accessportal.store.listing import Listing
-from accessportal.store.reading import count_items, read_items
+from accessportal.store.reading import count_items, get_item, read_items
 from accessportal.store.records import Records
-from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Upsert
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Step, Upsert
 
 R = TypeVar("R", Approval, Relationship)
 B = TypeVar("B", bound=Approval | Relationship)
 # DynamoDB deletes without an event: not before the sweep had a week for it.
 _KEPT = timedelta(days=7)
+_KEY_KEPT = timedelta(days=1)
 _ENDS = "ends"
 
 
@@ -158,44 +160,47 @@ class Ledger(Generic[R]):
         told = {name: value for name, value in data.items() if value is not None}
         return Draft(f"{self.word}.{verb}", record.names[0], {"key": record.key, **told}, scope=record.scope)
 
-    def insert(self, record: R, *, data: dict[str, Any], guards: Sequence[Guard] = (), actor: Actor, now: datetime) -> R:
+    def insert(self, record: R, *, data: dict[str, Any], further: Sequence[Step] = (), actor: Actor, now: datetime) -> R:
         """A new record in an open scope, and its event, which goes on with the chain of one that was there before.
 
         :raises Overtaken: when there is one.
         :raises ScopeClosed: unless the scope is open.
-        :raises ConditionFailed: when one of ``guards`` does not hold.
+        :raises ConditionFailed: when one of ``further`` does not hold.
         """
         try:
-            return self._insert(record, data, guards, actor, now)
+            return self._insert(record, data, further, actor, now)
         except Overtaken:
             last = next(iter(audit_log.history(record.entity, cursor=None, limit=1, newest_first=True).items), None)
             if last is None or self.get(record.scope, record.names) is not None:
                 raise
-            return self._insert(replace(record, version=last.sequence, audit_head=last.hash), data, guards, actor, now)
+            return self._insert(replace(record, version=last.sequence, audit_head=last.hash), data, further, actor, now)
 
-    def _insert(self, record: R, data: dict[str, Any], guards: Sequence[Guard], actor: Actor, now: datetime) -> R:
+    def _insert(self, record: R, data: dict[str, Any], further: Sequence[Step], actor: Actor, now: datetime) -> R:
         gate = Guard(ScopeItem, gate_key(record.scope, *record.names), ScopeItem.state == ScopeState.OPEN.value)
         draft = self._draft(record, "granted", data)
         try:
-            return audit.insert(self.records, record, draft=draft, actor=actor, now=now, further=[gate, *guards])
+            return audit.insert(self.records, record, draft=draft, actor=actor, now=now, further=[gate, *further])
         except ConditionFailed as error:
             if error.step is gate:
                 raise ScopeClosed from error
             raise
 
     def change(
-        self, before: R, after: R, verb: str, *, data: dict[str, Any], guards: Sequence[Guard] = (), actor: Actor, now: datetime
+        self, before: R, after: R, verb: str, *, data: dict[str, Any], further: Sequence[Step] = (), actor: Actor, now: datetime
     ) -> R:
         """:raises Overtaken: when somebody else changed it first.
 
-        :raises ConditionFailed: when one of ``guards`` does not hold.
+        :raises ConditionFailed: when one of ``further`` does not hold.
         """
         draft = self._draft(before, verb, data)
-        return audit.change(self.records, before, after, draft=draft, actor=actor, now=now, further=guards)
+        return audit.change(self.records, before, after, draft=draft, actor=actor, now=now, further=further)
 
-    def remove(self, record: R, verb: str, *, data: dict[str, Any], actor: Actor, now: datetime) -> None:
-        """:raises Overtaken: when somebody else changed it first."""
-        audit.remove(self.records, record, draft=self._draft(record, verb, data), actor=actor, now=now)
+    def remove(self, record: R, verb: str, *, data: dict[str, Any], further: Sequence[Step] = (), actor: Actor, now: datetime) -> None:
+        """:raises Overtaken: when somebody else changed it first.
+
+        :raises ConditionFailed: when one of ``further`` does not hold.
+        """
+        audit.remove(self.records, record, draft=self._draft(record, verb, data), actor=actor, now=now, further=further)
 
     def move(self, record: R, to: Scope, *, actor: Actor, now: datetime) -> None:
         """Let the record leave its scope and arrive in another open one, at once.
@@ -290,3 +295,16 @@ def count_removed(scope: Scope) -> int:
     :raises Unavailable: when the store did not answer.
     """
     return sum(read_items(ScopeItem, lambda gate: int(gate.removed or 0), gates_of(scope)).values())
+
+
+def request_of_key(name: str, *, now: datetime) -> str | None:
+    """The hash of the request that a program's key stands for, strongly read; none when its day is over."""
+    found = get_item(KeyItem, name)
+    return None if found is None or found.purge_at <= to_epoch(now) else found.request_hash
+
+
+def key_step(name: str, request_hash: str, *, now: datetime) -> Upsert:
+    """The step that lets the key stand for the request, unless it stands for one already."""
+    is_free = KeyItem.name.does_not_exist() | (KeyItem.purge_at <= to_epoch(now))
+    kept_until = to_epoch(now + _KEY_KEPT)
+    return Upsert(KeyItem, name, [KeyItem.request_hash.set(request_hash), KeyItem.purge_at.set(kept_until)], is_free)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from rich.console import Console
 
-from accessportal.authz.policy.scopes import read_scope
+from accessportal.authz.queries import read_scope
 from accessportal.commands.base import command, document_of, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_whole_number
 from accessportal.commands.terminal import Document, Facts, Listing, moment

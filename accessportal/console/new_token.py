@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from accessportal.authz.policy.scopes import read_scope
+from accessportal.authz.queries import read_scope
 from accessportal.console.views import render_page
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of

@@ -108,7 +108,7 @@ def check_most_held(most_held: int | None, scope: Scope) -> int | None:
 def check_home(home_scope: str, scope: Scope) -> str:
     """:raises InvalidRequest: unless there is one for the scopes that it bounds, and none for the others."""
     if scope.has_home and not home_scope:
-        message = f"A token of scope {scope} needs a home scope, which it does not leave: for example tenant:acme, or global for everything."
+        message = f"A token of scope {scope} needs a home scope, which it does not leave: tenant:acme, or global for everything."
         raise InvalidRequest(message, code="home_scope_missing", field="home_scope")
     if home_scope and not scope.has_home:
         message = f"A home scope bounds tokens of scope authz:check and authz:write, not of scope {scope}: leave it out."

@@ -37,6 +37,8 @@ def get(token_id: str) -> tuple[ApiToken, str] | None:
 def get_with(token_id: str, beside: Beside) -> tuple[ApiToken, str] | None:
     """As :func:`get`, with the items ``beside`` in the same request. Where one of them can't be read, none is: that is for who needs it."""
     keys = beside.keys(token_id)
+    if not keys:
+        return get(token_id)
     try:
         item, *others = get_together([(TokenItem, token_id), *keys])
     except UnreadableItem:

@@ -84,6 +84,7 @@ class Lab:
         expires_at: datetime | None = None,
         tracks: Collection[str] = (),
         most_held: int | None = None,
+        home: str = "",
     ) -> str:
         made = tokens.create_token(
             name=name,
@@ -92,6 +93,7 @@ class Lab:
             expires_at=expires_at,
             tracks=tracks,
             most_held=most_held,
+            home_scope=home,
             actor=SETUP,
             now=self.pool.clock.now(),
         )

@@ -6,6 +6,7 @@ from accessportal.authz.config import AuthzSettings, configure
 from accessportal.authz.operations.granting import Granted, IfExists, extend, grant, revoke
 from accessportal.authz.operations.holding import check_holdable, hold, is_held_directly, let_go
 from accessportal.authz.operations.moving import move_records
+from accessportal.authz.operations.repeating import RequestKey
 from accessportal.authz.operations.scopes import begin_deletion, set_policy
 from accessportal.authz.operations.tidying import carry_out_deletions, sweep
 
@@ -13,6 +14,7 @@ __all__ = [
     "AuthzSettings",
     "Granted",
     "IfExists",
+    "RequestKey",
     "begin_deletion",
     "carry_out_deletions",
     "check_holdable",

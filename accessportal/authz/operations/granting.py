@@ -10,16 +10,28 @@ from typing import Any, Generic, TypeVar
 
 from accessportal.authz import store
 from accessportal.authz.config import current
+from accessportal.authz.operations.repeating import RequestKey, once
 from accessportal.authz.policy.ends import End, GoverningPolicy, end_of, governing, is_over, refreshed_end
 from accessportal.authz.policy.names import check_metadata, check_names
 from accessportal.authz.policy.rights import Caller, check_phase
 from accessportal.authz.policy.scopes import line_of
-from accessportal.authz.states import DIRECT, Approval, Names, Relationship, Scope, ScopeDeleting, ScopeFacts, ScopeState, end_of_holders
+from accessportal.authz.states import (
+    DIRECT,
+    Approval,
+    Names,
+    NoSuchRecord,
+    Relationship,
+    Scope,
+    ScopeDeleting,
+    ScopeFacts,
+    ScopeState,
+    end_of_holders,
+)
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
-from accessportal.store.transactions import Guard, Overtaken, until_written
+from accessportal.store.transactions import Overtaken, Step, until_written
 
 R = TypeVar("R", Approval, Relationship)
 CONTENDED = Unavailable("Too many others change this record at once. Try again.", code="authz_contended")
@@ -35,10 +47,11 @@ class IfExists(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Granted(Generic[R]):
-    """The record as it is written, and what its caller should know."""
+    """The record as it is written, and what its caller should know. ``is_repeat``: the same request wrote it before."""
 
     record: R
     warnings: tuple[str, ...] = ()
+    is_repeat: bool = False
 
 
 def grant(
@@ -47,10 +60,11 @@ def grant(
     *,
     ttl_seconds: int | None = None,
     if_exists: IfExists = IfExists.REFUSE,
+    key: RequestKey | None = None,
     caller: Caller,
     now: datetime,
 ) -> Granted[R]:
-    """Let ``wanted`` count from now on, for ``ttl_seconds`` or as long as the nearest policy says.
+    """Let ``wanted`` count from now on, for ``ttl_seconds`` or as long as the nearest policy says. Once for each ``key``.
 
     :raises UnauthorizedScopeAccess: unless the caller reaches its scope.
     :raises InvalidRequest: for names, metadata, and a length outside an enforced policy.
@@ -60,11 +74,22 @@ def grant(
     check_names(wanted.names, ledger.fields)
     check_metadata(wanted.metadata)
     advice = check_phase(wanted.scope, current().global_scope)
-    return until_written(lambda: _granted(ledger, wanted, ttl_seconds, if_exists, advice, caller, now), contended=CONTENDED)
+
+    def write(further: Sequence[Step]) -> Granted[R]:
+        return until_written(lambda: _granted(ledger, wanted, ttl_seconds, if_exists, advice, further, caller, now), contended=CONTENDED)
+
+    return once(key, write, again=lambda: _as_it_stands(ledger, wanted.scope, wanted.names, now), caller=caller, now=now)
 
 
 def _granted(
-    ledger: Ledger[R], wanted: R, ttl_seconds: int | None, if_exists: IfExists, advice: str, caller: Caller, now: datetime
+    ledger: Ledger[R],
+    wanted: R,
+    ttl_seconds: int | None,
+    if_exists: IfExists,
+    advice: str,
+    further: Sequence[Step],
+    caller: Caller,
+    now: datetime,
 ) -> Granted[R]:
     governed, own = read_open_scope(wanted.scope)
     present = ledger.get(wanted.scope, wanted.names)
@@ -78,7 +103,7 @@ def _granted(
     until, given = _bounded(end, caller), _given(end, governed, caller)
     if present is None:
         made = held(replace(wanted, **given), DIRECT, until)
-        return Granted(insert_in_open_scope(ledger, made, own, actor=caller.actor, now=now), warnings)
+        return Granted(insert_in_open_scope(ledger, made, own, further=further, actor=caller.actor, now=now), warnings)
     if is_live and if_exists is IfExists.EXTEND:
         until = _later(present.held_until.get(DIRECT, -1), until)
         after, verb = held(replace(present, **given), DIRECT, until), "extended"
@@ -86,11 +111,20 @@ def _granted(
         kept = present.held_until if is_live else {}
         after = held(replace(wanted, **given, held_until=kept, version=present.version), DIRECT, until)
         after, verb = replace(after, audit_head=present.audit_head), "replaced" if is_live else "granted"
-    return Granted(_change(ledger, present, after, verb, caller=caller, now=now), warnings)
+    return Granted(_change(ledger, present, after, verb, further=further, caller=caller, now=now), warnings)
 
 
-def extend(ledger: Ledger[R], scope: Scope, names: Names, *, ttl_seconds: int | None, caller: Caller, now: datetime) -> Granted[R]:
-    """Let a record that counts end ``ttl_seconds`` from now, or as the policy says. May be sooner than before.
+def extend(
+    ledger: Ledger[R],
+    scope: Scope,
+    names: Names,
+    *,
+    ttl_seconds: int | None,
+    key: RequestKey | None = None,
+    caller: Caller,
+    now: datetime,
+) -> Granted[R]:
+    """Let a record that counts end ``ttl_seconds`` from now, or as the policy says. May be sooner than before. Once for each ``key``.
 
     :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
     :raises NoSuchRecord: when there is none that counts.
@@ -98,15 +132,18 @@ def extend(ledger: Ledger[R], scope: Scope, names: Names, *, ttl_seconds: int | 
     """
     caller.require(scope, writes=True)
 
-    def attempt() -> Granted[R]:
+    def attempt(further: Sequence[Step]) -> Granted[R]:
         present = ledger.get_live(scope, names, now)
         governed, _ = read_open_scope(scope)
         end = end_of(ttl_seconds, governed=governed, started_at=present.began_at, now=now)
         after = held(replace(present, **_given(end, governed, caller)), DIRECT, _bounded(end, caller))
         warnings = (end.warning,) if end.warning else ()
-        return Granted(_change(ledger, present, after, "extended", caller=caller, now=now), warnings)
+        return Granted(_change(ledger, present, after, "extended", further=further, caller=caller, now=now), warnings)
 
-    return until_written(attempt, contended=CONTENDED)
+    def write(further: Sequence[Step]) -> Granted[R]:
+        return until_written(lambda: attempt(further), contended=CONTENDED)
+
+    return once(key, write, again=lambda: _as_it_stands(ledger, scope, names, now), caller=caller, now=now)
 
 
 def refresh(ledger: Ledger[R], record: R, *, caller: Caller, now: datetime) -> R:
@@ -130,19 +167,31 @@ def refresh(ledger: Ledger[R], record: R, *, caller: Caller, now: datetime) -> R
     return _change(ledger, record, after, "extended", caller=caller, now=now)
 
 
-def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, now: datetime) -> None:
-    """Let a record count no longer, for whomever it is held.
+def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, key: RequestKey | None = None, caller: Caller, now: datetime) -> None:
+    """Let a record count no longer, for whomever it is held. Once for each ``key``.
 
     :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
     :raises NoSuchRecord: when there is none.
     """
     caller.require(scope, writes=True)
 
-    def attempt() -> None:
+    def attempt(further: Sequence[Step]) -> None:
         present = ledger.get_live(scope, names, now)
-        ledger.remove(present, "revoked", data={"expires_at": epoch_of(present.expires_at)}, actor=caller.actor, now=now)
+        data = {"expires_at": epoch_of(present.expires_at)}
+        ledger.remove(present, "revoked", data=data, further=further, actor=caller.actor, now=now)
 
-    until_written(attempt, contended=CONTENDED)
+    def write(further: Sequence[Step]) -> None:
+        until_written(lambda: attempt(further), contended=CONTENDED)
+
+    once(key, write, again=lambda: None, caller=caller, now=now)
+
+
+def _as_it_stands(ledger: Ledger[R], scope: Scope, names: Names, now: datetime) -> Granted[R]:
+    try:
+        return Granted(ledger.get_live(scope, names, now), is_repeat=True)
+    except NoSuchRecord as error:
+        message = f"This key was used before, and what it wrote has ended since. Use a new key to grant the {ledger.word} again."
+        raise Conflict(message, code="ended_since") from error
 
 
 def held(record: R, holder: str, until: datetime | None) -> R:
@@ -161,7 +210,7 @@ def insert_in_open_scope(
     own: ScopeFacts | None,
     *,
     claim: str | None = None,
-    guards: Sequence[Guard] = (),
+    further: Sequence[Step] = (),
     actor: Actor,
     now: datetime,
 ) -> R:
@@ -172,7 +221,7 @@ def insert_in_open_scope(
     """
     try:
         data = {"claim": claim, "expires_at": epoch_of(record.expires_at)}
-        return ledger.insert(record, data=data, guards=guards, actor=actor, now=now)
+        return ledger.insert(record, data=data, further=further, actor=actor, now=now)
     except store.ScopeClosed as error:
         open_scope(record.scope, own, actor=actor, now=now)
         raise Overtaken from error
@@ -205,9 +254,9 @@ def read_open_scope(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:
     return governing(line, policies), own
 
 
-def _change(ledger: Ledger[R], before: R, after: R, verb: str, *, caller: Caller, now: datetime) -> R:
+def _change(ledger: Ledger[R], before: R, after: R, verb: str, *, further: Sequence[Step] = (), caller: Caller, now: datetime) -> R:
     data = {"old_expires_at": epoch_of(before.expires_at), "expires_at": epoch_of(after.expires_at)}
-    return ledger.change(before, after, verb, data=data, actor=caller.actor, now=now)
+    return ledger.change(before, after, verb, data=data, further=further, actor=caller.actor, now=now)
 
 
 def _given(end: End, governed: GoverningPolicy, caller: Caller) -> dict[str, Any]:

@@ -51,11 +51,11 @@ def hold(
         own = _judge(live, wanted, ends_at)
         new = replace(wanted, ttl_seconds=_seconds(wanted, ends_at))
         if present is None:
-            insert_in_open_scope(ledger, held(new, claim, ends_at), own, claim=claim, guards=guards, actor=actor, now=now)
+            insert_in_open_scope(ledger, held(new, claim, ends_at), own, claim=claim, further=guards, actor=actor, now=now)
             return True
         begun = live or replace(new, version=present.version, audit_head=present.audit_head)
         after = held(begun, claim, ends_at)
-        ledger.change(present, after, "held", data=_data(claim, after), guards=guards, actor=actor, now=now)
+        ledger.change(present, after, "held", data=_data(claim, after), further=guards, actor=actor, now=now)
         return True
 
     try:

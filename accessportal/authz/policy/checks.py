@@ -26,6 +26,14 @@ class Why(enum.StrEnum):
     TOO_WIDE = "too_wide"
 
 
+_WORDS = {
+    Why.GRANTED: "What was granted says so, and counts now.",
+    Why.NONE: "Nothing that counts now says so.",
+    Why.TOO_DEEP: "No way is so short, and longer ones are not looked for.",
+    Why.TOO_WIDE: "Too many links lead on from here to follow them all.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """``by``: the records that carry it, in order; ``until``: when the first of them ends."""
@@ -36,6 +44,10 @@ class Answer:
     @property
     def is_allowed(self) -> bool:
         return self.why is Why.GRANTED
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self.why]
 
     @property
     def until(self) -> datetime | None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from accessportal.authz.states import Names
+from accessportal.authz.states import LONGEST_METADATA, LONGEST_NAME, MOST_METADATA, Names
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.texts import clean_text
 from accessportal.store.keys import join_key
 
-LONGEST_NAME = 400
-MOST_METADATA = 20
-LONGEST_METADATA = 500
 # DynamoDB's limits: the two later names are a range key (1,024 bytes), the first is with its scope one of an index, and all of them name
 # a chain in the audit log (2,048).
 _LONGEST_FIRST_BYTES = 700
@@ -24,9 +21,11 @@ def check_names(names: Names, fields: tuple[str, str, str]) -> Names:
     :raises InvalidRequest: naming the field: for one that is empty, too long, or can't be shown.
     """
     first, second, third = (_checked(name, field) for name, field in zip(names, fields, strict=True))
-    if len(join_key(first)) > _LONGEST_FIRST_BYTES or len(join_key(second, third)) > _LONGEST_OTHERS_BYTES:
-        message = "These names are too long together: their letters beyond ASCII count for several. Shorten them."
-        raise InvalidRequest(message, code="names_too_long", field=fields[2])
+    limits = ((fields[0], join_key(first), _LONGEST_FIRST_BYTES), (fields[2], join_key(second, third), _LONGEST_OTHERS_BYTES))
+    for field, key, longest in limits:
+        if len(key) > longest:
+            message = "These names are too long together: their letters beyond ASCII count for several. Shorten them."
+            raise InvalidRequest(message, code="names_too_long", field=field)
     return first, second, third
 
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
-from accessportal.authz.states import GLOBAL, Scope, ScopeKind, UnauthorizedScopeAccess
+from accessportal.authz.states import GLOBAL, LONGEST_PART, LONGEST_SCOPE, MOST_PARTS, Scope, ScopeKind, UnauthorizedScopeAccess
 from accessportal.kernel.errors import InvalidRequest
 
-LONGEST_PART = 64
-MOST_PARTS = 8
-# With it and the longest names no key is longer than DynamoDB allows.
-LONGEST_TEXT = 256
 _PART = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_PART - 1}}}", re.ASCII)
 _SHAPES = "global, tenant:T, env:E, tenant:T:env:E or custom:A:B"
 
@@ -20,8 +16,8 @@ def read_scope(text: str, *, field: str = "scope") -> Scope:
 
     :raises InvalidRequest: naming ``field``, the part and the rule.
     """
-    if len(text) > LONGEST_TEXT:
-        message = f"A scope has at most {LONGEST_TEXT} characters, and this one has {len(text):,}. Shorten its parts."
+    if len(text) > LONGEST_SCOPE:
+        message = f"A scope has at most {LONGEST_SCOPE} characters, and this one has {len(text):,}. Shorten its parts."
         raise InvalidRequest(message, code="scope_too_long", field=field)
     match text.split(":"):
         case ["global"]:

@@ -91,8 +91,8 @@ def _live(page: Page[R], now: datetime) -> Page[R]:
 def _over_shards(page_of: Callable[[int, str | None], Page[R]], cursor: str | None, now: datetime) -> Page[R]:
     """A page of the shard that the cursor names; the last page of one goes on with the next."""
     number, _, inner = (cursor or "0:").partition(":")
-    if not number.isdigit() or len(number) > 2 or int(number) >= SHARDS:
-        raise InvalidRequest("This cursor is not of this list. Begin anew.", code="cursor_invalid", field="cursor")
+    if not number.isdecimal() or len(number) > 2 or int(number) >= SHARDS:
+        raise InvalidRequest("This cursor is not of this list. Begin anew.", code="cursor_forged", field="cursor")
     shard = int(number)
     page = _live(page_of(shard, inner or None), now)
     if page.next_cursor is not None:
