@@ -7,8 +7,10 @@ import uuid
 import pytest
 
 from accessportal.access_requests.states import AccessRequest
+from accessportal.rules import operations as rules
 from tests.commands.conftest import Ran, run
-from tests.fixtures_story import Story
+from tests.fixtures_records import RECORD_RULES
+from tests.fixtures_story import RULES, Story
 
 DEV = ("--account", "payments-dev", "--permission-set", "PowerUserAccess", "--reason", "Incident 4711")
 PROD = ("--account", "payments-prod", "--permission-set", "ReadOnlyAccess", "--reason", "Incident 4711", "--ticket", "CHG-1")
@@ -79,6 +81,25 @@ def test_bad_input_names_the_field_and_writes_nothing(story: Story, arguments: t
     assert as_json.json["error"]["field"].startswith(field)
     assert set(as_json.json["error"]) == {"code", "field", "message"}
     assert run("list_requests", "--json").json["requests"] == []
+
+
+def test_kinds_that_share_a_flag_are_asked_for_by_it(story: Story) -> None:
+    rules.apply_rules(text=RULES + RECORD_RULES, actor=story.olga, now=story.clock.now())
+    shared = (*ALICE, "--scope", "tenant:acme-corp", "--reason", "Write the plan", "--json")
+
+    approval = ask(*shared, "--kind", "approval", "--resource", "docs/plan", "--action", "GET").json
+    relationship = ask(*shared, "--kind", "relationship", "--relation", "editor", "--object", "docs/plan").json
+
+    assert (approval["title"], approval["status"]) == ("docs/plan · GET in tenant:acme-corp", "ACTIVE")
+    assert relationship["target"] == {"scope": "tenant:acme-corp", "relation": "editor", "object": "docs/plan", "relation_type": "role"}
+    listed = run("list_requests", "--kind", "relationship", "--json").json["requests"]
+    assert [one["request_id"] for one in listed] == [relationship["request_id"]]
+    missing = ask(*shared, "--kind", "approval", "--resource", "docs/plan")
+    assert (missing.code, missing.json["error"]["field"]) == (2, "--action")
+    foreign = ask(*shared, "--kind", "approval", "--resource", "docs/plan", "--action", "GET", "--object", "docs/plan")
+    assert "it belongs to kind relationship" in foreign.json["error"]["message"]
+    why = run("explain_rule", *ALICE, "--kind", "approval", "--scope", "tenant:widgets", "--resource", "docs/plan", "--action", "GET").out
+    assert "read-docs does not decide: tenant:widgets is not tenant:acme-corp or tenant:acme-corp:*" in " ".join(why.split())
 
 
 def test_a_stranger_to_the_directory_can_not_act(story: Story) -> None:

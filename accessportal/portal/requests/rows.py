@@ -16,6 +16,7 @@ from accessportal.portal.requests.lent import without_senseless
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.names import Names
 from accessportal.web.presenting import Phase, Tone, aws_address, phase_of
+from accessportal.web.request_deeds import deed_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,10 @@ class Row:
     held_by: int
     sandbox: Sandbox | None = None
     tally: Tally | None = None
+
+    @property
+    def end_label(self) -> str:
+        return deed_of("end", request=self.request).label
 
     @property
     def is_gone(self) -> bool:
