@@ -88,8 +88,8 @@ class SandboxItem(PortalModel):
     allocated_at = NumberAttribute(null=True)
     created_at = NumberAttribute(null=True)
     updated_at = NumberAttribute(null=True)
-    allocated_to_track = UnicodeAttribute(null=True)
-    idempotency_key = UnicodeAttribute(null=True)
+    track = UnicodeAttribute(null=True, attr_name="allocated_to_track")
+    key = UnicodeAttribute(null=True, attr_name="idempotency_key")
     deletion_requested_at = NumberAttribute(null=True)
     last_synced = NumberAttribute(null=True)
     # ours
@@ -115,7 +115,7 @@ class SandboxItem(PortalModel):
     claims: Any = MapAttribute(null=True)
     # an idempotency key (with sandbox_id, fence, allocated_at, expires_at, version)
     request_hash = UnicodeAttribute(null=True)
-    track = UnicodeAttribute(null=True)
+    key_track = UnicodeAttribute(null=True, attr_name="track")
     state = UnicodeAttribute(null=True)
     # who holds for a person (with version): key to sandbox id
     holds: Any = MapAttribute(null=True)

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from accessportal.kernel import texts
@@ -15,7 +15,7 @@ from accessportal.kernel.brakes import most_at_once
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import SKEW, is_recent
-from accessportal.sandboxes.states import KEY_SEPARATOR, PEOPLES_KEYS, PEOPLES_TRACKS, Claim, Due, KeyRecord, Sandbox, Status, SyncPlan
+from accessportal.sandboxes.states import KEY_SEPARATOR, PEOPLES_KEYS, PEOPLES_TRACKS, Due, KeyRecord, Sandbox, Status, SyncPlan
 
 # A deletion that failed so often in a row is a case for people.
 MOST_FAILURES = 8
@@ -96,9 +96,9 @@ def deadline(allocated_at: datetime, lab_duration_hours: float, duration_seconds
     return allocated_at + timedelta(seconds=longest if duration_seconds is None else min(longest, duration_seconds))
 
 
-def end_of(allocated_at: datetime, lab_duration_hours: float, claims: Collection[Claim]) -> datetime:
+def end_of(allocated_at: datetime, lab_duration_hours: float, claims: Mapping[str, datetime]) -> datetime:
     """When an allocation ends that stands for ``claims``: with the latest of them, at most after the lab's duration."""
-    return min(deadline(allocated_at, lab_duration_hours, None), max(claim.ends_at for claim in claims))
+    return min(deadline(allocated_at, lab_duration_hours, None), max(claims.values()))
 
 
 def may_release(sandbox: Sandbox, track: str, now: datetime) -> Decision:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from accessportal.kernel.clock import Precise
 from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.runs import Report
 
@@ -45,18 +46,10 @@ class RunDue(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One of those for whom an allocation stands, and until when."""
-
-    name: str
-    ends_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Sandbox:
     """One sandbox; empty strings and ``None``: the row has no such attribute. ``fence`` grows with every hand-over. ``version`` 0: no
     program of ours has written it yet. ``generation``: the provider's word for the life in which it became free last. ``claims``: for whom
-    it is lent, where it is not for a track."""
+    it is lent, where it is not for a track, each until when."""
 
     sandbox_id: str
     name: str
@@ -73,22 +66,22 @@ class Sandbox:
     lent_at: datetime | None = None
     fence: int = 0
     due: Due | None = None
-    due_at: datetime | None = None
+    due_at: Precise | None = None
     deletion_requested_at: datetime | None = None
     deletion_retry_count: int = 0
-    delete_sent_at: datetime | None = None
+    delete_sent_at: Precise | None = None
     delete_generation: str = ""
     generation: str = ""
     clean_error: str = ""
     quarantine_reason: str = ""
     held_by: str = ""
-    held_until: datetime | None = None
+    held_until: Precise | None = None
     last_synced: datetime | None = None
     missing_since: datetime | None = None
     last_released_by: str = ""
     last_released_at: datetime | None = None
     last_released_fence: int = 0
-    claims: tuple[Claim, ...] = ()
+    claims: Mapping[str, datetime] = field(default_factory=dict)
     version: int = 0
     audit_head: str = ""
 
@@ -111,9 +104,6 @@ class Sandbox:
     def sent_key(self) -> str:
         """The key as its client sent it."""
         return self.key.rpartition(KEY_SEPARATOR)[2]
-
-    def claim(self, name: str) -> Claim | None:
-        return next((one for one in self.claims if one.name == name), None)
 
     def is_over(self, now: datetime) -> bool:
         """Allocated, and past its deadline and grace: whether or not a job has come by."""

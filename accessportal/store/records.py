@@ -98,7 +98,7 @@ class Records(Generic[M, R]):
     def insertion(self, record: R, **unread: Any) -> Insert:
         """The step that writes a new item; ``unread`` are attributes that are in no record."""
         named = dict(zip(self._key_names, self._key(record), strict=True)) if self._key else {}
-        return Insert(self.model(**{**self._values(record), **named, **unread}))
+        return Insert(self.model(**{**self.values(record), **named, **unread}))
 
     def change(self, before: R, after: R) -> Change:
         """The step that writes what differs, if the item is as it was read."""
@@ -119,18 +119,20 @@ class Records(Generic[M, R]):
         return first
 
     def _differences(self, before: R, after: R) -> list[Action]:
-        old, new = self._values(before), self._values(after)
+        old, new = self.values(before), self.values(after)
         differing = {name for name, value in new.items() if value != old[name]}
         for group in self._together:
             differing |= group if differing & group else set()
-        return [self._set(name, new[name]) for name in new if name in differing]
+        return [self.action(name, new[name]) for name in new if name in differing]
 
-    def _set(self, name: str, value: Any) -> Action:
+    def action(self, name: str, value: Any) -> Action:
+        """The action that sets an attribute, or removes it."""
         attribute = self._attributes[name]
         action: Action = attribute.remove() if value is None else attribute.set(value)
         return action
 
-    def _values(self, record: R) -> dict[str, Any]:
+    def values(self, record: R) -> dict[str, Any]:
+        """By attribute; ``None`` for those that are missing then."""
         return {**self._shape.store(record), **self._also(record)}
 
     def _key_of(self, record: R) -> tuple[Any, Any]:
@@ -228,7 +230,7 @@ def _form_of(hint: Any) -> _Form:
         inner = _form_of(arguments[0])
         return _Form(lambda rows: tuple(map(inner.load, rows)), lambda rows: list(map(inner.store, rows)))
     if origin in (collections.abc.Mapping, dict):
-        return _Form(_as_dict, dict)
+        return _by_name(_SIMPLE[datetime]) if arguments[1] is datetime else _Form(_as_dict, dict)
     raise TypeError(f"no item can hold {hint}")
 
 
@@ -240,6 +242,13 @@ def _map_form(shape: _Shape) -> _Form:
         return {name: value for name, value in shape.store(record).items() if value is not None}
 
     return _Form(load, store)
+
+
+def _by_name(form: _Form) -> _Form:
+    def each(convert: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+        return lambda values: {name: convert(value) for name, value in sorted(_as_dict(values).items())}
+
+    return _Form(each(form.load), each(form.store))
 
 
 def _as_dict(value: Any) -> dict[str, Any]:

@@ -34,12 +34,12 @@ def test_alice_asks_holds_a_lab_and_gives_it_back(labs: Labs) -> None:
     sandbox = labs.of(held)
     assert (receipt.job_id, receipt.job_status) == (sandbox.sandbox_id, "fence 1")
     assert (sandbox.track, sandbox.expires_at) == ("person:alice@example.com", held.expires_at)
-    assert [claim.name for claim in sandbox.claims] == [held.request_id]
+    assert list(sandbox.claims) == [held.request_id]
 
     ended = give_back(labs, held)
     assert ended.status is Status.REVOKED
     after = pool.get(sandbox_id=sandbox.sandbox_id)
-    assert (after.status, after.last_released_by, after.claims) == (Lent.PENDING_DELETION, "person:alice@example.com", ())
+    assert (after.status, after.last_released_by, after.claims) == (Lent.PENDING_DELETION, "person:alice@example.com", {})
     assert pool.find_by_key(key=f"request:{held.request_id}") is None
 
 

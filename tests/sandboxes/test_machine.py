@@ -231,15 +231,14 @@ class Machine(RuleBasedStateMachine):
     def no_claim_is_cut_short(self) -> None:
         now = self.upstream.pool.clock.now()
         for claim, (_, lent) in self.claimed.items():
-            mine = lent.claim(claim)
-            assert mine is not None
+            mine = lent.claims[claim]
             assert lent.expires_at is not None
-            if now < min(mine.ends_at, lent.expires_at):
+            if now < min(mine, lent.expires_at):
                 row = self.upstream.pool.now_of(lent)
                 assert (row.status, row.track, row.fence) == (Status.ALLOCATED, lent.track, lent.fence), (lent, row)
-                assert row.claim(claim) == mine
+                assert row.claims[claim] == mine
                 assert row.expires_at is not None
-                assert row.expires_at >= min(mine.ends_at, lent.expires_at)
+                assert row.expires_at >= min(mine, lent.expires_at)
 
     @invariant()
     def the_ledger_is_whole(self) -> None:

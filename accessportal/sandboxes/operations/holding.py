@@ -6,7 +6,7 @@ The key is that of the first request; a request that extends it is a second clai
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from accessportal.kernel.actors import Actor
@@ -18,7 +18,7 @@ from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.releasing import end, expire_loaded
 from accessportal.sandboxes.operations.shared import told, until_written
 from accessportal.sandboxes.operations.taking import Asked, lend_any
-from accessportal.sandboxes.states import Claim, Holder, KeyRecord, NoneFree, Sandbox
+from accessportal.sandboxes.states import Holder, KeyRecord, NoneFree, Sandbox
 from accessportal.sandboxes.store import keys, rows
 from accessportal.store.transactions import Guard, Step
 
@@ -44,7 +44,8 @@ def hold(
     for others. Nothing is written unless ``guards`` hold (``guard_failed``). One key is lent one sandbox, once:
     docs/decisions/0025-a-sandbox-for-a-request.md."""
     wanted = _Wanted(
-        claim=Claim(claim, ends_at),
+        claim=claim,
+        ends_at=ends_at,
         key=policy.check_text(key, field="key"),
         track=policy.check_text(track, field="track"),
         name_prefix=policy.check_text(name_prefix, field="name_prefix") if name_prefix else "",
@@ -70,7 +71,8 @@ def let_go(*, claim: str, key: str, track: str, actor: Actor, clock: Clock) -> P
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Wanted:
-    claim: Claim
+    claim: str
+    ends_at: datetime
     key: str
     track: str
     name_prefix: str
@@ -82,7 +84,7 @@ class _Wanted:
 
 def _hold(wanted: _Wanted, clock: Clock) -> Proof | Waiting:
     now = clock.now()
-    if now >= wanted.claim.ends_at:
+    if now >= wanted.ends_at:
         return Waiting("time_over", "Its time was over before it had a sandbox.", now + _LOOK_AGAIN, is_error=False, is_queued=True)
     seen = keys.look_up(wanted.key, holder=wanted.track)
     sandbox = _standing(seen.record, wanted.track)
@@ -109,7 +111,7 @@ def _take(wanted: _Wanted, seen: keys.Seen, holds: Mapping[str, str], now: datet
         duration_seconds=None,
         actor=wanted.actor,
         now=now,
-        claims=(wanted.claim,),
+        claims={wanted.claim: wanted.ends_at},
         further=further,
     )
     try:
@@ -124,10 +126,9 @@ def _take(wanted: _Wanted, seen: keys.Seen, holds: Mapping[str, str], now: datet
 
 def _join(sandbox: Sandbox, wanted: _Wanted, now: datetime) -> Proof:
     """The claim is one of those for whom the sandbox stands."""
-    if sandbox.claim(wanted.claim.name) == wanted.claim:
+    if sandbox.claims.get(wanted.claim) == wanted.ends_at:
         return _held(sandbox, now)
-    others = [one for one in sandbox.claims if one.name != wanted.claim.name]
-    after = _with_claims(sandbox, (*others, wanted.claim))
+    after = _with_claims(sandbox, {**sandbox.claims, wanted.claim: wanted.ends_at})
     try:
         return _held(_move_end(sandbox, after, "sandbox.prolonged", wanted.guards, wanted.actor, now), now, called_at=now)
     except rows.FurtherFailed as failed:
@@ -150,7 +151,7 @@ def _let_go(claim: str, key: str, track: str, actor: Actor, clock: Clock) -> Pro
     if sandbox.is_over(now):
         expire_loaded(sandbox, actor=actor, now=now)
         return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now)
-    others = tuple(one for one in sandbox.claims if one.name != claim)
+    others = {name: ends_at for name, ends_at in sandbox.claims.items() if name != claim}
     if len(others) == len(sandbox.claims):
         return _gone(sandbox.sandbox_id, sandbox.fence, now, kept_by=others)
     if others:
@@ -176,12 +177,11 @@ def _standing_holds(holder: Holder, now: datetime) -> dict[str, str]:
     return {key: one.sandbox_id for key, one in found.items() if _is_of(one, holder.track) and not one.is_over(now)}
 
 
-def _with_claims(sandbox: Sandbox, claims: tuple[Claim, ...]) -> Sandbox:
+def _with_claims(sandbox: Sandbox, claims: Mapping[str, datetime]) -> Sandbox:
     assert sandbox.allocated_at is not None, "it is lent"
     expires_at = policy.end_of(sandbox.allocated_at, sandbox.lab_duration_hours, claims)
     grace_ends_at = expires_at + timedelta(seconds=current().grace_seconds)
-    ordered = tuple(sorted(claims, key=lambda one: one.name))
-    return dataclasses.replace(sandbox, claims=ordered, expires_at=expires_at, grace_ends_at=grace_ends_at, due_at=grace_ends_at)
+    return dataclasses.replace(sandbox, claims=claims, expires_at=expires_at, grace_ends_at=grace_ends_at, due_at=grace_ends_at)
 
 
 def _move_end(before: Sandbox, after: Sandbox, action: str, guards: Sequence[Guard], actor: Actor, now: datetime) -> Sandbox:
@@ -194,14 +194,14 @@ def _held(sandbox: Sandbox, now: datetime, *, called_at: datetime | None = None)
     return Proof(is_present=True, job_id=sandbox.sandbox_id, job_status=f"fence {sandbox.fence}", called_at=called_at, proved_at=now)
 
 
-def _gone(sandbox_id: str, fence: int, now: datetime, *, called_at: datetime | None = None, kept_by: Sequence[Claim] = ()) -> Proof:
+def _gone(sandbox_id: str, fence: int, now: datetime, *, called_at: datetime | None = None, kept_by: Collection[str] = ()) -> Proof:
     return Proof(
         is_present=False,
         job_id=sandbox_id,
         job_status=f"fence {fence}" if fence else "",
         called_at=called_at,
         proved_at=now,
-        kept_by=tuple(one.name for one in kept_by),
+        kept_by=tuple(sorted(kept_by)),
     )
 
 

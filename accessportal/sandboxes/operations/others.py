@@ -48,7 +48,7 @@ def _adopted(sandbox: Sandbox) -> tuple[Sandbox, Draft]:
         lent_at=sandbox.allocated_at,
         due=Due.EXPIRE,
         due_at=after.grace_ends_at,
-        claims=() if sandbox.is_foreign else sandbox.claims,
+        claims={} if sandbox.is_foreign else sandbox.claims,
         generation="" if sandbox.is_foreign else sandbox.generation,
     )
     expires_at = 0 if after.expires_at is None else to_epoch(after.expires_at)
@@ -74,7 +74,7 @@ def _may_stand(record: KeyRecord | None) -> bool:
 def _taken_in(sandbox: Sandbox, now: datetime) -> tuple[Sandbox, Draft]:
     """It was marked for deletion: with an allocation of ours, or with one of its own that we never saw."""
     after = dataclasses.replace(
-        sandbox, fence=rows.continued(sandbox).fence_held, lent_at=sandbox.allocated_at, due=Due.CLEAN, due_at=now, claims=()
+        sandbox, fence=rows.continued(sandbox).fence_held, lent_at=sandbox.allocated_at, due=Due.CLEAN, due_at=now, claims={}
     )
     after = released_by(after, sandbox.track, now=sandbox.deletion_requested_at or now)
     return after, told("sandbox.released", after, track=after.track, is_outside=True, status=after.status.value)

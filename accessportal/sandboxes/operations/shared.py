@@ -13,10 +13,10 @@ from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.runs import Failure
 from accessportal.sandboxes.states import Due, NoSuchSandbox, Sandbox, Status, Unreadable
 from accessportal.sandboxes.store import free_list, rows
+from accessportal.store import transactions
 from accessportal.store.transactions import Step
 
 T = TypeVar("T")
-_MAX_TRIES = 25
 SCOPE = "sandboxes"
 
 
@@ -39,12 +39,8 @@ def check_fence(sandbox: Sandbox, fence: int | None) -> None:
 
 def until_written(attempt: Callable[[], T]) -> T:
     """The result of ``attempt``, which reads, decides and writes; again from the start whenever it was overtaken."""
-    for _ in range(_MAX_TRIES):
-        try:
-            return attempt()
-        except (rows.Overtaken, rows.KeyOvertaken):
-            continue
-    raise NoAnswer("Too many others are changing this sandbox right now. Try again.", code="sandbox_contended")
+    words = "Too many others are changing this sandbox right now. Try again."
+    return transactions.until_written(attempt, contended=NoAnswer(words, code="sandbox_contended"))
 
 
 def told(action: str, sandbox: Sandbox, **data: Any) -> Draft:
@@ -65,7 +61,7 @@ def ended(sandbox: Sandbox, *, now: datetime) -> Sandbox:
         delete_generation="",
         clean_error="",
         missing_since=None,
-        claims=(),
+        claims={},
     )
 
 
@@ -103,7 +99,7 @@ def unheld(sandbox: Sandbox, status: Status) -> Sandbox:
         held_by="",
         held_until=None,
         missing_since=None,
-        claims=(),
+        claims={},
     )
 
 

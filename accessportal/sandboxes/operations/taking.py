@@ -6,9 +6,9 @@ import dataclasses
 import random
 import uuid
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -27,7 +27,7 @@ from accessportal.sandboxes.operations.others import mended
 from accessportal.sandboxes.operations.releasing import end, expire_loaded
 from accessportal.sandboxes.operations.shared import held_anew, leaving_free_list, told, until_written
 from accessportal.sandboxes.policy import Mending
-from accessportal.sandboxes.states import Claim, Due, Holder, KeyRecord, NoneFree, Sandbox, Status, Taken, Unreadable
+from accessportal.sandboxes.states import Due, Holder, KeyRecord, NoneFree, Sandbox, Status, Taken, Unreadable
 from accessportal.sandboxes.store import free_list, keys, pages, pool, rows
 from accessportal.store.reading import ReadAhead
 from accessportal.store.restores import HELD
@@ -60,7 +60,7 @@ class Asked:
     duration_seconds: int | None
     actor: Actor
     now: datetime
-    claims: tuple[Claim, ...] = ()
+    claims: Mapping[str, datetime] = field(default_factory=dict)
     further: Callable[[Sandbox], Sequence[Step]] = lambda _: ()
 
     @property

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 from pynamodb.expressions.condition import Condition
 
+from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Sandbox, Status
-from accessportal.sandboxes.store.converting import ATTRIBUTES, record_of, stored
+from accessportal.sandboxes.store.converting import record_of, sandboxes
 from accessportal.store.listing import Listing
 from accessportal.store.reading import get_item
 from accessportal.store.transactions import ConditionFailed, Remove, Step, Upsert, transact
 
 # What a free sandbox's row holds beside its status and zeros. Nothing of it is in an index of the seed or in ours.
 _LINE = (
+    "sandbox_id",
     "name",
     "external_id",
     "lab_duration_hours",
@@ -85,9 +87,9 @@ def returns() -> tuple[int, ...]:
 def as_listed(sandbox: Sandbox) -> Condition:
     """Require the row to be as its line says: the seed's programs set ``updated_at`` at every change, versions of ours the head of its
     events. ``claims`` and ``lab_duration_hours`` make a row unreadable when they are not what they should be."""
-    same: Condition = SandboxItem.claims.does_not_exist()
-    for name in ("updated_at", "lab_duration_hours", "audit_head"):
-        same &= ATTRIBUTES[name] == stored(name, getattr(sandbox, name))
+    same: Condition = SandboxItem.updated_at == to_epoch(sandbox.updated_at)
+    same &= (SandboxItem.audit_head == sandbox.audit_head) & (SandboxItem.lab_duration_hours == sandbox.lab_duration_hours)
+    same &= SandboxItem.claims.does_not_exist()
     return same
 
 
@@ -96,10 +98,7 @@ def put(sandbox: Sandbox) -> list[Step]:
     pk, sk = models.free_key(sandbox.sandbox_id)
     pool_pk, pool_sk = models.pool_key()
     returned = models.returns_in(models.free_shard_of(sandbox.sandbox_id))
-    line = [SandboxItem.sandbox_id.set(sandbox.sandbox_id)]
-    for name in _LINE:
-        value = stored(name, getattr(sandbox, name))
-        line.append(ATTRIBUTES[name].remove() if value is None else ATTRIBUTES[name].set(value))
+    line = [sandboxes.action(name, value) for name, value in sandboxes.values(sandbox).items() if name in _LINE]
     return [
         # Over whatever line is left from before: it is the row's own condition that decides.
         Upsert(SandboxItem, pk, line, _always(), range_key=sk),

@@ -56,7 +56,7 @@ def _record_of(key: str, item: SandboxItem) -> KeyRecord:
         request_hash=item.request_hash or "",
         sandbox_id=item.sandbox_id or "",
         fence=int(item.fence or 0),
-        track=item.track or "",
+        track=item.key_track or "",
         is_open=item.state == "open",
         version=int(item.version or 0),
     )
@@ -84,7 +84,7 @@ def open_key(record: KeyRecord | None, *, key: str, request_hash: str, sandbox: 
         SandboxItem.request_hash.set(request_hash),
         SandboxItem.sandbox_id.set(sandbox.sandbox_id),
         SandboxItem.fence.set(sandbox.fence),
-        SandboxItem.track.set(sandbox.track),
+        SandboxItem.key_track.set(sandbox.track),
         # With no status beside it, no index sees it.
         SandboxItem.allocated_at.set(to_epoch(sandbox.allocated_at)),
         SandboxItem.state.set("open"),

@@ -8,11 +8,11 @@ from functools import partial
 
 from pynamodb.expressions.condition import Condition
 
-from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.clock import precise, to_epoch
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Due, Sandbox, Status, Unreadable
-from accessportal.sandboxes.store.converting import precise, record_of, unreadable
+from accessportal.sandboxes.store.converting import record_of, unreadable
 from accessportal.store.listing import Listing
 
 _rows = partial(Listing[SandboxItem, Sandbox | Unreadable], model=SandboxItem, record=record_of, stand_in=unreadable)

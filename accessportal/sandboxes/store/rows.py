@@ -12,19 +12,21 @@ from accessportal.audit import queries as audit
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import AuditEvent, Draft
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import precise
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.moments import furthest
 from accessportal.sandboxes import models, policy
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import ALLOWED_MOVES, Sandbox, Status, Unreadable, entity_of
 from accessportal.sandboxes.store import free_list, keys
-from accessportal.sandboxes.store.converting import ATTRIBUTES, ITEM_NAMES, as_read, differences, precise, record_of, row_change, stored
+from accessportal.sandboxes.store.converting import as_read, record_of, sandboxes
+from accessportal.store import transactions
 from accessportal.store.reading import ItemKey, ReadAhead, get_ahead, get_together
 from accessportal.store.restores import first_fence
-from accessportal.store.transactions import Change, ConditionFailed, Insert, Remove, Step, transact, update_one
+from accessportal.store.transactions import Change, ConditionFailed, Remove, Step, transact, update_one
 
 
-class Overtaken(Exception):
+class Overtaken(transactions.Overtaken):
     """Another writer changed the sandbox since it was read. Read it again and decide again."""
 
 
@@ -32,7 +34,7 @@ class Unlisted(Overtaken):
     """Its line has left the free list: somebody else has it."""
 
 
-class KeyOvertaken(Exception):
+class KeyOvertaken(transactions.Overtaken):
     """Another writer changed the idempotency key since it was read. Read it again and decide again."""
 
 
@@ -112,8 +114,7 @@ def insert(sandbox: Sandbox, *, draft: Draft, actor: Actor, now: datetime) -> Sa
     """Write a new row and its event; free at once if it is available. A chain from an earlier life is continued."""
     event = prepare_event(draft, entity=sandbox.entity, sequence=sandbox.version + 1, prev_hash=sandbox.audit_head, actor=actor, now=now)
     made = dataclasses.replace(sandbox, version=sandbox.version + 1, audit_head=event.head)
-    values = {ITEM_NAMES.get(name, name): stored(name, getattr(made, name)) for name in ATTRIBUTES}
-    row = Insert(SandboxItem(*models.sandbox_key(made.sandbox_id), sandbox_id=made.sandbox_id, **values))
+    row = sandboxes.insertion(made)
     try:
         transact([row, event.step, *(free_list.put(made) if made.status is Status.AVAILABLE else [])])
     except ConditionFailed as error:
@@ -145,7 +146,7 @@ def change(
     after = dataclasses.replace(after, updated_at=now, version=sequence + 1, audit_head=event.head)
     becomes_free = after.status is Status.AVAILABLE and (before.status is not Status.AVAILABLE or policy.is_unlisted(before))
     expected = as_read(before) & free_list.as_listed(before) if is_from_line else as_read(before)
-    row = row_change(before, differences(before, after), expected)
+    row = dataclasses.replace(sandboxes.change(before, after), condition=expected)
     beside = [step for step in (key_step, free_step) if step is not None]
     steps = [*further, *beside, row, event.step, *(free_list.put(after) if becomes_free else [])]
     try:
@@ -197,12 +198,11 @@ def note(before: Sandbox, after: Sandbox) -> None:
 
 
 def _note(before: Sandbox, after: Sandbox, further: Condition | None = None) -> bool:
-    actions = differences(before, after)
-    if not actions:
+    change = sandboxes.change(before, after)
+    if not change.actions:
         return True
-    condition = as_read(before) if further is None else as_read(before) & further
     try:
-        update_one(row_change(before, actions, condition))
+        update_one(dataclasses.replace(change, condition=as_read(before) if further is None else as_read(before) & further))
     except ConditionFailed:
         return False
     return True

@@ -12,13 +12,12 @@ from pynamodb.expressions.update import Action
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
+from accessportal.kernel.clock import from_epoch, precise, to_epoch, whole_second
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Run, RunDue, RunKind, RunState
-from accessportal.sandboxes.store.converting import precise
 from accessportal.sandboxes.store.pages import due_within
 from accessportal.sandboxes.store.pool import pool_steps
 from accessportal.sandboxes.store.rows import Overtaken
