@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from django.http import HttpRequest
 from ninja import Router, Schema
@@ -211,12 +211,12 @@ def _answer(question: ApprovalCheck | RelationshipCheck | Chain, caller: Caller)
     return ask(_LEDGERS[question.kind], scope, question.names, caller=caller, clock=clock)
 
 
-def _is_plain(question: ApprovalCheck | RelationshipCheck | Chain) -> bool:
+def _is_plain(question: ApprovalCheck | RelationshipCheck | Chain) -> TypeGuard[ApprovalCheck | RelationshipCheck]:
     """Whether it is one of those that are read together."""
     return not (isinstance(question, Chain) or question.in_set)
 
 
-def _asked(question: ApprovalCheck | RelationshipCheck | Chain) -> Asked | PortalError:
+def _asked(question: ApprovalCheck | RelationshipCheck) -> Asked | PortalError:
     try:
         return Asked(_LEDGERS[question.kind], read_scope(question.scope), question.names)
     except PortalError as error:

@@ -31,7 +31,6 @@ _PART = rf"[A-Za-z0-9][A-Za-z0-9._\-]{{0,{LONGEST_PART - 1}}}"
 _SCOPE = rf"^(global|tenant:{_PART}(:env:{_PART})?|env:{_PART}|custom(:{_PART}){{1,{MOST_PARTS}}})$"
 _LETTER = rf"[^\s{UNSEEN}]"
 _NAME = rf"^{_LETTER}([^\t\n\r{UNSEEN}]*{_LETTER})?$"
-_VALUE = rf"^[^\t\n\r{UNSEEN}]*$"
 
 # The room judges these by rules of its own, in words of its own; the document tells them beforehand.
 ScopeText = Annotated[
@@ -54,6 +53,9 @@ Ttl = Annotated[
         json_schema_extra={"minimum": 1, "maximum": LONGEST_SECONDS},
     ),
 ]
+_SHOWN = {"maxLength": LONGEST_METADATA, "pattern": rf"^[^\t\n\r{UNSEEN}]*$"}
+MetadataName = Annotated[str, Field(min_length=1, json_schema_extra={**_SHOWN})]
+MetadataValue = Annotated[str, Field(json_schema_extra={**_SHOWN})]
 Kind = Literal["approval", "relationship"]
 AuthzKey = Annotated[
     str,
@@ -103,9 +105,11 @@ class RecordName(RootModel[Annotated[ApprovalName | RelationshipName, Field(disc
 
 class _Granting(_Body):
     ttl_seconds: Ttl
-    metadata: dict[
-        Annotated[str, Field(min_length=1)], Annotated[str, Field(json_schema_extra={"maxLength": LONGEST_METADATA, "pattern": _VALUE})]
-    ] = Field({}, description="Kept with the record and shown.", json_schema_extra={"maxProperties": MOST_METADATA})
+    metadata: dict[MetadataName, MetadataValue] = Field(
+        {},
+        description="Kept with the record and shown.",
+        json_schema_extra={"maxProperties": MOST_METADATA, "additionalProperties": False},
+    )
     if_exists: IfExists = Field(
         IfExists.REFUSE,
         description="What becomes of a record that counts already: `refuse` (409), `extend` (its end moves, never to an earlier one), "
@@ -172,7 +176,6 @@ class Check(RootModel[Annotated[ApprovalCheck | RelationshipCheck, Field(discrim
 class Chain(_Body):
     """Do links of this relation lead from the subject to the object, in this scope alone, now?"""
 
-    kind: Literal["chain"] = "chain"
     scope: ScopeText
     subject: Name
     relation: Name
@@ -184,7 +187,13 @@ class Chain(_Body):
         return self.subject, self.relation, self.object
 
 
-Question = Annotated[ApprovalCheck | RelationshipCheck | Chain, Field(discriminator="kind")]
+class ChainCheck(Chain):
+    """The same as one question of a batch."""
+
+    kind: Literal["chain"]
+
+
+Question = Annotated[ApprovalCheck | RelationshipCheck | ChainCheck, Field(discriminator="kind")]
 
 
 class Batch(_Body):
