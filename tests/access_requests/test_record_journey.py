@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from accessportal.access_requests import operations, queries
+from accessportal.access_requests import operations, queries, store
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
 from accessportal.authz.operations import IfExists, begin_deletion, grant, set_policy
@@ -16,8 +17,8 @@ from accessportal.authz.queries import APPROVALS, Caller, caller_of, check, read
 from accessportal.authz.states import Approval, Relationship, RelationType, TtlPolicy
 from accessportal.directory import operations as directory
 from accessportal.directory.states import State
-from accessportal.kernel.actors import client
-from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.kernel.actors import client, system
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.lasting import Right
 from accessportal.rules import operations as rules
 from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, SCOPE, Case, ask, record_of
@@ -294,3 +295,24 @@ def test_use_moves_no_end_that_a_request_holds_and_revives_no_grant_that_is_over
     assert not check(APPROVALS, read_scope(SCOPE), APPROVAL.names, caller=bot, clock=story.clock).is_allowed
     story.tick()
     assert record_of(APPROVAL) is None
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "shared"])
+def test_a_worker_that_comes_after_the_end_takes_no_claim(story: Story, *, is_there: bool) -> None:
+    if is_there:
+        grant_directly(story, APPROVAL, ttl=7_200)
+    asked = ask(story, APPROVAL)
+    story.carry_out(story.end(asked))
+    guards = [store.still_to_be_granted(asked.request_id)]
+    with pytest.raises(Conflict) as overtaken:
+        kind_named("approval").grant.grant(request=asked, guards=guards, actor=system("worker"), clock=story.clock)
+    assert overtaken.value.code == "guard_failed"
+    assert (record_of(APPROVAL).held_until.keys() if is_there else record_of(APPROVAL)) == ({"direct"} if is_there else None)
+
+
+@pytest.mark.django_db
+def test_the_page_of_a_rule_tells_its_targets(story: Story, signed_in: SignedIn) -> None:
+    ana = signed_in("ana")
+    approval, relationship = (text_of(ana.get(f"/admin/rules/{name}/")) for name in ("read-docs", "trust"))
+    assert "Scopes tenant:acme-corp, tenant:acme-corp:* Resources docs/* Actions GET" in approval
+    assert "Scopes tenant:acme-corp Objects docs/* Relations editor Types role or trust" in relationship
