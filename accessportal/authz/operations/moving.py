@@ -44,10 +44,13 @@ class Move(Run):
             return False
         if any(holder != DIRECT for holder in found.held_until):
             raise Conflict("A request holds it, and ends it where it is.", code="held_by_request")
-        if ledger.get(self.to, found.names) is not None:
+        there = ledger.get(self.to, found.names)
+        if there is not None and not is_over(there.expires_at, now):
             raise Conflict(f"{self.to} has one of these names already.", code="exists")
         if self.apply:
             try:
+                if there is not None:
+                    ledger.remove(there, "expired", data={}, actor=self.caller.actor, now=now)
                 ledger.move(found, self.to, actor=self.caller.actor, now=now)
             except store.ScopeClosed as error:
                 _, own = read_open_scope(self.to)

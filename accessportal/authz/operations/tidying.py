@@ -103,8 +103,8 @@ def carry_out_deletions(*, actor: Actor, clock: Clock, limit_seconds: float = DE
 
 
 def _is_emptied(run: Tidying, facts: ScopeFacts, workers: int) -> bool:
-    """Remove what is in the scope as far as time goes; whether none is left."""
-    while not run.is_over:
+    """Remove what is in the scope as far as time goes; whether none is left. Not when another run has ended its deletion meanwhile."""
+    while not run.is_over and store.get_scope(facts.scope) == facts:
         begun_at, failures = run.clock.now(), len(run.failures)
         found = _remove_listed(run, facts, workers)
         if run.is_over or len(run.failures) > failures:
