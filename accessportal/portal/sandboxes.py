@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -13,25 +12,19 @@ from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.kinds.sandbox.target import chain_of
-from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
-from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live
 from accessportal.portal.requests.lent import held_by, mark_of_all
-from accessportal.portal.requests.rows import Row, open_row
+from accessportal.portal.requests.rows import Row, open_list
 from accessportal.sandboxes import queries as sandboxes
-from accessportal.sandboxes.states import Sandbox, Stats
+from accessportal.sandboxes.states import Stats
 from accessportal.sandboxes.states import Status as PoolStatus
 from accessportal.upstream import client as upstream
-from accessportal.web.names import Names
 from accessportal.web.pool_chart import RANGES, WORDS, Range, draw
-from accessportal.web.presenting import seconds_to_next_look
 
-_CALM_SECONDS = 30
 _USUAL_RANGE = "24h"
 # The drawing moves on in steps, so that it stays the same for as long as nothing was counted.
 _STEP_SECONDS = 300
@@ -68,24 +61,11 @@ def index(request: HttpRequest) -> HttpResponse:
     mark = mark_of_all(current, held, now)
     if part == "mine" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    mine = {"mine_mark": mark, **_mine(current, held, actor, book)}
+    mine = open_list(current, held, actor, book)
+    mine |= {"mine_mark": mark, "lent": _one_a_sandbox(mine["active"])}
     if part == "mine":
         return render(request, "portal/sandboxes_mine.html", mine)
     return render(request, "portal/sandboxes.html", mine | _pool(request, now) | {"unreadable": unreadable})
-
-
-def _mine(current: list[AccessRequest], held: Mapping[str, Sandbox | None], actor: Actor, book: ApproverBook) -> dict[str, Any]:
-    names, now = Names(book.directory), book.now
-    book.expect_approvers([one for one in current if one.status is Status.PENDING])
-    book.directory.people(one.decided_by for one in current)
-    rows = [open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=1) for one in current]
-    looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
-    return {
-        "lent": _one_a_sandbox([row for row in rows if row.request.status is Status.ACTIVE]),
-        "waiting": [row for row in rows if row.request.status is Status.PENDING],
-        "look_seconds": min([*looks, _CALM_SECONDS]),
-        "now": now,
-    }
 
 
 def _one_a_sandbox(rows: list[Row]) -> list[Row]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, cast
 
@@ -12,22 +10,18 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal.requests.lent import held_by, mark_of_all
-from accessportal.portal.requests.rows import ended_row, open_row
-from accessportal.sandboxes.states import Sandbox
+from accessportal.portal.requests.rows import ended_row, open_list
 from accessportal.web.names import Names
-from accessportal.web.presenting import seconds_to_next_look
 
 _ENDED_PAGE = 15
-_CALM_SECONDS = 30
 # What others did to somebody is told on their first page for so long, and stays on their own page.
 _TOLD_FOR = timedelta(days=14)
 _MOST_TOLD = 5
@@ -47,7 +41,7 @@ def show(request: HttpRequest) -> HttpResponse:
     mark = mark_of_all(current, held, now)
     if asked == "open" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    context = _open(current, held, mark, actor, book) | {"unreadable": unreadable}
+    context = open_list(current, held, actor, book) | {"mark": mark, "unreadable": unreadable}
     if asked == "open":
         return render(request, "portal/home_open.html", context)
     return render(request, "portal/home.html", context | _ended(request, actor, book) | {"put_into": _put_into(actor, book)})
@@ -66,30 +60,6 @@ def _current(actor: Actor, unreadable: list[Unreadable], book: ApproverBook) -> 
     subjects = [actor.name, *sorted(directory.groups_of(email=actor.name, now=book.now, book=book.directory))]
     found = [one for _, one in queries.list_open_of(subject_ids=subjects, past=unreadable.append)]
     return tuple(sorted(found, key=lambda one: one.expires_at))
-
-
-def _open(
-    current: tuple[AccessRequest, ...], held: Mapping[str, Sandbox | None], mark: str, actor: Actor, book: ApproverBook
-) -> dict[str, Any]:
-    names, now = Names(book.directory), book.now
-    book.expect_approvers([one for one in current if one.status is Status.PENDING])
-    book.directory.people(one.decided_by for one in current)
-    holders = Counter(map(_holding, (one for one in current if one.status is Status.ACTIVE)))
-    rows = [
-        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)]) for one in current
-    ]
-    looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
-    return {
-        "active": [row for row in rows if row.request.status is Status.ACTIVE],
-        "waiting": [row for row in rows if row.request.status is Status.PENDING],
-        "mark": mark,
-        "look_seconds": min([*looks, _CALM_SECONDS]),
-        "now": now,
-    }
-
-
-def _holding(request: AccessRequest) -> tuple[str, ...]:
-    return kind_named(request.kind).target.holding(request)
 
 
 def _ended(request: HttpRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:

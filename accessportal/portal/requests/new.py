@@ -49,9 +49,9 @@ def ask(request: HttpRequest, kind: str) -> HttpResponse:
     if request.method != "POST":
         first = {name: field.initial for name, field in target.items() if field.initial is not None}
         given = {**first, **plain(asked, request.GET), **take(request).dict()}
-        return _new_page(request, RequestForm(initial=given, target=target), given, kind=asked)
+        return _page(request, RequestForm(initial=given, target=target), given, kind=asked)
     form = RequestForm(request.POST, target=target)
-    return _answer(request, form, partial(_submit, asked, actor_of(request)), partial(_new_page, kind=asked), shows_conflicts=True)
+    return _answer(request, form, partial(_submit, asked, actor_of(request)), partial(_page, kind=asked), shows_conflicts=True)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,16 +60,15 @@ def extend(request: HttpRequest, request_id: str) -> HttpResponse:
     actor, book = actor_of(request), book_of(request)
     held = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
     decision = queries.can(verb="extend", request=held, actor=actor, now=book.now, book=book)
+    page = partial(_page, kind=kind_named(held.kind), held=held)
     if request.method != "POST":
         if not decision.allowed:
             messages.warning(request, decision.reason)
             return redirect("request", request_id=request_id)
         held_now = {"reason": held.reason, "ticket_id": held.ticket_id, "duration": typed_duration(held.duration_seconds)}
         given = {**held_now, **take(request).dict()}
-        return _extend_page(request, ExtendForm(initial=given), given, held=held)
-    return _answer(
-        request, ExtendForm(request.POST), partial(_extend, held, actor), partial(_extend_page, held=held), shows_conflicts=False
-    )
+        return page(request, ExtendForm(initial=given), given)
+    return _answer(request, ExtendForm(request.POST), partial(_extend, held, actor), page, shows_conflicts=False)
 
 
 @require_safe
@@ -168,21 +167,27 @@ def _to_extension(request_id: str) -> HttpResponse:
         raise InvalidRequest("That is not the id of a request.", code="request_id_unreadable", field="extends") from error
 
 
-def _new_page(
+def _page(
     request: HttpRequest,
     form: PlainForm,
     given: Mapping[str, Any],
     *,
     kind: Kind,
+    held: AccessRequest | None = None,
     status: int = 200,
     sent_before: AccessRequest | None = None,
 ) -> HttpResponse:
-    foreseen = foresee(kind, plain(kind, given), actor_of(request), book_of(request))
+    """The form for something new, or for more of what is ``held``, with what would happen if it were sent."""
+    target = {**target_of(held), "extends": held.request_id} if held is not None else {}
+    foreseen = foresee(kind, {**plain(kind, given), **target}, actor_of(request), book_of(request))
     if not form.is_bound and "duration" not in given:
         form.offer_duration(foreseen.get("usual", kind.fields.usual))
-    inputs = [(field, form[field.name]) for field in kind.fields.target]
-    context = {"form": form, "inputs": inputs, "sent_before": sent_before, **_around(kind, *kind.fields.names), **foreseen}
-    return render(request, "portal/new.html", context, status=status)
+    context = {"form": form, "sent_before": sent_before, **_around(kind, *(target or kind.fields.names)), **foreseen}
+    if held is None:
+        context["inputs"] = [(field, form[field.name]) for field in kind.fields.target]
+        return render(request, "portal/new.html", context, status=status)
+    context |= {"access_request": held, "target": target, "described": queries.describe(request=held)}
+    return render(request, "portal/extend.html", context, status=status)
 
 
 def _around(kind: Kind, *names: str) -> dict[str, Any]:
@@ -191,26 +196,3 @@ def _around(kind: Kind, *names: str) -> dict[str, Any]:
     lengths = [(typed, format_duration(parse_duration(typed)), parse_duration(typed)) for typed in kind.fields.lengths]
     preview_url = reverse("preview_request", args=[kind.name])
     return {"kind": kind, "chips": lengths, "preview_url": preview_url, "preview_params": params, **kind.fields.around()}
-
-
-def _extend_page(
-    request: HttpRequest,
-    form: PlainForm,
-    given: Mapping[str, Any],
-    *,
-    held: AccessRequest,
-    status: int = 200,
-    sent_before: AccessRequest | None = None,
-) -> HttpResponse:
-    kind = kind_named(held.kind)
-    target = {**target_of(held), "extends": held.request_id}
-    context = {
-        "form": form,
-        "sent_before": sent_before,
-        **_around(kind, *target),
-        "access_request": held,
-        "target": target,
-        "described": queries.describe(request=held),
-        **foresee(kind, {**plain(kind, given), **target}, actor_of(request), book_of(request)),
-    }
-    return render(request, "portal/extend.html", context, status=status)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
@@ -15,8 +19,10 @@ from accessportal.portal.requests.asking import again_url
 from accessportal.portal.requests.lent import without_senseless
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.names import Names
-from accessportal.web.presenting import Phase, Tone, aws_address, phase_of
+from accessportal.web.presenting import Phase, Tone, aws_address, phase_of, seconds_to_next_look
 from accessportal.web.request_deeds import deed_of
+
+_CALM_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,29 @@ class Row:
     def is_gone(self) -> bool:
         """A sandbox that was given back or taken away by another way than the request's."""
         return self.request.kind == "sandbox" and self.phase.code == "active" and self.sandbox is None
+
+
+def open_list(current: Sequence[AccessRequest], held: Mapping[str, Sandbox | None], actor: Actor, book: ApproverBook) -> dict[str, Any]:
+    """What a part of a page shows of requests that are ``active`` or ``waiting``, and in how many seconds it looks again. ``held``: the
+    sandbox of each, by its id."""
+    names, now = Names(book.directory), book.now
+    book.expect_approvers([one for one in current if one.status is Status.PENDING])
+    book.directory.people(one.decided_by for one in current)
+    holders = Counter(_holding(one) for one in current if one.status is Status.ACTIVE)
+    rows = [
+        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)]) for one in current
+    ]
+    looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
+    return {
+        "active": [row for row in rows if row.request.status is Status.ACTIVE],
+        "waiting": [row for row in rows if row.request.status is Status.PENDING],
+        "look_seconds": min([*looks, _CALM_SECONDS]),
+        "now": now,
+    }
+
+
+def _holding(request: AccessRequest) -> tuple[str, ...]:
+    return kind_named(request.kind).target.holding(request)
 
 
 def open_row(
