@@ -154,7 +154,6 @@ class Resource:
     portal_page: ClassVar[str] = ""
     notice_template: ClassVar[str] = ""
     headline_template: ClassVar[str] = ""
-    summary_template: ClassVar[str] = ""
     # What tells records with the same title apart; gets ``record`` and ``now``.
     line_template: ClassVar[str] = ""
     box: ClassVar[Parameter | None] = None

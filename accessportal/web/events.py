@@ -15,7 +15,7 @@ from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
 from accessportal.web.facts import Fact, facts_of
 from accessportal.web.names import Names
-from accessportal.web.presenting import Tone, seconds_after_end, words_for_time
+from accessportal.web.presenting import Tone, seconds_after_end, words_for_lateness
 
 _LATEST = 20
 
@@ -135,7 +135,7 @@ def _granted(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
 def _revoked(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     receipt = data.get("receipt") or {}
     kept, gone = receipt.get("kept_by") or (), data["gone_seconds"]
-    when = "" if gone is None else f" {_seconds(gone)} after the end"
+    when = "" if gone is None else f" {words_for_lateness(gone)} after the end"
     if not all(map(is_request_id, kept)):
         yield f"claim given back{when}; the {fields.thing} itself stays, given directly by {fields.giver}"
     elif kept:
@@ -144,7 +144,7 @@ def _revoked(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
         yield f"proved gone from {fields.place}{when}"
     sent = receipt.get("lateness_seconds")
     if sent is not None and not kept:
-        yield f"deletion sent {_seconds(float(sent))} after the end"
+        yield f"deletion sent {words_for_lateness(float(sent))} after the end"
 
 
 def _also_held(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
@@ -160,10 +160,6 @@ def _delayed(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     yield str(data.get("error") or data.get("error_code") or "the outside world did not answer")
     if data.get("attempts"):
         yield f"attempt {data['attempts']}"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
 
 
 @dataclass(frozen=True, slots=True)

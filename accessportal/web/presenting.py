@@ -118,6 +118,11 @@ def typed_duration(seconds: int) -> str:
     return format_duration(seconds).replace(" min", "m").replace(" ", "")
 
 
+def words_for_lateness(seconds: float) -> str:
+    """How late something was, honest to a tenth of a second: ``0.4 s``, ``3 min 10 s``."""
+    return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
+
+
 def words_for_time(seconds: float) -> str:
     """Say time left or gone as people do: ``3 d 4 h``, ``2 h 12 min``, ``9 min``, ``4 min 30 s`` (below five), ``45 s``. ``times.js`` ticks
     by the same rule."""

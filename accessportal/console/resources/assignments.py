@@ -13,7 +13,7 @@ from accessportal.assignments import queries
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import PrincipalType
-from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotFound
@@ -147,7 +147,6 @@ class Assignments(Resource):
         Section("Held by", "console/assignments/claims.html"),
         Section("Facts", "console/assignments/facts.html", is_aside=True),
     )
-    right = Right.READERS
     headline_template = "console/assignments/headline.html"
     notice_template = "console/assignments/compared.html"
 

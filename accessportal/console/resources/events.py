@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from accessportal.audit import queries
 from accessportal.audit.states import AuditEvent
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
@@ -39,7 +39,6 @@ class Events(Resource):
     plural = "Audit"
     icon = "scroll-text"
     about = "Everything that was changed, by whom and when, in chains that show tampering."
-    right = Right.READERS
     notice_template = "console/audit/around.html"
     columns = (
         Column("When", "console/cells/event_when.html", "col-when"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.directory import queries
 from accessportal.directory.states import Group
 from accessportal.kernel.actors import Actor
@@ -18,7 +18,6 @@ class Groups(Resource):
     plural = "Groups"
     icon = "users"
     about = "The tree of groups: who is in which, who may change them, and whether Cognito knows."
-    right = Right.READERS
     portal_page = "group"
     columns = (
         Column("Group", "console/cells/group_name.html", "col-who"),

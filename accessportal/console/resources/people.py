@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.directory import queries
 from accessportal.directory.states import Person
 from accessportal.kernel.actors import Actor
@@ -45,7 +45,6 @@ class People(Resource):
     plural = "People"
     icon = "user-round"
     about = "Everybody in the directory: their groups and roles, why they have them, and whether Cognito knows."
-    right = Right.READERS
     portal_page = "person"
     columns = (
         Column("Person", "console/cells/person_name.html", "col-who"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from accessportal.console.resource import Ask, Column, Pattern, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
 from accessportal.console.rule_versions import versions_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
@@ -27,7 +27,6 @@ class Rules(Resource):
     plural = "Rules"
     icon = "scale"
     about = "Who may ask for what, in which order the rules are tried, and how they changed."
-    right = Right.READERS
     notice_template = "console/rules/order.html"
     columns = (
         Column("Rule", "console/cells/rule_name.html", "col-who"),

@@ -11,7 +11,7 @@ from typing import Any
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.errors import NotFound
@@ -206,7 +206,6 @@ class Sandboxes(Resource):
     plural = "Sandboxes"
     icon = "box"
     about = "The pool: what is free, lent, being cleaned or out of use, who had each sandbox when, and why it is as it is."
-    right = Right.READERS
     notice_template = "console/sandboxes/pool.html"
     headline_template = "console/sandboxes/headline.html"
     columns = (
@@ -293,7 +292,6 @@ class SandboxRuns(Resource):
     plural = "Pool runs"
     icon = "refresh-cw"
     about = "Syncs and cleanups of the pool that somebody ordered: who, when, and what came of each."
-    right = Right.READERS
     notice_template = "console/sandboxes/order.html"
     columns = (
         Column("Run", "console/cells/run_name.html", "col-who"),

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
 from accessportal.identity.queries import is_operator
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
@@ -64,7 +64,6 @@ class Tokens(Resource):
     plural = "API tokens"
     icon = "key-round"
     about = "What programs sign in with: what each token opens, how often it may ask, and when it was last used."
-    right = Right.READERS
     notice_template = "console/tokens/notice.html"
     headline_template = "console/tokens/headline.html"
     columns = (

@@ -22,7 +22,7 @@ from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import Fact, facts_of
 from accessportal.web.pool_chart import WORDS
-from accessportal.web.presenting import Phase, Tone, phase_of, seconds_after_end, words_for_time
+from accessportal.web.presenting import Phase, phase_of, seconds_after_end, words_for_lateness, words_for_time
 
 register = template.Library()
 
@@ -111,17 +111,9 @@ def duration(seconds: int | None) -> str:
 
 
 @register.filter
-def lateness(seconds: float | None) -> str:
-    """How late something was, honest to a tenth of a second: ``0.4 s``, ``3 min 10 s``."""
-    if seconds is None:
-        return "—"
-    return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)
-
-
-@register.filter
 def after_end(moment: datetime, request: AccessRequest) -> str:
     """How long after the end of the request something was: ``4.2 s after the end``."""
-    return f"{lateness(seconds_after_end(moment, request))} after the end"
+    return f"{words_for_lateness(seconds_after_end(moment, request))} after the end"
 
 
 @register.filter
@@ -174,11 +166,6 @@ def role_help(role: str) -> str:
 def counts(stats: Stats) -> list[int]:
     """How many sandboxes are in each status, in the order of ``pool_chart.WORDS``."""
     return [stats.counts.get(status, 0) for status in WORDS]
-
-
-@register.filter
-def tone_icon(tone: Tone | str) -> str:
-    return {"live": "circle-check", "wait": "hourglass", "stop": "circle-x"}.get(str(tone), "info")
 
 
 def _now(context: Any) -> datetime:
