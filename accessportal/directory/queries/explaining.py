@@ -12,10 +12,10 @@ from accessportal.directory.states import Explanation, Group, Holding, Inherited
 from accessportal.kernel.actors import Actor
 
 
-def explain_person(*, email: str, actor: Actor, now: datetime) -> Explanation:
+def explain_person(*, email: str, actor: Actor, now: datetime, book: Book | None = None) -> Explanation:
     """Explain what the person's direct memberships give, there and on groups below, at ``now``. The groups below come from the index and
     may lag. Whoever is admin of some of the groups alone sees these alone."""
-    book = Book()
+    book = book or Book()
     person, memberships, is_whole = held_by_seen(email=email, actor=actor, now=now, book=book)
     counted = groups_through(memberships, now=now, book=book)
     groups = book.groups(one.group_id for one in memberships)

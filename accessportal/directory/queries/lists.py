@@ -8,7 +8,7 @@ from datetime import datetime
 
 from accessportal.directory.policy.words import is_group_id, key_of
 from accessportal.directory.queries.book import Book
-from accessportal.directory.queries.rights import may
+from accessportal.directory.queries.rights import verbs_on
 from accessportal.directory.states import PERMANENT, ROOT, Claim, Group, GroupRole, GroupVerb, Membership, Person, Tree, highest
 from accessportal.directory.store.accounts import get_owner
 from accessportal.directory.store.reading import (
@@ -107,13 +107,15 @@ def list_child_groups(*, group_id: str, past: Callable[[Unreadable], object] | N
     return list_children(group_id, past=past) if is_group_id(group_id) else ()
 
 
-def list_members(*, group_id: str, cursor: str | None = None, limit: int = 50, actor: Actor, now: datetime) -> Page[Membership]:
+def list_members(
+    *, group_id: str, cursor: str | None = None, limit: int = 50, actor: Actor, now: datetime, book: Book | None = None
+) -> Page[Membership]:
     """List the memberships directly in a group, in order of address, those past their end included, for whoever may see them. It may lag a
     moment."""
-    group = find_group(group_id=group_id)
+    group = find_group(group_id=group_id) if book is None else book.groups([group_id]).get(group_id)
     if group is None:
         raise NotFound("There is no group with this path.", code="group_not_found")
-    may(verb=GroupVerb.SEE_MEMBERS, group=group, actor=actor, now=now).require()
+    verbs_on(group=group, actor=actor, now=now, book=book)[GroupVerb.SEE_MEMBERS].require()
     return page_of_members(group_id, cursor=cursor, limit=limit)
 
 

@@ -36,12 +36,12 @@ def may_leave(*, group: Group | None, actor: Actor) -> Decision:
     return policy.may_leave(claim, group=at, keepers=root.standing_admins, actor=actor)
 
 
-def verbs_on(*, group: Group | None, actor: Actor, now: datetime) -> dict[GroupVerb, Decision]:
+def verbs_on(*, group: Group | None, actor: Actor, now: datetime, book: Book | None = None) -> dict[GroupVerb, Decision]:
     """What :func:`may` says of every verb but leaving, for the price of one. Moving still needs the same right at the new place."""
     at = group or get_group(ROOT)
     if at is None:
         raise _unfounded()
-    rights = actor_rights_on({at.group_id, at.parent_id or ROOT}, actor=actor, now=now)
+    rights = actor_rights_on({at.group_id, at.parent_id or ROOT}, actor=actor, now=now, book=book)
     own = rights.get(at.group_id)
     plain = [verb for verb in GroupVerb if verb not in {GroupVerb.MOVE, GroupVerb.LEAVE}]
     decisions = {verb: policy.may_with_group(verb, group=at, right=own, actor=actor) for verb in plain}

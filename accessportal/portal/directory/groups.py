@@ -16,7 +16,6 @@ from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Unreadable
@@ -52,21 +51,21 @@ class MemberRow:
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """My groups and the tree. ``q`` searches it; ``open`` is the group whose branch is shown, for browsers without scripts."""
-    actor, now = actor_of(request), SystemClock().now()
-    roles = directory.roles_of(email=actor.name, now=now)
+    book = book_of(request)
+    roles = directory.roles_of(email=actor_of(request).name, now=book.now, book=book.directory)
     text = _typed(request, "q")
     context = _found(text, roles) if text else _opened(request.GET.get("open", ROOT), roles)
     if cast(PortalRequest, request).htmx and request.GET.get("part") == "tree":
         return render(request, "portal/groups_tree.html", context)
-    return render(request, "portal/groups.html", context | {"mine": _mine(roles), "now": now})
+    return render(request, "portal/groups.html", context | {"mine": _mine(roles), "now": book.now})
 
 
 @require_safe
 def branch(request: HttpRequest, group_id: str) -> HttpResponse:
     """The groups right below one, for a branch that was just opened."""
-    actor, now = actor_of(request), SystemClock().now()
-    roles = directory.roles_of(email=actor.name, now=now)
-    known(group_id)
+    book = book_of(request)
+    roles = directory.roles_of(email=actor_of(request).name, now=book.now, book=book.directory)
+    known(group_id, book.directory)
     unreadable: list[Unreadable] = []
     nodes = _nodes(directory.list_child_groups(group_id=group_id, past=unreadable.append), roles)
     return render(request, "portal/groups_branch.html", {"nodes": nodes, "branch_unreadable": unreadable})
@@ -100,17 +99,17 @@ def confirm(request: HttpRequest, deed: str, group_id: str) -> HttpResponse:
     chosen = GROUP_DEEDS.get(deed)
     if chosen is None:
         raise Http404(f"Nothing called “{deed}” can be done to a group.")
-    group = known(group_id)
-    chosen.may(group, actor_of(request), SystemClock().now()).require()
+    group = known(group_id, book_of(request).directory)
+    chosen.may(group, actor_of(request), book_of(request).now).require()
     about = {"group": group, "child_prefix": child_id(group, {})}
     return ask_or_do(request, chosen, group, Page(address_of(group_id), group.name, about))
 
 
 def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
-    actor, now = actor_of(request), SystemClock().now()
-    group = known(group_id)
-    roles = directory.roles_of(email=actor.name, now=now)
-    rights = directory.verbs_on(group=group, actor=actor, now=now)
+    actor, now, book = actor_of(request), book_of(request).now, book_of(request).directory
+    group = known(group_id, book)
+    roles = directory.roles_of(email=actor.name, now=now, book=book)
+    rights = directory.verbs_on(group=group, actor=actor, now=now, book=book)
     mine = role_from(roles, group)
     if mine is not None and mine.group_id == group_id:
         rights[GroupVerb.LEAVE] = directory.may(verb=GroupVerb.LEAVE, group=group, actor=actor, now=now)
@@ -118,10 +117,10 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
     unreadable: list[Unreadable] = []
     context = {
         "group": group,
-        "crumbs": crumbs(group, directory.find_groups(group_ids=group.ancestors)),
+        "crumbs": crumbs(group, book.groups(group.ancestors)),
         "mine": mine,
         "reach": rules.reach_of(group_id=group_id, groups_above=group.ancestors) if rights[GroupVerb.SEE_MEMBERS].allowed else (),
-        "admins": book_of(request).directory.crowd(directory.Named(admins_of=group_id), now=now).people,
+        "admins": book.crowd(directory.Named(admins_of=group_id), now=now).people,
         "below": _nodes(directory.list_child_groups(group_id=group_id, past=unreadable.append), roles),
         "unreadable": unreadable,
         "waits": waiting,
@@ -143,7 +142,9 @@ def _members(
     if not sees.allowed:
         return {"sees_members": False, "why_hidden": sees.reason, "members": (), "behind": _behind(group)}
     cursor = request.GET.get("cursor") or None
-    page = directory.list_members(group_id=group.group_id, cursor=cursor, limit=_MEMBERS, actor=actor, now=now)
+    page = directory.list_members(
+        group_id=group.group_id, cursor=cursor, limit=_MEMBERS, actor=actor, now=now, book=book_of(request).directory
+    )
     unreadable.extend(page.unreadable)
     people = directory.find_people(emails=[membership.person for membership in page.items], past=unreadable.append)
     sees_all = actor.reads_everything or rights[GroupVerb.GRANT].allowed
@@ -191,9 +192,9 @@ def _offered(group: Group, rights: Mapping[GroupVerb, Decision]) -> dict[str, An
     }
 
 
-def known(group_id: str) -> Group:
+def known(group_id: str, book: directory.Book) -> Group:
     """:raises NotFound: when there is no such group."""
-    group = directory.find_group(group_id=group_id)
+    group = book.groups([group_id]).get(group_id)
     if group is None:
         raise NotFound("There is no such group.", code="group_not_found")
     return group

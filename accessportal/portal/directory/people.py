@@ -89,13 +89,13 @@ def confirm(request: HttpRequest, email: str, deed: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, email: str) -> dict[str, Any]:
-    actor, now = actor_of(request), SystemClock().now()
+    actor, now, book = actor_of(request), book_of(request).now, book_of(request).directory
     unreadable: list[Unreadable] = []
-    explained = directory.explain_person(email=email, actor=actor, now=now)
+    explained = directory.explain_person(email=email, actor=actor, now=now, book=book)
     person = explained.person
     work = mirror.find_pending(person.entity)
     waiting = waits(request)
-    names = Names(book_of(request).directory)
+    names = Names(book)
     is_self = person.key == actor.name
     sees_requests = is_self or actor.reads_everything
     context = {
@@ -107,7 +107,7 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
         "access": _access(explained, unreadable) if sees_requests else [],
         "unreadable": unreadable,
         "sees_requests": sees_requests,
-        "deeds": _offered(person, actor, now),
+        "deeds": _offered(person, actor, now, book),
         "behind": work,
         "waits": waiting,
         "is_pending": work is not None or any(not one.is_done for one in waiting),
@@ -147,8 +147,8 @@ def _line(subject: str, one: AccessRequest, person: Person) -> Access:
     return Access(one, queries.describe(request=one).title, "" if subject == person.key else subject)
 
 
-def _offered(person: Person, actor: Actor, now: datetime) -> list[Deed[Person]]:
+def _offered(person: Person, actor: Actor, now: datetime, book: directory.Book) -> list[Deed[Person]]:
     # Whoever may do one of them may do all: they are for the root's admins. Asked once, decided anew by each operation.
-    if not directory.may_with_people(verb=PersonVerb.DISABLE, actor=actor, now=now).allowed:
+    if not directory.may_with_people(verb=PersonVerb.DISABLE, actor=actor, now=now, book=book).allowed:
         return []
     return [deed for deed in PERSON_DEEDS.values() if deed.fits(person)]

@@ -75,6 +75,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, book: 
     is_pending = found.status is Status.PENDING
     sees_evidence = actor.reads_everything or bool(book.approved_rules(actor))
     events = queries.history(request=found)
+    book.directory.people([*(event.actor for event in events), *found.approvals])
     return {
         "access_request": found,
         "described": described,
