@@ -91,7 +91,7 @@ class DirectoryItem(PortalModel):
 
 
 ALWAYS = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()
-"""The condition of what is written or taken away whether or not it is there."""
+"""The condition of what is written whether or not it is there."""
 Key = tuple[str, str]
 _PERSON_PREFIX = "U:"
 _GROUP_PREFIX = "G:"
@@ -152,6 +152,12 @@ def given_pk(claim_id: str) -> str:
 def given_key(claim_id: str, person: str, group_id: str) -> Key:
     # No address holds a blank.
     return given_pk(claim_id), f"{person_pk(person)} {group_pk(group_id)}"
+
+
+def given_in(item: DirectoryItem) -> tuple[str, str]:
+    """The person and the group in the sort key of what was given: what else the item says may be gone."""
+    person, _, group = item.sk.partition(" ")
+    return person.removeprefix(_PERSON_PREFIX), group.removeprefix(_GROUP_PREFIX)
 
 
 def departure_key(item_pk: str) -> Key:

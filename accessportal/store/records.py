@@ -35,7 +35,7 @@ _NEEDED = object()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Form:
+class Form:
     """How values of one type lie in an attribute: ``load`` judges and reads one, ``store`` is its way back."""
 
     load: Callable[[Any], Any]
@@ -150,7 +150,7 @@ class _Field:
     """``absent`` is what a missing attribute stands for, ``silent`` the value that is written as a missing one."""
 
     name: str
-    form: _Form
+    form: Form
     absent: Any
     silent: Any
 
@@ -166,7 +166,7 @@ class _Shape:
         for field in (one for one in dataclasses.fields(record) if one.init):
             if attributes is None or field.name in attributes:
                 attribute = None if attributes is None else attributes[field.name]
-                self._fields.append(_field_of(field, _form_of(hints[field.name]), attribute))
+                self._fields.append(_field_of(field, form_of(hints[field.name]), attribute))
             elif field.default is dataclasses.MISSING:
                 self._beside[field.name] = _Shape(hints[field.name], attributes)
 
@@ -190,7 +190,7 @@ class _Shape:
         return stored
 
 
-def _field_of(field: dataclasses.Field[Any], form: _Form, attribute: Attribute[Any] | None) -> _Field:
+def _field_of(field: dataclasses.Field[Any], form: Form, attribute: Attribute[Any] | None) -> _Field:
     absent: Any = None if form.is_optional else _NEEDED
     if field.default_factory is not dataclasses.MISSING:
         absent = field.default_factory()
@@ -207,48 +207,48 @@ def _judged(field: _Field, value: Any) -> Any:
         raise ValueError(f"{field.name}: {error}") from error
 
 
-def _form_of(hint: Any) -> _Form:
+def form_of(hint: Any) -> Form:
     """The form of an annotation.
 
     :raises TypeError: for one that has none, at import.
     """
     if hint == Precise:
-        return _Form(from_epoch, precise)
+        return Form(from_epoch, precise)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         (inner,) = (one for one in arguments if one is not types.NoneType)
-        return dataclasses.replace(_form_of(inner), is_optional=True)
+        return dataclasses.replace(form_of(inner), is_optional=True)
     if hint in _SIMPLE:
         return _SIMPLE[hint]
     if isinstance(hint, type) and issubclass(hint, str) and not issubclass(hint, enum.Enum):
-        return _Form(lambda value: hint(_text(value)), str)
+        return Form(lambda value: hint(_text(value)), str)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return _Form(hint, lambda value: value.value)
+        return Form(hint, lambda value: value.value)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return _map_form(_Shape(hint, None))
     if origin is tuple and dataclasses.is_dataclass(arguments[0]):
-        inner = _form_of(arguments[0])
-        return _Form(lambda rows: tuple(map(inner.load, rows)), lambda rows: list(map(inner.store, rows)))
+        inner = form_of(arguments[0])
+        return Form(lambda rows: tuple(map(inner.load, rows)), lambda rows: list(map(inner.store, rows)))
     if origin in (collections.abc.Mapping, dict):
-        return _by_name(_SIMPLE[datetime]) if arguments[1] is datetime else _Form(_as_dict, dict)
+        return _by_name(_SIMPLE[datetime]) if arguments[1] is datetime else Form(_as_dict, dict)
     raise TypeError(f"no item can hold {hint}")
 
 
-def _map_form(shape: _Shape) -> _Form:
+def _map_form(shape: _Shape) -> Form:
     def load(value: Any) -> Any:
         return shape.load(_as_dict(value).get)
 
     def store(record: Any) -> dict[str, Any]:
         return {name: value for name, value in shape.store(record).items() if value is not None}
 
-    return _Form(load, store)
+    return Form(load, store)
 
 
-def _by_name(form: _Form) -> _Form:
+def _by_name(form: Form) -> Form:
     def each(convert: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
         return lambda values: {name: convert(value) for name, value in sorted(_as_dict(values).items())}
 
-    return _Form(each(form.load), each(form.store))
+    return Form(each(form.load), each(form.store))
 
 
 def _as_dict(value: Any) -> dict[str, Any]:
@@ -281,12 +281,12 @@ def _flag(value: Any) -> bool:
     return value
 
 
-_SIMPLE: dict[Any, _Form] = {
-    str: _Form(_text, str),
-    int: _Form(_whole_number, int),
-    float: _Form(float, float),
-    bool: _Form(_flag, bool),
-    datetime: _Form(from_epoch, to_epoch),
-    frozenset[str]: _Form(lambda value: frozenset(_texts(value)), set),
-    tuple[str, ...]: _Form(lambda value: tuple(_texts(value)), list),
+_SIMPLE: dict[Any, Form] = {
+    str: Form(_text, str),
+    int: Form(_whole_number, int),
+    float: Form(float, float),
+    bool: Form(_flag, bool),
+    datetime: Form(from_epoch, to_epoch),
+    frozenset[str]: Form(lambda value: frozenset(_texts(value)), set),
+    tuple[str, ...]: Form(lambda value: tuple(_texts(value)), list),
 }

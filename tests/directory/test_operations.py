@@ -12,8 +12,20 @@ from accessportal.audit import queries as audit
 from accessportal.directory import operations, queries
 from accessportal.directory.operations import memberships
 from accessportal.directory.operations.claims import add_claim, remove_claim
-from accessportal.directory.states import PERMANENT, Changed, Claim, Group, GroupRole, Person, State, group_entity, person_entity, under
-from accessportal.directory.store.given import list_given
+from accessportal.directory.states import (
+    PERMANENT,
+    Changed,
+    Claim,
+    GivenRole,
+    Group,
+    GroupRole,
+    Person,
+    State,
+    group_entity,
+    person_entity,
+    under,
+)
+from accessportal.directory.store.given import forget_given, list_given
 from accessportal.directory.store.people import write_person
 from accessportal.kernel.actors import Actor, Role, person
 from accessportal.kernel.clock import whole_second
@@ -444,6 +456,18 @@ class TestMemberships:
         assert queries.find_membership(email="mallory@example.com", group_id="/security") is None
         assert _claims("alice@example.com", "/security/watch") == {PERMANENT: GroupRole.READER}
         assert list_given("r-1") == ()
+
+    def test_what_was_given_ends_with_the_right_also_where_its_note_lost_its_words(self, clock: FakeClock) -> None:
+        _hold("bob@example.com", "/security", GroupRole.ADMIN)
+        operations.grant_membership(email="mallory@example.com", group_id="/security", role=GroupRole.CONTRIBUTOR, actor=BOB, now=NOW)
+        note = {"pk": "R:r-1", "sk": "U:mallory@example.com G:/security"}
+        table().put_item(Item=note)
+
+        mirror.release_membership(email="bob@example.com", group_id="/security", claim="r-1", actor=SETUP, clock=clock)
+
+        assert queries.find_membership(email="mallory@example.com", group_id="/security") is None
+        assert list_given("r-1") == ()
+        forget_given("r-1", GivenRole("mallory@example.com", "/security"))
 
     def test_nothing_is_given_with_a_right_that_is_taken_away_at_this_moment(
         self, clock: FakeClock, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +10,10 @@ from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.policy.tree import path_ancestors
 from accessportal.directory.states import PERMANENT, Claim, Group, GroupRole, Membership, Person, State, highest
-from accessportal.kernel.clock import from_epoch, to_epoch
+from accessportal.kernel.clock import from_epoch
+from accessportal.store.records import form_of
+
+_CLAIM = form_of(Claim)
 
 
 def to_person(item: DirectoryItem) -> Person:
@@ -58,13 +61,15 @@ def to_membership(item: DirectoryItem) -> Membership:
     if item.claims is None:
         claims: tuple[Claim, ...] = (Claim(PERMANENT, GroupRole(item.role), given_at=created_at, given_by=by),)
     else:
-        claims = tuple(_claim(claim_id, stored) for claim_id, stored in sorted(item.claims.as_dict().items()))
+        stored = sorted(item.claims.as_dict().items())
+        claims = tuple(_CLAIM.load({**values, "claim_id": claim_id}) for claim_id, values in stored)
     return Membership(models.person_in(item), models.group_in(item), claims, created_at=created_at, created_by=by)
 
 
 def claims_value(claims: Iterable[Claim]) -> dict[str, Any]:
     """The attribute ``claims``: claim id to role, end (epoch seconds, absent for none), and when and by whom it was given."""
-    return {claim.claim_id: _stored(claim) for claim in claims}
+    stored = map(_CLAIM.store, claims)
+    return {values.pop("claim_id"): values for values in stored}
 
 
 def role_value(membership: Membership, *, now: datetime) -> str:
@@ -77,28 +82,6 @@ def role_value(membership: Membership, *, now: datetime) -> str:
 def iso(moment: datetime) -> str:
     """The seed's form of a time: ``2022-08-10T23:55:20.322Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _claim(claim_id: str, stored: Mapping[str, Any]) -> Claim:
-    ends_at, given_at = stored.get("ends_at"), stored.get("given_at")
-    return Claim(
-        claim_id,
-        GroupRole(stored["role"]),
-        ends_at=None if ends_at is None else from_epoch(ends_at),
-        given_at=None if given_at is None else from_epoch(given_at),
-        given_by=str(stored.get("given_by", "")),
-    )
-
-
-def _stored(claim: Claim) -> dict[str, Any]:
-    stored: dict[str, Any] = {"role": claim.role.value}
-    if claim.ends_at is not None:
-        stored["ends_at"] = to_epoch(claim.ends_at)
-    if claim.given_at is not None:
-        stored["given_at"] = to_epoch(claim.given_at)
-    if claim.given_by:
-        stored["given_by"] = claim.given_by
-    return stored
 
 
 def _moment(text: str) -> datetime:

@@ -27,7 +27,7 @@ def deletion_step(*, item_pk: str, now: datetime, is_over: bool) -> list[Step]:
     if is_followed() or not is_over:
         return [ask_step(item_pk, now, forgets=is_over)]
     pk, sk = models.work_key(item_pk)
-    return [Remove(DirectoryItem, pk, models.ALWAYS, sk)]
+    return [Remove(DirectoryItem, pk, DirectoryItem.pk.exists(), sk)]
 
 
 def ask_step(item_pk: str, now: datetime, *, forgets: bool = False) -> Upsert:

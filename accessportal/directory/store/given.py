@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import GivenRole
 from accessportal.store.listing import Listing
-from accessportal.store.transactions import Guard, Remove, Step, Upsert, transact
+from accessportal.store.transactions import ConditionFailed, Guard, Remove, Step, Upsert, transact
 
 
 def note_steps(claim_id: str, given: GivenRole, *, giver: str, right_on: str) -> tuple[Guard, Step]:
@@ -26,8 +28,10 @@ def list_given(claim_id: str) -> tuple[GivenRole, ...]:
 def forget_given(claim_id: str, given: GivenRole) -> None:
     """It is noted no longer."""
     pk, sk = models.given_key(claim_id, given.person, given.group_id)
-    transact([Remove(DirectoryItem, pk, models.ALWAYS, sk)])
+    # Another worker may have been first.
+    with suppress(ConditionFailed):
+        transact([Remove(DirectoryItem, pk, DirectoryItem.pk.exists(), sk)])
 
 
 def _record(item: DirectoryItem) -> GivenRole:
-    return GivenRole(person=item.email or "", group_id=item.id or "")
+    return GivenRole(*models.given_in(item))
