@@ -23,11 +23,10 @@ from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import system
 from accessportal.rules import operations as rules
 from accessportal.rules import queries as rule_queries
-from accessportal.twin.inprocess import twin_in_process
-from accessportal.twin.settings import TwinSettings
 from tests.commands.conftest import run
 from tests.conftest import START, FakeClock
 from tests.fixtures_story import Story
+from tests.fixtures_twin import plain_twin
 
 SMALL = ("--accounts", "40", "--permission-sets", "4")
 
@@ -37,7 +36,7 @@ def bare_twin(clock: FakeClock, db: None, tmp_path: Path, monkeypatch: pytest.Mo
     """An AWS in which nothing exists, with the portal's tables."""
     monkeypatch.setattr("accessportal.demo.loading._PASSWORD_FILE", tmp_path / "demo-password")
     monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: clock)
-    with twin_in_process(clock=clock, settings=TwinSettings(calls_per_second=0)):
+    with plain_twin(clock):
         forget_clients()
         assert run("create_tables").code == 0
         yield
