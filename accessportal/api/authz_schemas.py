@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from ninja import Header, Schema
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import BeforeValidator, ConfigDict, Field, RootModel
+from pydantic_core import PydanticCustomError
 
 from accessportal.api.schemas import HEADER_TEXT, UNSEEN, Seconds, epoch_of
 from accessportal.authz.operations import Granted, IfExists
@@ -44,11 +45,20 @@ ScopeText = Annotated[
 _NAME_RULE = {"minLength": 1, "maxLength": LONGEST_NAME, "pattern": _NAME}
 Name = Annotated[str, Field(json_schema_extra={**_NAME_RULE})]
 Filter = Annotated[str | None, Field(None, description="Only those of this name.", json_schema_extra={**_NAME_RULE})]
+
+
+def _number(value: object) -> object:
+    """As JSON Schema has it, 60.0 is a whole number, and neither a text nor true is one."""
+    if isinstance(value, bool | str):
+        raise PydanticCustomError("int_type", "Input should be a whole number")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_number)]
 Ttl = Annotated[
-    int | None,
+    Whole | None,
     Field(
         None,
-        strict=True,
         description="Seconds from now until the end; as the scope's policy says where none is given.",
         json_schema_extra={"minimum": 1, "maximum": LONGEST_SECONDS},
     ),
@@ -180,7 +190,7 @@ class Chain(_Body):
     subject: Name
     relation: Name
     object: Name
-    depth: int | None = Field(None, strict=True, description="So many links at most.", json_schema_extra={"minimum": 1, "maximum": 8})
+    depth: Whole | None = Field(None, description="So many links at most.", json_schema_extra={"minimum": 1, "maximum": 8})
 
     @property
     def names(self) -> Names:
@@ -213,14 +223,13 @@ class Count(_Body):
 class _Listing(_Body):
     scope: ScopeText
     is_wide: bool = Field(default=False, strict=True, description="Also what lies in scopes below: a tenant's environments, a longer path.")
-    ends_by: int | None = Field(
+    ends_by: Whole | None = Field(
         None,
-        strict=True,
         ge=0,
         le=2**53,
         description="Only what ends by this moment (Unix time).",
     )
-    limit: int = Field(50, strict=True, ge=1, le=200, description="At most so many on a page.")
+    limit: Whole = Field(50, ge=1, le=200, description="At most so many on a page.")
     cursor: str = Field("", max_length=2000, description="`next_cursor` of the page before, unchanged, with the rest as it was.")
 
 

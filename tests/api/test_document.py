@@ -45,7 +45,9 @@ def cases(path: str, method: str, sandbox_ids: list[str]) -> st.SearchStrategy[A
     operation = schema[path][method]
     good = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
     bad = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
-    return st.builds(_about, good, st.sampled_from([*sandbox_ids, "nothing"])) | bad
+    sent = st.builds(_about, good, st.sampled_from([*sandbox_ids, "nothing"]))
+    # One bad question of a batch has its error in the answer, beside the answers of the others.
+    return sent if path.endswith("/batch") else sent | bad
 
 
 def _about(case: Any, sandbox_id: str) -> Any:
@@ -62,14 +64,15 @@ def _about(case: Any, sandbox_id: str) -> Any:
 
 
 def _spelt(value: Any) -> Any:
-    """OpenAPI can't say that a text is in Unicode's NFC, has something to see, and no more bytes than a key."""
+    """OpenAPI can't say that a text is in Unicode's NFC, has something to see, no more bytes than a key, and a * only where it may be."""
     if isinstance(value, dict):
         return {_spelt(name): _spelt(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [_spelt(inner) for inner in value]
-    if not isinstance(value, str) or value.isascii():
+    if not isinstance(value, str):
         return value
-    return "".join(letter if letter.isascii() else "é" for letter in value)[:80]
+    value = value.replace("*", "x")
+    return value if value.isascii() else "".join(letter if letter.isascii() else "é" for letter in value)[:80]
 
 
 @pytest.mark.deep
