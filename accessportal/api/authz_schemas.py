@@ -223,7 +223,13 @@ class Count(_Body):
 class _Listing(_Body):
     scope: ScopeText
     is_wide: bool = Field(default=False, strict=True, description="Also what lies in scopes below: a tenant's environments, a longer path.")
-    ends_by: Annotated[Whole, Field(ge=0, le=2**53)] | None = Field(None, description="Only what ends by this moment (Unix time).")
+    ends_by: Whole | None = Field(
+        None,
+        ge=0,
+        le=2**53,
+        description="Only what ends by this moment (Unix time).",
+        json_schema_extra={"minimum": 0, "maximum": 2**53},
+    )
     limit: Whole = Field(50, ge=1, le=200, description="At most so many on a page.")
     cursor: str = Field("", max_length=2000, description="`next_cursor` of the page before, unchanged, with the rest as it was.")
 
