@@ -299,6 +299,9 @@ ROUTES |= {
     "api:restore_sandbox": [post("/v1/admin/sandboxes/some/restore", *(401,) * 6)],
     "api:quarantine_sandbox": [post("/v1/admin/sandboxes/some/quarantine", *(401,) * 6, reason="Broken")],
 }
+for verb in ("batch", "chain", "check", "count", "extend", "get", "grant", "policy", "revoke"):
+    ROUTES[f"api:{verb}"] = [post(f"/v1/authz/{verb}", *(401,) * 6), everybody(f"/v1/authz/{verb}", 405)]
+ROUTES["api:list_records"] = [post("/v1/authz/list", *(401,) * 6), everybody("/v1/authz/list", 405)]
 # The framework's own pages inside the admin site.
 ROUTES |= {
     "admin:index": [readers("/admin/")],
