@@ -438,6 +438,19 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize("name", ["\ud800", "é" * 400, " alice", "a" * 10_000])
+@pytest.mark.parametrize("verb", ["extend", "revoke", "get", "check"])
+def test_a_name_that_can_not_be_is_refused_by_every_verb(acme: Program, verb: str, name: str) -> None:
+    refused = acme.post(verb, ALICE | {"action": name})
+    assert (refused.error, refused.body["error"]["field"]) == ((400, "INVALID_REQUEST"), "action")
+
+
+@pytest.mark.parametrize("filters", [{"identity": "\ud800"}, {"resource": "\ud800", "action": "GET"}])
+def test_a_name_that_can_not_be_is_refused_by_lists(acme: Program, filters: dict[str, str]) -> None:
+    refused = acme.post("list", {"kind": "approval", "scope": "tenant:acme"} | filters)
+    assert (refused.error, refused.body["error"]["field"]) == ((400, "INVALID_REQUEST"), next(iter(filters)))
+
+
 @pytest.mark.parametrize(("given", "field"), BAD, ids=lambda value: str(value)[:40])
 def test_bad_input_names_its_field(acme: Program, given: dict[str, Any], field: str) -> None:
     refused = acme.post("grant", ALICE | HOUR | given)

@@ -128,9 +128,10 @@ def extend(
 
     :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
     :raises NoSuchRecord: when there is none that counts.
-    :raises InvalidRequest: for a length outside an enforced policy, counted from the first grant.
+    :raises InvalidRequest: for names, and a length outside an enforced policy, counted from the first grant.
     """
     caller.require(scope, writes=True)
+    check_names(names, ledger.fields)
 
     def attempt(further: Sequence[Step]) -> Granted[R]:
         present = ledger.get_live(scope, names, now)
@@ -172,8 +173,10 @@ def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, key: RequestKey | N
 
     :raises UnauthorizedScopeAccess: unless the caller reaches the scope.
     :raises NoSuchRecord: when there is none.
+    :raises InvalidRequest: for names.
     """
     caller.require(scope, writes=True)
+    check_names(names, ledger.fields)
 
     def attempt(further: Sequence[Step]) -> None:
         present = ledger.get_live(scope, names, now)

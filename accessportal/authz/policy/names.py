@@ -20,7 +20,7 @@ def check_names(names: Names, fields: tuple[str, str, str]) -> Names:
 
     :raises InvalidRequest: naming the field: for one that is empty, too long, or can't be shown.
     """
-    first, second, third = (_checked(name, field) for name, field in zip(names, fields, strict=True))
+    first, second, third = (check_name(name, field) for name, field in zip(names, fields, strict=True))
     limits = ((fields[0], join_key(first), _LONGEST_FIRST_BYTES), (fields[2], join_key(second, third), _LONGEST_OTHERS_BYTES))
     for field, key, longest in limits:
         if len(key) > longest:
@@ -29,7 +29,11 @@ def check_names(names: Names, fields: tuple[str, str, str]) -> Names:
     return first, second, third
 
 
-def _checked(name: str, field: str) -> str:
+def check_name(name: str, field: str) -> str:
+    """One of the names in one spelling.
+
+    :raises InvalidRequest: for one that is empty, too long, or can't be shown.
+    """
     clean = clean_text(name, field=field, name=field.capitalize(), longest=LONGEST_NAME)
     if not clean:
         raise InvalidRequest(f"{field.capitalize()} is missing: give 1 to {LONGEST_NAME} characters.", code=f"{field}_missing", field=field)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from accessportal.authz import store
 from accessportal.authz.policy.ends import GoverningPolicy, governing, is_over
-from accessportal.authz.policy.names import check_names
+from accessportal.authz.policy.names import check_name, check_names
 from accessportal.authz.policy.rights import Caller
 from accessportal.authz.policy.scopes import line_of, reaches
 from accessportal.authz.states import SHARDS, Approval, Names, Relationship, Scope, ScopeFacts, ScopeState
@@ -33,6 +33,7 @@ def list_of_holder(
 ) -> Page[R]:
     """What an identity or a subject has in a scope."""
     caller.require(scope, writes=False)
+    check_name(holder, ledger.fields[0])
     return _live(ledger.page_of_holder(scope, holder, cursor=cursor, limit=limit), now)
 
 
@@ -41,6 +42,8 @@ def list_of_target(
 ) -> Page[R]:
     """Who may do an action on a resource, or stands in a relation to an object, in a scope."""
     caller.require(scope, writes=False)
+    for name, field in zip(target, ledger.fields[-len(target) :], strict=True):
+        check_name(name, field)
     return _live(ledger.page_of_target(scope, target, cursor=cursor, limit=limit), now)
 
 
