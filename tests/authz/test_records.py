@@ -10,12 +10,13 @@ import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.authz import queries
-from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, granting, set_policy, sweep
+from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, granting, hold, set_policy, sweep
 from accessportal.authz.policy.scopes import read_scope
 from accessportal.authz.states import (
     PRESETS,
     Approval,
     NoSuchRecord,
+    Relationship,
     RelationType,
     ScopeDeleting,
     TtlPolicy,
@@ -24,7 +25,7 @@ from accessportal.authz.states import (
 from accessportal.authz.store import APPROVALS, RELATIONSHIPS
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
-from tests.authz.conftest import ANA, Service, program
+from tests.authz.conftest import ANA, OLGA, Service, program
 
 DAY = 86_400
 
@@ -287,3 +288,26 @@ def test_what_was_never_asked_of_the_store_is_refused_by_field(service: Service)
             service.grant(*names, scope="global")
         assert refused.value.field == field
     assert isinstance(service.grant("alice", "doc", "GET", scope="global").record, Approval)
+
+
+def test_a_relation_is_neither_extended_as_another_type_nor_replaced_by_one_while_a_request_holds_it(service: Service) -> None:
+    def wanted(kind: RelationType) -> Relationship:
+        return Relationship(read_scope("tenant:acme"), "alice", "editor", "docs/1", kind, "olga", service.clock.now())
+
+    def grant(if_exists: IfExists) -> None:
+        now = service.clock.now()
+        granting.grant(RELATIONSHIPS, wanted(RelationType.TRUST), ttl_seconds=600, if_exists=if_exists, caller=OLGA, now=now)
+
+    service.add("alice", "editor", "docs/1", scope="tenant:acme")
+    with pytest.raises(Conflict) as refused:
+        grant(IfExists.EXTEND)
+    assert refused.value.code == "other_relation_type"
+
+    week = service.clock.now() + timedelta(days=7)
+    hold(RELATIONSHIPS, wanted(RelationType.ROLE), claim="r1", ends_at=week, guards=(), actor=OLGA.actor, clock=service.clock)
+    with pytest.raises(Conflict) as refused:
+        grant(IfExists.REPLACE)
+    assert refused.value.code == "other_relation_type"
+    (found,) = service.check("alice", "editor", "docs/1", scope="tenant:acme", ledger=RELATIONSHIPS).by
+    assert isinstance(found, Relationship)
+    assert found.relation_type is RelationType.ROLE

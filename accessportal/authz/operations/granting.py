@@ -68,7 +68,8 @@ def grant(
 
     :raises UnauthorizedScopeAccess: unless the caller reaches its scope.
     :raises InvalidRequest: for names, metadata, and a length outside an enforced policy.
-    :raises Conflict: when it counts already and ``if_exists`` refuses, and for a scope that is being deleted.
+    :raises Conflict: when it counts already and ``if_exists`` refuses, for a scope that is being deleted, and for a relation of another
+        type that would be extended, or that a request holds.
     """
     caller.require(wanted.scope, writes=True)
     check_names(wanted.names, ledger.fields)
@@ -97,6 +98,8 @@ def _granted(
     if is_live and if_exists is IfExists.REFUSE:
         message = f"This {ledger.word} is there already. Extend or replace it, or say so with if_exists."
         raise Conflict(message, code="exists", present=present)
+    if present is not None and is_live and (if_exists is IfExists.EXTEND or _is_held_by_request(present, now)):
+        require_same_type(present, wanted)
     began_at = present.began_at if present is not None and is_live and if_exists is IfExists.EXTEND else now
     end = end_of(ttl_seconds, governed=governed, started_at=began_at, now=now)
     warnings = tuple(text for text in (end.warning, advice) if text)
@@ -112,6 +115,17 @@ def _granted(
         after = held(replace(wanted, **given, held_until=kept, version=present.version), DIRECT, until)
         after, verb = replace(after, audit_head=present.audit_head), "replaced" if is_live else "granted"
     return Granted(_change(ledger, present, after, verb, further=further, caller=caller, now=now), warnings)
+
+
+def require_same_type(present: Approval | Relationship, wanted: Approval | Relationship) -> None:
+    """:raises Conflict: when it is there as a relation of another type, which its holders did not ask for."""
+    if isinstance(present, Relationship) and isinstance(wanted, Relationship) and present.relation_type is not wanted.relation_type:
+        message = f"It is there already as a relation of the type {present.relation_type}, and can't be of two. Ask for that type."
+        raise Conflict(message, code="other_relation_type")
+
+
+def _is_held_by_request(record: Approval | Relationship, now: datetime) -> bool:
+    return any(until == 0 or until > to_epoch(now) for holder, until in record.held_until.items() if holder != DIRECT)
 
 
 def extend(

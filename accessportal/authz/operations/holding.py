@@ -7,7 +7,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from accessportal.authz.operations.granting import CONTENDED, epoch_of, held, insert_in_open_scope, read_open_scope, with_holders
+from accessportal.authz.operations.granting import (
+    CONTENDED,
+    epoch_of,
+    held,
+    insert_in_open_scope,
+    read_open_scope,
+    require_same_type,
+    with_holders,
+)
 from accessportal.authz.policy.ends import end_of, is_over
 from accessportal.authz.states import DIRECT, Approval, Names, Relationship, Scope, ScopeFacts
 from accessportal.authz.store import Ledger
@@ -105,9 +113,8 @@ def _judge(present: R | None, wanted: R, ends_at: datetime | None) -> ScopeFacts
     """What is known of the scope. At the grant the answer is that of the asking, however late that comes: the length counts from the
     beginning, as for what is granted without a request."""
     governed, own = read_open_scope(wanted.scope)
-    if isinstance(present, Relationship) and isinstance(wanted, Relationship) and present.relation_type is not wanted.relation_type:
-        message = f"It is there already as a relation of the type {present.relation_type}, and can't be of two. Ask for that type."
-        raise Conflict(message, code="other_relation_type")
+    if present is not None:
+        require_same_type(present, wanted)
     if ends_at is not None:
         started_at = wanted.began_at if present is None else present.began_at
         end_of(_seconds(wanted, ends_at), governed=governed, started_at=started_at, now=wanted.began_at)
