@@ -311,3 +311,11 @@ def test_a_relation_is_neither_extended_as_another_type_nor_replaced_by_one_whil
     (found,) = service.check("alice", "editor", "docs/1", scope="tenant:acme", ledger=RELATIONSHIPS).by
     assert isinstance(found, Relationship)
     assert found.relation_type is RelationType.ROLE
+
+
+def test_extended_without_a_length_it_lasts_as_long_as_it_may(service: Service) -> None:
+    began_at = service.grant("bot", "data", "GET", scope="tenant:acme").record.granted_at
+    service.clock.advance(60)
+    scope, now = read_scope("tenant:acme"), service.clock.now()
+    longest = granting.extend(APPROVALS, scope, ("bot", "data", "GET"), ttl_seconds=None, caller=OLGA, now=now).record
+    assert (longest.expires_at, longest.ttl_seconds) == (began_at + timedelta(days=365), 365 * DAY - 60)

@@ -54,16 +54,19 @@ def end_of(ttl_seconds: int | None, *, governed: GoverningPolicy, started_at: da
     :raises InvalidRequest: for a length outside an enforced policy, naming the limit and whose policy it is.
     """
     policy = governed.policy
+    # From the beginning, so that extending again and again doesn't pass the maximum.
+    elapsed_seconds = max(0, int((now - started_at).total_seconds()))
     if ttl_seconds is None:
         if policy.default_seconds is None and not policy.is_enforced:
             return End(None, None)
-        ttl_seconds = policy.max_seconds if policy.default_seconds is None else policy.default_seconds
+        left_seconds = policy.max_seconds - elapsed_seconds
+        usual_seconds = policy.max_seconds if policy.default_seconds is None else policy.default_seconds
+        # What the policy chooses is what it allows, as long as it allows any.
+        ttl_seconds = min(usual_seconds, left_seconds) if left_seconds >= policy.min_seconds else usual_seconds
     if not 1 <= ttl_seconds <= LONGEST_SECONDS:
         message = f"A length is 1 s to {format_duration(LONGEST_SECONDS)}; {ttl_seconds:,} s is not."
         raise InvalidRequest(message, code="ttl_out_of_range", field="ttl_seconds")
-    # From the beginning, so that extending again and again doesn't pass the maximum.
-    whole_seconds = ttl_seconds + max(0, int((now - started_at).total_seconds()))
-    broken = _broken(ttl_seconds, whole_seconds, governed)
+    broken = _broken(ttl_seconds, ttl_seconds + elapsed_seconds, governed)
     if broken and policy.is_enforced:
         raise InvalidRequest(f"{broken} Choose another length.", code="ttl_outside_policy", field="ttl_seconds")
     return End(now + timedelta(seconds=ttl_seconds), ttl_seconds, broken)
