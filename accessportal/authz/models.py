@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
-from pynamodb.attributes import BooleanAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import Attribute, BooleanAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.constants import MAP
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.authz.states import SHARDS, Scope
@@ -23,6 +25,19 @@ _LEVEL, _NAMES = "!", "#"
 _AFTER = "$"
 
 
+class FreeMapAttribute(Attribute[Mapping[str, Any]]):
+    """A map whose names others choose: PynamoDB's own takes ``self`` and ``_user_instantiated`` for arguments."""
+
+    attr_type = MAP
+
+    def serialize(self, value: Mapping[str, Any]) -> Any:
+        return MapAttribute().serialize(value)
+
+    def deserialize(self, value: Any) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = MapAttribute().deserialize(value)
+        return found
+
+
 class RecordItem(PortalModel):
     """What approvals and relationships have in common. Times are epoch seconds; ``held_until``: to whom it is owed until when."""
 
@@ -32,7 +47,7 @@ class RecordItem(PortalModel):
     scope = UnicodeAttribute()
     expires_at = NumberAttribute(null=True)
     ttl_seconds = NumberAttribute(null=True)
-    metadata: Any = MapAttribute(null=True)
+    metadata: Any = FreeMapAttribute(null=True)
     # ours
     held_until: Any = MapAttribute(null=True)
     refreshed_at = NumberAttribute(null=True)

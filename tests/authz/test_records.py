@@ -313,6 +313,14 @@ def test_a_relation_is_neither_extended_as_another_type_nor_replaced_by_one_whil
     assert found.relation_type is RelationType.ROLE
 
 
+@pytest.mark.parametrize("name", ["self", "_user_instantiated", "null", "default", "attribute_values"])
+def test_metadata_may_have_any_name(service: Service, name: str) -> None:
+    wanted = Approval(read_scope("tenant:acme"), "bot", "data", "GET", "olga", service.clock.now(), metadata={name: "x"})
+    granting.grant(APPROVALS, wanted, ttl_seconds=600, caller=OLGA, now=service.clock.now())
+    (found,) = service.check("bot", "data", "GET", scope="tenant:acme").by
+    assert found.metadata == {name: "x"}
+
+
 def test_extended_without_a_length_it_lasts_as_long_as_it_may(service: Service) -> None:
     began_at = service.grant("bot", "data", "GET", scope="tenant:acme").record.granted_at
     service.clock.advance(60)
