@@ -10,6 +10,7 @@ import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.authz import queries
+from accessportal.authz.models import ApprovalItem
 from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, granting, hold, set_policy, sweep
 from accessportal.authz.policy.scopes import read_scope
 from accessportal.authz.states import (
@@ -25,6 +26,7 @@ from accessportal.authz.states import (
 from accessportal.authz.store import APPROVALS, RELATIONSHIPS
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
+from accessportal.kernel.pages import UnreadableItem
 from tests.authz.conftest import ANA, OLGA, Service, program
 
 DAY = 86_400
@@ -319,6 +321,14 @@ def test_metadata_may_have_any_name(service: Service, name: str) -> None:
     granting.grant(APPROVALS, wanted, ttl_seconds=600, caller=OLGA, now=service.clock.now())
     (found,) = service.check("bot", "data", "GET", scope="tenant:acme").by
     assert found.metadata == {name: "x"}
+
+
+def test_in_a_batch_what_can_not_be_read_is_no_no_whatever_the_others_are_called(service: Service) -> None:
+    one, other = ("a", "b, c", "GET"), ("a, b", "c", "GET")
+    service.grant(*one, scope="global")
+    ApprovalItem("global#a", "b, c#GET").update(actions=[ApprovalItem.identity.set("mallory")])
+    asked = [queries.Asked(APPROVALS, read_scope("global"), names) for names in (one, other)]
+    assert isinstance(queries.check_many(asked, caller=OLGA, clock=service.clock)[0], UnreadableItem)
 
 
 def test_extended_without_a_length_it_lasts_as_long_as_it_may(service: Service) -> None:

@@ -79,11 +79,14 @@ def _judged(one: Asked, caller: Caller) -> Asked | PortalError:
 def _found(
     ledger: Ledger[Any], wanted: Sequence[Asked], broken: dict[tuple[str, str], Unreadable]
 ) -> Mapping[tuple[str, str], Any] | PortalError:
-    named = {", ".join(key_of(one.scope, one.names)): key_of(one.scope, one.names) for one in wanted}
+    keys = [key_of(one.scope, one.names) for one in wanted]
+
+    def past(unreadable: Unreadable) -> None:
+        # Two keys may read alike in one text: then neither is a no.
+        broken.update({key: unreadable for key in keys if ", ".join(key) == unreadable.key})
+
     try:
-        return ledger.get_many(
-            [(one.scope, one.names) for one in wanted], past=lambda unreadable: broken.update({named[unreadable.key]: unreadable})
-        )
+        return ledger.get_many([(one.scope, one.names) for one in wanted], past=past)
     except Unavailable as error:
         return error
 
