@@ -239,6 +239,43 @@ ROUTES |= {
     "console_tokens_bulk": [post("/admin/tokens/bulk/revoke/", 302, 403, 403, 403, 400, 400, key="{token}", confirmed="yes")],
 }
 ROUTES |= {
+    # approvals, relationships and their scopes
+    "console_who_can": [
+        overseers("/admin/who-can/"),
+        overseers("/admin/who-can/?about=approval&scope=tenant:acme&who=alice&verb=GET&target=doc-1"),
+        overseers("/admin/who-can/?about=chain&scope=tenant:acme&who=alice", 400),
+    ],
+    **{
+        f"console_{name}{end}": routes
+        for name in ("approvals", "relationships")
+        for end, routes in {
+            "": [
+                overseers(f"/admin/{name}/"),
+                overseers(f"/admin/{name}/?pattern=scope&q=tenant:acme&below=yes"),
+                overseers(f"/admin/{name}/?pattern=scope&q=tenant:", 400),
+            ],
+            "_grant": [
+                get(f"/admin/{name}/grant/", 302, 403, 403, 403, 403, 200),
+                post(f"/admin/{name}/grant/", 302, 403, 403, 403, 403, 400, scope="tenant:acme"),
+            ],
+            "_detail": [overseers(f"/admin/{name}/nothing/", 404), overseers(f"/admin/{name}/tenant:acme~23a~23b~23c/", 404)],
+            "_history": [overseers(f"/admin/{name}/nothing/history/", 404)],
+            "_operate": [post(f"/admin/{name}/tenant:acme~23a~23b~23c/do/revoke/", 302, 403, 403, 403, 404, 404)],
+            "_bulk": [post(f"/admin/{name}/bulk/revoke/", 302, 403, 403, 403, 200, 200, key="tenant:acme#a#b#c")],
+        }.items()
+    },
+    "console_scopes": [
+        overseers("/admin/scopes/"),
+        overseers("/admin/scopes/?pattern=counted"),
+        overseers("/admin/scopes/?pattern=named&q=x", 400),
+    ],
+    "console_scopes_detail": [overseers("/admin/scopes/tenant:acme/"), overseers("/admin/scopes/tenant:/", 404)],
+    "console_scopes_history": [overseers("/admin/scopes/tenant:acme/history/")],
+    "console_scopes_operate": [
+        post("/admin/scopes/tenant:acme/do/policy/", 302, 403, 403, 403, 403, 200),
+        post("/admin/scopes/tenant:acme/do/delete/", 302, 403, 403, 403, 403, 409),
+    ],
+    "console_scopes_bulk": [post("/admin/scopes/bulk/policy/", 302, 403, 403, 403, 400, 400, key="tenant:acme")],
     "console_sandboxes": [
         overseers("/admin/sandboxes/"),
         overseers("/admin/sandboxes/?pattern=quarantined"),

@@ -7,8 +7,8 @@ No ORM disguise: a resource lists what a table or index can really answer (each 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, TypedDict
 
@@ -55,11 +55,13 @@ class PartSeen(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Who asks, when, and for which part of a list. ``book``: what this web request has read already."""
+    """Who asks, when, and for which part of a list. ``book``: what this web request has read already; ``more``: what was given besides
+    the first input."""
 
     actor: Actor
     book: ApproverBook
     parameter: str = ""
+    more: Mapping[str, str] = field(default_factory=dict)
     cursor: str | None = None
     limit: int = PAGE_SIZE
 
@@ -87,18 +89,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """The one input of a pattern; ``required`` parameters make the pattern useless without them."""
+    """An input of a pattern; ``required`` parameters make the pattern useless without them."""
 
     label: str
     placeholder: str = ""
     input_type: str = "search"
     required: bool = True
+    name: str = "q"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
     """A named list that a table or index can answer; ``fetch`` raises. ``columns`` replaces the resource's; ``bulk`` and ``row_deeds`` name
-    deeds; ``tally`` counts. Not ``is_tab``: reached by the box or a link. ``is_live``: its first page looks again."""
+    deeds; ``tally`` counts; ``more`` inputs follow ``parameter``. Not ``is_tab``: reached by the box or a link. ``is_live``: its first page
+    looks again."""
 
     name: str
     label: str
@@ -107,12 +111,17 @@ class Pattern:
     empty_hint: str
     right: Right = Right.READERS
     parameter: Parameter | None = None
+    more: tuple[Parameter, ...] = ()
     columns: tuple[Column, ...] = ()
     bulk: tuple[str, ...] = ()
     row_deeds: tuple[str, ...] = ()
     tally: Callable[[Ask], Count] | None = None
     is_tab: bool = True
     is_live: bool = False
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        return (self.parameter, *self.more) if self.parameter else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from accessportal.console import chain_check, explain, new_token, pool_runs, views
+from accessportal.console import chain_check, explain, granting, new_token, pool_runs, views, who_can
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
@@ -92,6 +92,11 @@ class PortalAdminSite(admin.AdminSite):
             path("audit/chain/", self.admin_view(chain_check.check), name="console_chain"),
             path("sandbox-runs/order/<slug:kind>/", self.admin_view(pool_runs.order), name="console_order_run"),
             path("tokens/new/", self.admin_view(new_token.create), name="console_tokens_new"),
+            path("who-can/", self.admin_view(who_can.who_can), name="console_who_can"),
+            *(
+                path(f"{name}/grant/", self.admin_view(granting.grant), {"records": name}, name=f"console_{name}_grant")
+                for name in ("approvals", "relationships")
+            ),
         ]
         for resource in RESOURCES.values():
             ours += self._urls_of(resource)
@@ -142,9 +147,11 @@ def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:
     places = [_place(request, reverse(f"admin:console_{at.name}"), at.plural) for at in RESOURCES.values() if at.right.admits(actor)]
     places.append(_place(request, reverse("admin:console_explain"), "Why / who can"))
     explained = places[-1]
-    for place in places[:-1]:
+    if actor.reads_everything:
+        places.append(_place(request, reverse("admin:console_who_can"), "Who can / what can"))
+    for place in places:
         # The explainer lives under the rules' address; only one place may be the current one.
-        place["is_current"] = place["is_current"] and not explained["is_current"]
+        place["is_current"] = place["is_current"] and (place is explained or not explained["is_current"])
     return places
 
 

@@ -7,7 +7,8 @@ here catches a failing query, so none can look like an empty table.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -26,7 +27,7 @@ from accessportal.identity.sessions import is_kept
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.pages import Unreadable
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.addresses import way_back
 from accessportal.web.deeds import Deed
 from accessportal.web.forms import DeedForm
@@ -67,6 +68,7 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
         else:
             return HttpResponseRedirect(list_url(resource, name, parameter))
     pattern = resource.pattern(request.GET.get("pattern", ""), ask.actor)
+    ask = replace(ask, more={one.name: request.GET.get(one.name, "").strip() for one in pattern.more})
     context = _list_context(resource, pattern, ask) | {"box_error": box_error, "box_text": text}
     is_part = cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request
     if is_part and context["mark"] and request.GET.get("mark") == context["mark"]:
@@ -77,24 +79,31 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
         context["tabs"] = _tabs(resource, pattern, ask, shown)
     if is_part:
         return render_page(request, "console/_results.html", context)
-    context["notice"] = resource.notice(pattern, ask)
-    return render_page(request, "console/list.html", context, status=400 if box_error else 200)
+    input_error = context["input_error"]
+    context["notice"] = resource.notice(pattern, replace(ask, parameter="") if input_error else ask)
+    return render_page(request, "console/list.html", context, status=400 if box_error or input_error else 200)
 
 
-def list_url(resource: Resource, pattern: str, parameter: str = "", cursor: str = "") -> str:
-    """The address of a list. It always keeps the pattern and its parameter."""
-    given = {"pattern": pattern, "q": parameter, "cursor": cursor}
+def list_url(resource: Resource, pattern: str, parameter: str = "", cursor: str = "", more: Mapping[str, str] | None = None) -> str:
+    """The address of a list. It always keeps the pattern and its inputs."""
+    given = {"pattern": pattern, "q": parameter, **(more or {}), "cursor": cursor}
     return f"{reverse(f'admin:console_{resource.name}')}?{urlencode({name: value for name, value in given.items() if value})}"
 
 
 def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-    needs_parameter = pattern.parameter is not None and pattern.parameter.required and not ask.parameter
-    rows, next_url = [], ""
+    given = {"q": ask.parameter, **ask.more}
+    missing = next((one for one in pattern.inputs if one.required and not given[one.name]), None)
+    rows, next_url, refused = [], "", None
     unreadable: tuple[Unreadable, ...] = ()
-    if not needs_parameter:
-        page = pattern.fetch(ask)
+    try:
+        page: Page[Any] = Page(()) if missing else pattern.fetch(ask)
+    except InvalidRequest as error:
+        if error.field not in given:
+            raise
+        refused = error
+    else:
         rows, unreadable = resource.rows(page.items, ask), page.unreadable
-        next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor) if page.next_cursor else ""
+        next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor, ask.more) if page.next_cursor else ""
     found = f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label
     is_one_of_many = pattern.is_tab and len(resource.patterns_for(ask.actor)) > 1
     return {
@@ -106,12 +115,14 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "resource": resource,
         "pattern": pattern,
         "parameter": ask.parameter,
-        "needs_parameter": needs_parameter,
+        "inputs": [(one, given[one.name], refused is not None and refused.field == one.name) for one in pattern.inputs],
+        "missing": missing,
+        "input_error": refused.message if refused else "",
         "columns": pattern.columns or resource.columns,
         "rows": rows,
         "unreadable": unreadable,
         "is_first_page": ask.cursor is None,
-        "first_url": list_url(resource, pattern.name, ask.parameter),
+        "first_url": list_url(resource, pattern.name, ask.parameter, more=ask.more),
         "next_url": next_url,
         "bulk": resource.deeds_for(pattern.bulk, ask) if rows else [],
         "row_deeds": resource.deeds_for(pattern.row_deeds, ask),
@@ -212,7 +223,7 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
     deed.require(record, ask.actor, ask.now)
     given = _given(request)
     is_confirmed = request.POST.get("confirmed") == "yes"
-    form = deed.form(request.POST if is_confirmed else None, initial=given.dict())
+    form = deed.form(request.POST if is_confirmed else None, initial={**deed.starts_with(record, given.dict()), **given.dict()})
     described = deed.as_described(record, _mark_for(request, key))
     has_moved_on = is_confirmed and not described.allowed
     if has_moved_on:
@@ -224,7 +235,7 @@ def operate(request: HttpRequest, resource: Resource, key: str, operation: str) 
             form.add_refusal(error)
         else:
             messages.success(request, told.words)
-            return HttpResponseRedirect(way_back(request, given) or resource.page_url(key))
+            return HttpResponseRedirect(way_back(request, given) or told.url or resource.page_url(key))
     context = {
         "title": f"{deed.label}: {resource.title(record)}",
         "will": deed.explain(record),

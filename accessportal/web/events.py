@@ -217,6 +217,22 @@ _SHOWN = {
     "sandbox.run_ordered": _Shown(facts=("run_kind",)),
     "sandbox.sync_stopped": _Shown(Tone.STOP, facts=("reason",)),
     "sandbox.stale": _Shown(Tone.WAIT),
+    **{
+        f"{word}.{verb}": shown
+        for word in ("approval", "relationship")
+        for verb, shown in {
+            "granted": _Shown(Tone.LIVE, facts=("expires_at",)),
+            "extended": _Shown(facts=("old_expires_at", "expires_at")),
+            "replaced": _Shown(Tone.LIVE, facts=("old_expires_at", "expires_at")),
+            "held": _Shown(Tone.LIVE, facts=("claim", "expires_at")),
+            "released": _Shown(facts=("claim", "expires_at")),
+            "revoked": _Shown(Tone.STOP, facts=("claim",)),
+            "deleted": _Shown(Tone.STOP),
+        }.items()
+    },
+    "authz_scope.policy_set": _Shown(facts=("policy",)),
+    "authz_scope.deletion_begun": _Shown(Tone.WAIT),
+    "authz_scope.deleted": _Shown(Tone.STOP, facts=("records", "removed", "proved_by")),
 }
 
 

@@ -44,13 +44,15 @@ class TextField(forms.CharField):
 
 
 class DurationField(TextField):
-    """Whole seconds of ``30m``, ``8h``, ``2h30m``, ``2d``, ``PT8H``."""
+    """Whole seconds of ``30m``, ``8h``, ``2h30m``, ``2d``, ``PT8H``; ``None`` for nothing, where it is not required."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(limit=MAX_DURATION, missing="Say for how long, like 30m, 8h or 2h30m.", **options)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
+        if not text:
+            return None
         try:
             return parse_duration(text)
         except InvalidRequest as error:

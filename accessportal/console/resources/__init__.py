@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accessportal.console.resource import Resource
 from accessportal.console.resources.assignments import Assignments
+from accessportal.console.resources.authz import RECORDS
 from accessportal.console.resources.catalog import Accounts, PermissionSets
 from accessportal.console.resources.events import Events
 from accessportal.console.resources.groups import Groups
@@ -11,6 +12,7 @@ from accessportal.console.resources.people import People
 from accessportal.console.resources.requests import Requests
 from accessportal.console.resources.rules import Rules
 from accessportal.console.resources.sandboxes import Sandboxes, SandboxRuns
+from accessportal.console.resources.scopes import Scopes
 from accessportal.console.resources.tokens import Tokens
 
 RESOURCES: dict[str, Resource] = {
@@ -27,5 +29,7 @@ RESOURCES: dict[str, Resource] = {
         Sandboxes(),
         SandboxRuns(),
         Tokens(),
+        *RECORDS.values(),
+        Scopes(),
     )
 }
