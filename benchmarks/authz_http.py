@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.installation import bare_installation
 from benchmarks.lending import CLIENT_PROCESSES, RATE
@@ -42,10 +44,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """``wrong``: answers that were not what the record says."""
+    """``told``: how often each answer was given: ``right``, ``wrong``, or the status and code of an error."""
 
     seconds: list[float]
-    wrong: int
+    told: dict[str, int]
+
+    @classmethod
+    def together(cls, parts: list[Heard]) -> Heard:
+        told = sum((Counter(part.told) for part in parts), Counter[str]())
+        return cls([one for part in parts for one in part.seconds], dict(told))
 
 
 def main() -> int:
@@ -100,21 +107,21 @@ def _run(tasks: list[Task]) -> Heard:
     command = [sys.executable, "-m", "benchmarks.authz_http", "--task"]
     processes = [subprocess.Popen([*command, json.dumps(asdict(task))], stdout=subprocess.PIPE, text=True) for task in tasks]
     heard = [Heard(**json.loads(process.communicate()[0])) for process in processes]
-    return Heard([one for part in heard for one in part.seconds], sum(part.wrong for part in heard))
+    return Heard.together(heard)
 
 
 def _ask(task: Task) -> Heard:
     share = task.checks // task.threads
     with ThreadPoolExecutor(task.threads) as threads:
         parts = list(threads.map(lambda number: _client(task, number, share), range(task.threads)))
-    return Heard([one for part in parts for one in part.seconds], sum(part.wrong for part in parts))
+    return Heard.together(parts)
 
 
 def _client(task: Task, number: int, share: int) -> Heard:
     chance = random.Random(f"{task.seed}-{number}")
     connection = http.client.HTTPConnection("127.0.0.1", task.ports[number % len(task.ports)], timeout=_ANSWER_SECONDS)
     headers = {"Authorization": f"Bearer {task.token}", "Content-Type": "application/json"}
-    seconds, wrong = list[float](), 0
+    seconds, told = list[float](), Counter[str]()
     for turn in range(_WARM_UP + share):
         asked = chance.randrange(task.records)
         body = dict(zip(("identity", "resource", "action"), _names(asked), strict=True), kind="approval", scope="tenant:bench")
@@ -124,8 +131,14 @@ def _client(task: Task, number: int, share: int) -> Heard:
         text = response.read()
         if turn >= _WARM_UP:
             seconds.append(time.monotonic() - began)
-        wrong += response.status != 200 or json.loads(text)["allowed"] is not (asked % 2 == 0)
-    return Heard(seconds, wrong)
+        told[_judged(response.status, json.loads(text), counts=asked % 2 == 0)] += 1
+    return Heard(seconds, dict(told))
+
+
+def _judged(status: int, body: dict[str, Any], *, counts: bool) -> str:
+    if status != http.client.OK:
+        return f"{status} {body['error']['code']}"
+    return "right" if body["allowed"] is counts else "wrong"
 
 
 def _report(heard: Heard, clients: int, servers: int, seconds: float) -> int:
@@ -137,9 +150,10 @@ def _report(heard: Heard, clients: int, servers: int, seconds: float) -> int:
         f"p50 {quantile(spans, 0.5):.0f} ms, p99 {quantile(spans, 0.99):.0f} ms, max {spans[-1]:.0f} ms; "
         f"load of this machine {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores"
     )
-    if heard.wrong:
-        print(f"NOT GOOD ENOUGH: {heard.wrong} answers were wrong")
-    return 1 if heard.wrong else 0
+    problems = {told: count for told, count in heard.told.items() if told != "right"}
+    if problems:
+        print("NOT GOOD ENOUGH: " + ", ".join(f"{count} × {told}" for told, count in problems.items()))
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
