@@ -139,15 +139,17 @@ def _may_operate(actor: Actor) -> Decision:
 
 
 def _may_set(facts: ScopeFacts, actor: Actor, _now: datetime) -> Decision:
-    if facts.state is ScopeState.DELETING:
+    decision = _may_operate(actor)
+    if decision.allowed and facts.state is ScopeState.DELETING:
         return refuse(f"{facts.scope} is being deleted.", code="scope_deleting")
-    return _may_operate(actor)
+    return decision
 
 
 def _may_delete(facts: ScopeFacts, actor: Actor, now: datetime) -> Decision:
-    if facts.version == 0 or facts.state is ScopeState.DELETED:
+    decision = _may_set(facts, actor, now)
+    if decision.allowed and (facts.version == 0 or facts.state is ScopeState.DELETED):
         return refuse(f"There is nothing in {facts.scope} to delete.", code="scope_unknown")
-    return _may_set(facts, actor, now)
+    return decision
 
 
 def _set_policy(facts: ScopeFacts, data: Data, actor: Actor, now: datetime) -> Told:
