@@ -16,6 +16,8 @@ from botocore.exceptions import BotoCoreError, HTTPClientError, ReadTimeoutError
 from moto.core.models import botocore_stubber
 
 from accessportal.audit import store as audit_store
+from accessportal.authz.states import GLOBAL
+from accessportal.authz.store import APPROVALS
 from accessportal.aws import clients
 from accessportal.aws.errors import OutsideError, sorted_call
 from accessportal.directory.store import reading as directory_reading
@@ -41,6 +43,7 @@ CALLS: dict[str, Call] = {
     "store.reading.read_items": lambda: reading.read_items(CoordinationItem, str, ["one", "two"]),
     "store.reading.scan_all": lambda: list(reading.scan_all(CoordinationItem, str, stand_in=str, segment=0, segments=2)),
     "store.reading.query_page": lambda: reading.query_page(CoordinationItem, "one", pattern="x", convert=str),
+    "store.reading.count_items": lambda: APPROVALS.count_shard(GLOBAL, 0, is_wide=False, now=START),
     "store.transactions.transact insert": lambda: transact([Insert(CoordinationItem("new", until=1))]),
     "store.transactions.transact change": lambda: transact([CHANGE]),
     "store.transactions.transact upsert": lambda: transact([UPSERT]),
