@@ -358,6 +358,27 @@ def test_groups_that_go_together_are_looked_after_together(story: Story) -> None
     assert list(directory_queries.list_departures()) == []
 
 
+@pytest.mark.parametrize("broken", ["presence_of", "end_without_subject"])
+def test_what_can_not_be_judged_or_ended_keeps_the_groups_that_it_hangs_on_alone(
+    story: Story, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    held = story.carry_out(story.ask(subject_id=PAYMENTS))
+    make_group(story, "/security/watch")
+    set_group(story, State.DISABLED, "/security/watch")
+    set_group(story, State.DISABLED, PAYMENTS)
+    story.clock.advance(61)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(departing, broken, mock.Mock(side_effect=Unavailable("Too busy.", code="busy")))
+        report = operations.end_departed(clock=story.clock)
+
+    assert [failure.error for failure in report.failures] == ["Too busy."]
+    assert [departure.name for departure in directory_queries.list_departures()] == [PAYMENTS]
+    assert operations.end_departed(clock=story.clock).ended == 1
+    assert story.now_of(held).work is Work.REVOKE
+    assert list(directory_queries.list_departures()) == []
+
+
 def test_an_unreadable_directory_is_no_absence(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     held = story.carry_out(story.ask())
     disable(story)

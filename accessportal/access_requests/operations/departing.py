@@ -114,20 +114,21 @@ class Look(Run):
 
     def _look_after(self, departures: Sequence[Departure]) -> None:
         before, now = len(self.failures), self.clock.now()
-        self.end_all(self._doomed_by_groups(departures) if departures[0].is_of_group else self._doomed_by_person(departures[0].name))
-        if len(self.failures) == before:
-            for departure in departures:
-                if abs(now - departure.since) >= _SETTLED_AFTER:
-                    directory_operations.settle_departure(departure=departure)
+        listed = list(self._open_beside(departures))
+        is_whole = len(self.failures) == before
+        units = [unit for unit in listed if any(_hangs_on(gone, one) for gone in departures for one in unit)]
+        doomed = self.doomed_among(units)
+        self.end_all((one, decision) for one, decision in doomed if any(_is_explained(gone, one, decision) for gone in departures))
+        failed = {failure.item for failure in self.failures[before:]}
+        undone = [one for unit in units for one in unit if not failed.isdisjoint((one.subject_id, one.request_id))]
+        for departure in departures if is_whole else ():
+            if abs(now - departure.since) >= _SETTLED_AFTER and not any(_hangs_on(departure, one) for one in undone):
+                directory_operations.settle_departure(departure=departure)
 
-    def _doomed_by_person(self, email: str) -> list[Doomed]:
-        held = list(store.page_open.every(email, past=self.pass_over))
-        return self.doomed_among([held] if held else [])
-
-    def _doomed_by_groups(self, departures: Sequence[Departure]) -> list[Doomed]:
-        units = self.everything_open().values()
-        doomed = self.doomed_among([unit for unit in units if any(_hangs_on(gone, one) for gone in departures for one in unit)])
-        return [(one, decision) for one, decision in doomed if any(_is_explained(gone, one, decision) for gone in departures)]
+    def _open_beside(self, departures: Sequence[Departure]) -> Iterable[Sequence[AccessRequest]]:
+        """What is open of the one person, or of everybody: whoever it is for may be served by the groups."""
+        first = departures[0]
+        return self.everything_open().values() if first.is_of_group else [list(store.page_open.every(first.name, past=self.pass_over))]
 
     def _end(self, request: AccessRequest, reason: str) -> None:
         now = self.clock.now()
