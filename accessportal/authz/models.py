@@ -38,8 +38,44 @@ class FreeMapAttribute(Attribute[Mapping[str, Any]]):
         return found
 
 
+class TargetIndex(GlobalSecondaryIndex["RecordItem"]):
+    """Who may do an action on a resource, or stands in relation to an object, within a scope."""
+
+    class Meta:
+        index_name = "TargetIndex"
+        projection = AllProjection()
+
+    target = UnicodeAttribute(hash_key=True)
+    pk = UnicodeAttribute(range_key=True, attr_name="PK")
+
+
+class ScopeIndex(GlobalSecondaryIndex["RecordItem"]):
+    """A share of what lies in a tenant, an environment or a path and below it, in the order of the scopes."""
+
+    class Meta:
+        index_name = "ScopeIndex"
+        projection = AllProjection()
+
+    shard = UnicodeAttribute(hash_key=True)
+    place = UnicodeAttribute(range_key=True)
+
+
+class EndIndex(GlobalSecondaryIndex["RecordItem"]):
+    """Sparse: a share of what has an end, the nearest first."""
+
+    class Meta:
+        index_name = "EndIndex"
+        projection = AllProjection()
+
+    ends = UnicodeAttribute(hash_key=True)
+    expires_at = NumberAttribute(range_key=True)
+
+
 class RecordItem(PortalModel):
-    """What approvals and relationships have in common. Times are epoch seconds; ``held_until``: to whom it is owed until when."""
+    """What approvals and relationships have in common. Times are epoch seconds; ``held_until``: to whom it is owed until when.
+
+    PynamoDB gives each of the two classes below indexes of its own.
+    """
 
     pk = UnicodeAttribute(hash_key=True, attr_name="PK")
     sk = UnicodeAttribute(range_key=True, attr_name="SK")
@@ -61,38 +97,9 @@ class RecordItem(PortalModel):
     version = NumberAttribute()
     audit_head = UnicodeAttribute()
 
-
-class ApprovalTargetIndex(GlobalSecondaryIndex["ApprovalItem"]):
-    """Who may do an action on a resource within a scope."""
-
-    class Meta:
-        index_name = "TargetIndex"
-        projection = AllProjection()
-
-    target = UnicodeAttribute(hash_key=True)
-    pk = UnicodeAttribute(range_key=True, attr_name="PK")
-
-
-class ApprovalScopeIndex(GlobalSecondaryIndex["ApprovalItem"]):
-    """A share of what lies in a tenant, an environment or a path and below it, in the order of the scopes."""
-
-    class Meta:
-        index_name = "ScopeIndex"
-        projection = AllProjection()
-
-    shard = UnicodeAttribute(hash_key=True)
-    place = UnicodeAttribute(range_key=True)
-
-
-class ApprovalEndIndex(GlobalSecondaryIndex["ApprovalItem"]):
-    """Sparse: a share of what has an end, the nearest first."""
-
-    class Meta:
-        index_name = "EndIndex"
-        projection = AllProjection()
-
-    ends = UnicodeAttribute(hash_key=True)
-    expires_at = NumberAttribute(range_key=True)
+    target_index = TargetIndex()
+    scope_index = ScopeIndex()
+    end_index = EndIndex()
 
 
 @register
@@ -112,43 +119,6 @@ class ApprovalItem(RecordItem):
     granted_by = UnicodeAttribute()
     granted_at = NumberAttribute()
 
-    target_index = ApprovalTargetIndex()
-    scope_index = ApprovalScopeIndex()
-    end_index = ApprovalEndIndex()
-
-
-class RelationshipTargetIndex(GlobalSecondaryIndex["RelationshipItem"]):
-    """Who stands in relation to an object within a scope."""
-
-    class Meta:
-        index_name = "TargetIndex"
-        projection = AllProjection()
-
-    target = UnicodeAttribute(hash_key=True)
-    pk = UnicodeAttribute(range_key=True, attr_name="PK")
-
-
-class RelationshipScopeIndex(GlobalSecondaryIndex["RelationshipItem"]):
-    """As :class:`ApprovalScopeIndex`."""
-
-    class Meta:
-        index_name = "ScopeIndex"
-        projection = AllProjection()
-
-    shard = UnicodeAttribute(hash_key=True)
-    place = UnicodeAttribute(range_key=True)
-
-
-class RelationshipEndIndex(GlobalSecondaryIndex["RelationshipItem"]):
-    """As :class:`ApprovalEndIndex`."""
-
-    class Meta:
-        index_name = "EndIndex"
-        projection = AllProjection()
-
-    ends = UnicodeAttribute(hash_key=True)
-    expires_at = NumberAttribute(range_key=True)
-
 
 @register
 class RelationshipItem(RecordItem):
@@ -167,10 +137,6 @@ class RelationshipItem(RecordItem):
     relation_type = UnicodeAttribute()
     created_by = UnicodeAttribute()
     created_at = NumberAttribute()
-
-    target_index = RelationshipTargetIndex()
-    scope_index = RelationshipScopeIndex()
-    end_index = RelationshipEndIndex()
 
 
 class ScopeListIndex(GlobalSecondaryIndex["ScopeItem"]):

@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from pynamodb.indexes import Index
-
 from accessportal.audit import operations as audit
 from accessportal.audit import queries as audit_log
 from accessportal.audit.states import Draft
@@ -95,9 +93,6 @@ class Ledger(Generic[R]):
     fields: Names
     model: type[RecordItem]
     records: Records[Any, R]
-    target_index: Index[Any]
-    scope_index: Index[Any]
-    end_index: Index[Any]
 
     def get_many(self, wanted: Iterable[tuple[Scope, Names]], *, past: Callable[[Unreadable], object]) -> dict[tuple[str, str], R]:
         """Those that exist, by :func:`key_of`, strongly read, 100 to a request; ``past`` is told of what can't be read.
@@ -131,13 +126,13 @@ class Ledger(Generic[R]):
 
     def page_of_target(self, scope: Scope, target: Sequence[str], *, cursor: str | None, limit: int) -> Page[R]:
         """Who has what is asked for on a resource, or stands in relation to an object."""
-        found = Listing(f"{self.word}.of_target", self.model, self.records.record, self.target_index)
+        found = Listing(f"{self.word}.of_target", self.model, self.records.record, self.model.target_index)
         return found(target_key(scope, *target), cursor=cursor, limit=limit)
 
     def page_of_shard(self, scope: Scope, shard: int, *, is_wide: bool, cursor: str | None, limit: int) -> Page[R]:
         """One share of a scope's records, with those below it where ``is_wide``."""
         begin, end = places_within(scope, is_wide=is_wide)
-        listed = Listing(f"{self.word}.of_scope", self.model, self.records.record, self.scope_index)
+        listed = Listing(f"{self.word}.of_scope", self.model, self.records.record, self.model.scope_index)
         where = self.model.place.between(begin, end)
         return listed(f"{root_of(scope)}#{shard}", cursor=cursor, limit=limit, where=where, bound=begin)
 
@@ -148,11 +143,11 @@ class Ledger(Generic[R]):
         """
         is_live = self.model.expires_at.does_not_exist() | (self.model.expires_at > to_epoch(now))
         where = self.model.place.between(*places_within(scope, is_wide=is_wide))
-        return count_items(self.model, f"{root_of(scope)}#{shard}", self.scope_index, where=where, only=is_live)
+        return count_items(self.model, f"{root_of(scope)}#{shard}", self.model.scope_index, where=where, only=is_live)
 
     def page_ending(self, shard: int, *, until: datetime, cursor: str | None, limit: int) -> Page[R]:
         """One share of what ends until then, the nearest first."""
-        ending = Listing(f"{self.word}.ending", self.model, self.records.record, self.end_index)
+        ending = Listing(f"{self.word}.ending", self.model, self.records.record, self.model.end_index)
         where = self.model.expires_at <= to_epoch(until)
         return ending(f"{_ENDS}#{shard}", cursor=cursor, limit=limit, where=where, bound=to_epoch(until))
 
@@ -241,18 +236,12 @@ APPROVALS: Ledger[Approval] = Ledger(
     ("identity", "resource", "action"),
     ApprovalItem,
     _Keyed(ApprovalItem, Approval, key=_key, also=_indexed),
-    ApprovalItem.target_index,
-    ApprovalItem.scope_index,
-    ApprovalItem.end_index,
 )
 RELATIONSHIPS: Ledger[Relationship] = Ledger(
     "relationship",
     ("subject", "relation", "object"),
     RelationshipItem,
     _Keyed(RelationshipItem, Relationship, key=_key, also=_indexed),
-    RelationshipItem.target_index,
-    RelationshipItem.scope_index,
-    RelationshipItem.end_index,
 )
 
 
