@@ -122,8 +122,8 @@ class _Granting(_Body):
     )
     if_exists: IfExists = Field(
         IfExists.REFUSE,
-        description="What becomes of a record that counts already: `refuse` (409), `extend` (its end moves, never to an earlier one), "
-        "or `replace` (it begins anew).",
+        description="What becomes of a record that counts already: `refuse` (409), `extend` (its end moves, never to an earlier one; "
+        "its metadata stay), or `replace` (it begins anew).",
     )
 
 

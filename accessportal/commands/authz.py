@@ -14,7 +14,7 @@ from rich.console import Console
 
 from accessportal.authz import operations, queries
 from accessportal.authz.operations import IfExists
-from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, Ledger, Why, caller_of, read_scope
+from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, Ledger, caller_of, read_scope
 from accessportal.authz.states import PRESETS, Approval, Names, Relationship, RelationType, Scope, ScopeState, TtlPolicy
 from accessportal.commands.base import Outcome, PortalCommand, command, document_of, failed, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_whole_number
@@ -85,7 +85,7 @@ def grant_approval(
 def add_relationship(
     subject: Subject,
     relation: Relation,
-    object_: Annotated[str, Flag("to what", "OBJECT")],
+    object_: Object,
     *,
     scope: InScope,
     type_: Annotated[RelationType, Flag("chains go over trust and membership alone", name="--type")],
@@ -132,8 +132,7 @@ def _answered(answer: Answer) -> Outcome:
         "until": answer.until,
         "by": [_document(record) for record in answer.by],
     }
-    words = {Why.NONE: "Nothing that counts now says so.", Why.TOO_DEEP: "The chain is longer than is followed."}
-    return Outcome(document, "" if answer.is_allowed else words.get(answer.why, "Too many links had to be looked at."))
+    return Outcome(document, "" if answer.is_allowed else answer.words)
 
 
 @command("bot 'docs/*' GET --scope tenant:acme --as ana@example.com", show=_show_answer)

@@ -9,7 +9,8 @@ from functools import partial
 import pytest
 
 from accessportal.audit import queries as audit
-from accessportal.authz import queries
+from accessportal.authz import config, queries
+from accessportal.authz.config import AuthzSettings
 from accessportal.authz.models import ApprovalItem
 from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, granting, hold, set_policy, sweep
 from accessportal.authz.policy.scopes import read_scope
@@ -26,7 +27,8 @@ from accessportal.authz.states import (
 from accessportal.authz.store import APPROVALS, RELATIONSHIPS
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
-from accessportal.kernel.pages import UnreadableItem
+from accessportal.kernel.pages import UnreadableItem, every
+from accessportal.kernel.proofs import Proof
 from tests.authz.conftest import ANA, OLGA, Service, program
 
 DAY = 86_400
@@ -132,6 +134,18 @@ def test_a_caller_reaches_its_own_tenant_alone(service: Service) -> None:
             call("alice", "doc", "GET", scope="tenant:acme:env:prod")
     with pytest.raises(UnauthorizedScopeAccess):
         other.all_in("tenant:acme", is_wide=True)
+
+
+def test_lists_of_every_scope_are_not_for_who_is_bound_to_one(service: Service) -> None:
+    service.grant("alice", "doc", "GET", scope="tenant:acme")
+    now = service.clock.now()
+    ending = partial(queries.list_ending, APPROVALS, until=now + timedelta(days=1), limit=9, now=now)
+    scopes = partial(queries.list_scopes, limit=9)
+
+    for fetch in (ending, scopes):
+        assert [one.scope for one in every(lambda cursor, fetch=fetch: fetch(cursor=cursor, caller=ANA))] == ["tenant:acme"]  # type: ignore[misc]
+        with pytest.raises(UnauthorizedScopeAccess):
+            fetch(cursor=None, caller=program("tenant:acme"))
 
 
 def test_who_may_only_ask_changes_nothing(service: Service) -> None:
@@ -313,6 +327,29 @@ def test_a_relation_is_neither_extended_as_another_type_nor_replaced_by_one_whil
     (found,) = service.check("alice", "editor", "docs/1", scope="tenant:acme", ledger=RELATIONSHIPS).by
     assert isinstance(found, Relationship)
     assert found.relation_type is RelationType.ROLE
+
+
+def test_where_the_global_scope_is_refused_no_request_holds_there_either(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have been asked before the setting changed."""
+    wanted = Approval(read_scope("global"), "alice", "doc", "GET", "bob", service.clock.now())
+    hold_it = partial(hold, APPROVALS, wanted, ends_at=service.clock.now() + timedelta(hours=1), guards=(), actor=OLGA.actor)
+    hold_it(claim="before", clock=service.clock)
+    monkeypatch.setattr(config, "_settings", AuthzSettings(global_scope="refuse"))
+
+    with pytest.raises(InvalidRequest) as refused:
+        hold_it(claim="later", clock=service.clock)
+    assert refused.value.code == "scope_required"
+    assert isinstance(hold_it(claim="before", clock=service.clock), Proof)
+    (record,) = service.check("alice", "doc", "GET", scope="global").by
+    assert list(record.held_until) == ["before"]
+
+
+@pytest.mark.parametrize("name", ["", "\u200b"])
+def test_metadata_without_a_name_is_refused(service: Service, name: str) -> None:
+    wanted = Approval(read_scope("tenant:acme"), "bot", "data", "GET", "olga", service.clock.now(), metadata={name: "x"})
+    with pytest.raises(InvalidRequest) as refused:
+        granting.grant(APPROVALS, wanted, ttl_seconds=600, caller=OLGA, now=service.clock.now())
+    assert refused.value.field == "metadata"
 
 
 @pytest.mark.parametrize("name", ["self", "_user_instantiated", "null", "default", "attribute_values"])

@@ -78,6 +78,13 @@ def test_batches_and_chains_are_use_too(bot: Service) -> None:
     assert RELATIONSHIPS.get(read_scope(ACME), ("leaf", "trusts", "middle")) == chain.by[0]
 
 
+def test_the_same_record_twice_in_a_batch_is_used_once(bot: Service) -> None:
+    one, other = check_many([Asked(APPROVALS, read_scope(ACME), ALICE)] * 2, caller=bot.caller, clock=bot.clock)
+
+    assert not isinstance(one, Exception)
+    assert (one, one.until) == (other, record_of(bot).expires_at)
+
+
 @pytest.mark.parametrize("who", ["operator", "for a time", "policy without"])
 def test_it_stays(bot: Service, who: str) -> None:
     """When people look, when it ends with its giver's right, and when the policy does not say so any more."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from accessportal.authz.config import current
 from accessportal.authz.operations.granting import (
     CONTENDED,
     epoch_of,
@@ -17,6 +18,7 @@ from accessportal.authz.operations.granting import (
     with_holders,
 )
 from accessportal.authz.policy.ends import end_of, is_over
+from accessportal.authz.policy.rights import check_phase
 from accessportal.authz.states import DIRECT, Approval, Names, Relationship, Scope, ScopeFacts
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
@@ -33,7 +35,8 @@ def check_holdable(ledger: Ledger[R], wanted: R, *, ends_at: datetime | None, no
     """Whether ``wanted`` can be held from now until ``ends_at`` (``None``: not said yet).
 
     :raises Conflict: when it counts already for good, as a relation of another type, or its scope is being deleted.
-    :raises InvalidRequest: for a length outside an enforced policy, naming the limit and whose policy it is.
+    :raises InvalidRequest: for a length outside an enforced policy, naming the limit and whose policy it is, and in the global scope where
+        grants there are refused.
     """
     present = _live(ledger.get(wanted.scope, wanted.names), now)
     _judge(present, wanted, ends_at)
@@ -112,6 +115,7 @@ def _live(record: R | None, now: datetime) -> R | None:
 def _judge(present: R | None, wanted: R, ends_at: datetime | None) -> ScopeFacts | None:
     """What is known of the scope. At the grant the answer is that of the asking, however late that comes: the length counts from the
     beginning, as for what is granted without a request."""
+    check_phase(wanted.scope, current().global_scope)
     governed, own = read_open_scope(wanted.scope)
     if present is not None:
         require_same_type(present, wanted)

@@ -14,6 +14,8 @@ from accessportal.kernel.errors import InvalidRequest
 DEPTH = 8
 # So many subjects are asked for their relations in one level.
 MOST_IN_LEVEL = 200
+# So many links are read of one subject; one more tells that it has more.
+MOST_LINKS = 1_000
 _END = "/*"
 
 
@@ -30,7 +32,7 @@ _WORDS = {
     Why.GRANTED: "What was granted says so, and counts now.",
     Why.NONE: "Nothing that counts now says so.",
     Why.TOO_DEEP: "No way is so short, and longer ones are not looked for.",
-    Why.TOO_WIDE: "Too many links lead on from here to follow them all.",
+    Why.TOO_WIDE: "There is too much to look at it all.",
 }
 
 
@@ -83,7 +85,7 @@ def find_chain(
     """The shortest way from ``subject`` to ``target`` over links of ``relation`` that are not over.
 
     One link of any type is a way; of several, each must be of trust or membership. ``links_of`` reads the links of one level's
-    subjects, all of one scope.
+    subjects, all of one scope; of one that has more than ``MOST_LINKS``, so many and the one to ``target``.
     """
     ways: dict[str, tuple[Relationship, ...]] = {subject: ()}
     level: list[str] = [subject]
@@ -101,6 +103,8 @@ def find_chain(
                 if link.relation_type.carries and link.object not in ways:
                     ways[link.object] = (*ways[origin], link)
                     found.append(link.object)
+        if any(len(links.get(origin, ())) > MOST_LINKS for origin in level):
+            return Answer(Why.TOO_WIDE)
         if not found:
             return Answer(Why.NONE)
         level = found

@@ -43,14 +43,12 @@ def check_name(name: str, field: str) -> str:
     return clean
 
 
-def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """:raises InvalidRequest: for too many entries, or one that is too long or can't be shown."""
+def check_metadata(metadata: Mapping[str, str]) -> None:
+    """:raises InvalidRequest: for too many entries, one without a name, or one that is too long or can't be shown."""
     if len(metadata) > MOST_METADATA:
         message = f"metadata has {len(metadata):,} entries; {MOST_METADATA} is the most. Leave some out."
         raise InvalidRequest(message, code="metadata_too_many", field="metadata")
-    return {
-        clean_text(name, field="metadata", name="A name in metadata", longest=LONGEST_METADATA): clean_text(
-            value, field="metadata", name="A value in metadata", longest=LONGEST_METADATA
-        )
-        for name, value in metadata.items()
-    }
+    for name, value in metadata.items():
+        if not clean_text(name, field="metadata", name="A name in metadata", longest=LONGEST_METADATA):
+            raise InvalidRequest("An entry in metadata has no name. Name it.", code="metadata_unnamed", field="metadata")
+        clean_text(value, field="metadata", name="A value in metadata", longest=LONGEST_METADATA)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from accessportal.authz.policy.checks import Answer, Why
 from accessportal.authz.policy.ends import GoverningPolicy
 from accessportal.authz.policy.rights import Caller, caller_of
-from accessportal.authz.policy.scopes import reaches, read_scope
+from accessportal.authz.policy.scopes import read_scope
 from accessportal.authz.queries.checks import Asked, check, check_chain, check_many, check_set
 from accessportal.authz.queries.lists import (
     count_in_scope,
@@ -43,6 +43,5 @@ __all__ = [
     "list_of_holder",
     "list_of_target",
     "list_scopes",
-    "reaches",
     "read_scope",
 ]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import structlog
 
 from accessportal.authz.config import current
 from accessportal.authz.operations.granting import refresh
-from accessportal.authz.policy.checks import Answer, answer_by, answer_by_any, check_pattern, find_chain, matches
+from accessportal.authz.policy.checks import MOST_LINKS, Answer, Why, answer_by, answer_by_any, check_pattern, find_chain, matches
 from accessportal.authz.policy.ends import REFRESH_EVERY, is_over
 from accessportal.authz.policy.names import check_names
 from accessportal.authz.policy.rights import Caller
@@ -28,6 +29,7 @@ from accessportal.store.transactions import Overtaken
 log = structlog.get_logger(__name__)
 R = TypeVar("R", Approval, Relationship)
 MOST_AT_ONCE = 100
+MOST_IN_SET = 10_000
 _PAGE = 200
 
 
@@ -38,6 +40,11 @@ class Asked:
     ledger: Ledger[Any]
     scope: Scope
     names: Names
+
+    @property
+    def record(self) -> tuple[str, str, str]:
+        """What tells the record apart from those of both tables."""
+        return self.ledger.word, *key_of(self.scope, self.names)
 
 
 def check(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, clock: Clock) -> Answer:
@@ -64,7 +71,12 @@ def check_many(asked: Sequence[Asked | PortalError], *, caller: Caller, clock: C
     broken: dict[tuple[str, str], Unreadable] = {}
     for ledger in (APPROVALS, RELATIONSHIPS):
         found[ledger.word] = _found(ledger, [one for one in wanted if one.ledger.word == ledger.word], broken)
-    return [one if isinstance(one, PortalError) else _answer(one, found[one.ledger.word], broken, caller, clock) for one in judged]
+    answers: dict[tuple[str, str, str], Answer | PortalError] = {}
+    for one in wanted:
+        # Asked twice, it is used once: the second would find that the first has moved its end.
+        if one.record not in answers:
+            answers[one.record] = _answer(one, found[one.ledger.word], broken, caller, clock)
+    return [one if isinstance(one, PortalError) else answers[one.record] for one in judged]
 
 
 def _judged(one: Asked, caller: Caller) -> Asked | PortalError:
@@ -113,7 +125,7 @@ def check_chain(scope: Scope, names: Names, *, depth: int | None = None, caller:
     if depth is not None and not 1 <= depth <= most:
         raise InvalidRequest(f"The depth is 1 to {most}.", code="depth_out_of_range", field="depth")
     subject, relation, target = check_names(names, RELATIONSHIPS.fields)
-    links_of = partial(_links_of, scope, relation)
+    links_of = partial(_links_of, scope, relation, target)
     while True:
         found = find_chain(subject, relation, target, links_of=links_of, now=clock.now(), depth=depth or most)
         # What ended while the rest was read carries nothing; another way may.
@@ -122,8 +134,8 @@ def check_chain(scope: Scope, names: Names, *, depth: int | None = None, caller:
 
 
 def check_set(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, clock: Clock) -> Answer:
-    """As :func:`check`, where the second name of an approval or the third of a relationship may end with ``/*``; every match is
-    looked at."""
+    """As :func:`check`, where the second name of an approval or the third of a relationship may end with ``/*``; every match
+    is looked at, but of more than ``MOST_IN_SET`` records below it the first so many."""
     caller.require(scope, writes=False)
     names = check_names(names, ledger.fields)
     number = 1 if ledger.word == APPROVALS.word else 2
@@ -131,12 +143,16 @@ def check_set(ledger: Ledger[R], scope: Scope, names: Names, *, caller: Caller, 
     if not pattern.endswith("/*"):
         return check(ledger, scope, names, caller=caller, clock=clock)
     below = join_key(*names[1:number], pattern[:-1])
+    held = _held(ledger, scope, names[0], below, most=MOST_IN_SET)
     fits = [
         record
-        for record in _held(ledger, scope, names[0], below)
+        for record in held
         if matches(pattern, record.names[number]) and all(record.names[i] == names[i] for i in range(3) if i != number)
     ]
-    return _used(ledger, answer_by_any(fits, now=clock.now()), caller, clock)
+    answer = answer_by_any(fits, now=clock.now())
+    if not answer.is_allowed and len(held) > MOST_IN_SET:
+        return Answer(Why.TOO_WIDE)
+    return _used(ledger, answer, caller, clock)
 
 
 def _used(ledger: Ledger[Any], answer: Answer, caller: Caller, clock: Clock) -> Answer:
@@ -156,12 +172,17 @@ def _refreshed(ledger: Ledger[Any], record: Any, caller: Caller, clock: Clock) -
         return record
 
 
-def _links_of(scope: Scope, relation: str, subjects: Sequence[str]) -> Mapping[str, Sequence[Relationship]]:
-    reads: list[Callable[[], list[Relationship]]] = [
-        partial(_held, RELATIONSHIPS, scope, one, join_key(relation) + "#") for one in subjects
-    ]
-    return dict(zip(subjects, side_by_side(reads), strict=True))
+def _links_of(scope: Scope, relation: str, target: str, subjects: Sequence[str]) -> Mapping[str, Sequence[Relationship]]:
+    return dict(zip(subjects, side_by_side([partial(_links, scope, relation, target, one) for one in subjects]), strict=True))
 
 
-def _held(ledger: Ledger[R], scope: Scope, holder: str, below: str) -> list[R]:
-    return list(every(lambda cursor: ledger.page_of_holder(scope, holder, below=below, cursor=cursor, limit=_PAGE)))
+def _links(scope: Scope, relation: str, target: str, subject: str) -> list[Relationship]:
+    links = _held(RELATIONSHIPS, scope, subject, join_key(relation) + "#", most=MOST_LINKS)
+    direct = RELATIONSHIPS.get(scope, (subject, relation, target)) if len(links) > MOST_LINKS else None
+    return links if direct is None else [*links, direct]
+
+
+def _held(ledger: Ledger[R], scope: Scope, holder: str, below: str, *, most: int) -> list[R]:
+    """``most`` of them, and one more where there are more."""
+    pages = every(lambda cursor: ledger.page_of_holder(scope, holder, below=below, cursor=cursor, limit=_PAGE))
+    return list(islice(pages, most + 1))

@@ -12,8 +12,8 @@ from accessportal.authz import store
 from accessportal.authz.policy.ends import GoverningPolicy, governing, is_over
 from accessportal.authz.policy.names import check_name, check_names
 from accessportal.authz.policy.rights import Caller
-from accessportal.authz.policy.scopes import line_of, reaches
-from accessportal.authz.states import SHARDS, Approval, Names, Relationship, Scope, ScopeFacts, ScopeState
+from accessportal.authz.policy.scopes import line_of
+from accessportal.authz.states import GLOBAL, SHARDS, Approval, Names, Relationship, Scope, ScopeFacts, ScopeState
 from accessportal.authz.store import Ledger
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
@@ -56,9 +56,9 @@ def list_in_scope(
 
 
 def list_ending(ledger: Ledger[R], *, until: datetime, cursor: str | None, limit: int, caller: Caller, now: datetime) -> Page[R]:
-    """What ends until then, in every scope that the caller reaches; share by share."""
-    page = _over_shards(lambda shard, inner: ledger.page_ending(shard, until=until, cursor=inner, limit=limit), cursor, now)
-    return replace(page, items=tuple(record for record in page.items if reaches(caller.scope, record.scope)))
+    """What ends until then, in every scope; share by share. For callers of the global scope alone."""
+    caller.require(GLOBAL, writes=False)
+    return _over_shards(lambda shard, inner: ledger.page_ending(shard, until=until, cursor=inner, limit=limit), cursor, now)
 
 
 def count_in_scope(ledger: Ledger[R], scope: Scope, *, is_wide: bool = False, caller: Caller, now: datetime) -> int:
@@ -82,9 +82,9 @@ def governing_policy(scope: Scope, *, caller: Caller) -> GoverningPolicy:
 
 
 def list_scopes(*, cursor: str | None, limit: int, caller: Caller) -> Page[ScopeFacts]:
-    """The scopes that something was granted in or a policy was set for, of those that the caller reaches, by name."""
-    page = store.page_of_scopes(cursor=cursor, limit=limit)
-    return replace(page, items=tuple(facts for facts in page.items if reaches(caller.scope, facts.scope)))
+    """The scopes that something was granted in or a policy was set for, by name. For callers of the global scope alone."""
+    caller.require(GLOBAL, writes=False)
+    return store.page_of_scopes(cursor=cursor, limit=limit)
 
 
 def _live(page: Page[R], now: datetime) -> Page[R]:
