@@ -56,6 +56,7 @@ class Case:
     wrong: dict[str, str]
     refused: str
     names: tuple[str, str, str]
+    other: dict[str, str]
     scope: str = SCOPE
 
 
@@ -68,6 +69,7 @@ APPROVAL = Case(
     {"resource": "api"},
     "No rule offers alice@example.com GET on api in tenant:acme-corp, only on other resources or in other scopes.",
     names=("alice@example.com", "docs/plan", "GET"),
+    other={"resource": "docs/other"},
 )
 RELATIONSHIP = Case(
     "relationship",
@@ -78,6 +80,7 @@ RELATIONSHIP = Case(
     {"relation": "owner"},
     "No rule offers alice@example.com owner of docs/plan in tenant:acme-corp.",
     names=("alice@example.com", "editor", "docs/plan"),
+    other={"object": "docs/other"},
 )
 
 

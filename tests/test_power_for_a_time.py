@@ -262,7 +262,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "authz.extend": (Leaves.GIVEN, _extend_approval),
     "authz.grant": (Leaves.GIVEN, lambda story, who: _approval(story, who.operator)),
     "authz.hold": (Leaves.OWN, None),
-    "authz.is_held_directly": (Leaves.OWN, None),
+    "authz.holders_of": (Leaves.OWN, None),
     "authz.let_go": (Leaves.OWN, None),
     "authz.move_records": (Leaves.FOR_GOOD, _move_records),
     # Whoever is on call stops what has strayed; it can be granted again.

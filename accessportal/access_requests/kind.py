@@ -12,6 +12,7 @@ from accessportal.access_requests.states import AccessRequest, Described, Subjec
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.decisions import Decision, allow
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.kernel.texts import cut
@@ -118,6 +119,10 @@ class Grant(ABC):
     def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
         """Whether somebody gave the subject the same without a request, too: then that stays when the request ends."""
         return False
+
+    def is_there(self, request: AccessRequest, *, now: datetime) -> Decision:
+        """Whether what a request was granted is there still: somebody may have taken it away, and it says “Active” meanwhile."""
+        return allow("nothing tells that it is not")
 
     def made_anew(self, request: AccessRequest, *, book: Book, now: datetime) -> Waiting | None:
         """Why the access is not to be given any more: somebody or something else has the names that it was asked for under."""

@@ -33,7 +33,7 @@ def compare_subjects(
     clock: Clock,
 ) -> Outcome:
     """Hold every open request against the directory: access of people and groups that are disabled, gone or no longer served ends,
-    and what they wait for is cancelled. Ends nothing when it would be more than a set share."""
+    as does what somebody took away, and what they wait for is cancelled. Ends nothing when it would be more than a set share."""
     report = access_requests.compare_subjects(most_share=most_share, actor=system("compare_subjects"), clock=clock)
     return Outcome(report, report.stopped or failed(report.failures, "items failed; the next comparison looks again."))
 

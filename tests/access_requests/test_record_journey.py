@@ -12,7 +12,7 @@ from accessportal.access_requests import operations, queries, store
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
-from accessportal.authz.operations import IfExists, begin_deletion, grant, set_policy
+from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, grant, revoke, set_policy
 from accessportal.authz.queries import APPROVALS, Caller, caller_of, check, read_scope
 from accessportal.authz.states import Approval, Relationship, RelationType, TtlPolicy
 from accessportal.directory import operations as directory
@@ -28,6 +28,7 @@ from tests.portal.test_journey import HTMX, text_of
 
 __all__ = ["signed_in"]
 
+SETUP = system("setup")
 CASES = pytest.mark.parametrize("case", [APPROVAL, RELATIONSHIP], ids=lambda case: case.kind)
 
 
@@ -199,6 +200,49 @@ def test_nothing_is_asked_for_or_granted_in_a_scope_that_is_being_deleted(story:
     assert (ended.status, ended.granted_at) == (Status.REVOKED, None)
     (reason,) = [event.data["reason"] for event in queries.history(request=ended) if event.action == "request.end_asked"]
     assert "tenant:acme-corp is being deleted" in reason
+
+
+@CASES
+@pytest.mark.django_db
+def test_what_somebody_revoked_or_deleted_with_its_scope_ends_within_the_hour_with_the_reason(
+    story: Story, signed_in: SignedIn, case: Case
+) -> None:
+    first, second = held(story, case), held(story, case, seconds=7_200)
+    other = held(story, case, **case.other)
+    assert operations.compare_subjects(actor=SETUP, clock=story.clock).counts == {"checked": 3, "ended": 0, "cancelled": 0, "failed": 0}
+    revoke(case.ledger, read_scope(SCOPE), case.names, caller=caller_of(story.olga), now=story.clock.now())
+
+    assert operations.compare_subjects(actor=SETUP, clock=story.clock).ended == 2
+    for one in (first, second):
+        ended = story.carry_out(one)
+        assert (ended.status, ended.ended_by) == (Status.REVOKED, SETUP.name)
+        (reason,) = [event.data["reason"] for event in queries.history(request=ended) if event.action == "request.end_asked"]
+        assert reason == f"The {case.kind} was taken away: somebody revoked it, or deleted its scope."
+    assert reason in text_of(signed_in("alice").get(f"/requests/{first.request_id}/"))
+    assert story.now_of(other).is_granted
+
+    begin_deletion(scope=read_scope(SCOPE), typed=SCOPE, caller=caller_of(story.olga), now=story.clock.now())
+    assert len(carry_out_deletions(actor=SETUP, clock=story.clock).failures) == 0
+    again = operations.compare_subjects(actor=SETUP, clock=story.clock)
+    assert (again.checked, again.ended, again.stopped) == (1, 1, "")
+    assert story.carry_out(other).status is Status.REVOKED
+
+
+def test_an_emptied_table_of_records_ends_no_crowd_of_requests_and_holds_up_no_other_end(story: Story) -> None:
+    requests = [held(story, APPROVAL, resource=f"docs/{number}") for number in range(7)]
+    gina = story.carry_out(story.ask_to_join(actor=story.gina, group="/engineering/payments"))
+    for number in range(7):
+        names = ("alice@example.com", f"docs/{number}", "GET")
+        revoke(APPROVALS, read_scope(SCOPE), names, caller=caller_of(story.olga), now=story.clock.now())
+    directory.set_person_state(email="gina@example.com", state=State.DISABLED, actor=story.olga, now=story.clock.now())
+
+    stopped = operations.compare_subjects(actor=SETUP, clock=story.clock)
+
+    assert stopped.stopped.startswith("7 of 8 open requests would end because what they were granted was taken away, more than the share")
+    assert (stopped.checked, stopped.ended, stopped.failures) == (8, 1, ())
+    assert story.carry_out(gina).status is Status.REVOKED
+    assert all(story.now_of(one).is_granted for one in requests)
+    assert operations.compare_subjects(most_share=1, actor=story.olga, clock=story.clock).ended == 7
 
 
 def test_what_is_over_and_still_lies_there_is_begun_anew(story: Story) -> None:

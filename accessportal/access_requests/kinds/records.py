@@ -14,15 +14,16 @@ from typing import Any, ClassVar, Generic, TypeVar
 from accessportal.access_requests.kind import Field, Grant, Resolved, Target, require_person
 from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.authz.config import current
-from accessportal.authz.operations import check_holdable, hold, is_held_directly, let_go
+from accessportal.authz.operations import check_holdable, hold, holders_of, let_go
 from accessportal.authz.policy.checks import check_pattern, matches
 from accessportal.authz.policy.names import check_names
 from accessportal.authz.policy.rights import check_phase
 from accessportal.authz.queries import Ledger, read_scope
-from accessportal.authz.states import Approval, Relationship
+from accessportal.authz.states import DIRECT, Approval, Relationship
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.kernel.texts import check_length, clean_text
@@ -250,7 +251,13 @@ class RecordGrant(Grant, Generic[R]):
 
     def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
         wanted = self._target.held_by(request)
-        return is_held_directly(self._target.ledger, wanted.scope, wanted.names, now=now)
+        return DIRECT in holders_of(self._target.ledger, wanted.scope, wanted.names, now=now)
+
+    def is_there(self, request: AccessRequest, *, now: datetime) -> Decision:
+        wanted, word = self._target.held_by(request), self._target.ledger.word
+        if request.request_id in holders_of(self._target.ledger, wanted.scope, wanted.names, now=now):
+            return allow("it counts for this request")
+        return refuse(f"The {word} was taken away: somebody revoked it, or deleted its scope.", code="taken_away")
 
 
 SCOPE = Field(

@@ -52,19 +52,21 @@ def together(departures: Iterable[Departure]) -> list[list[Departure]]:
 
 
 def compare_subjects(*, most_share: float = MOST_SHARE, actor: Actor, clock: Clock) -> SubjectsReport:
-    """Hold every open request against the directory, and end or cancel what has lost its subject; more than ``most_share`` of all (and more
-    than a handful) is left, and ``stopped`` says so: a table that was emptied takes nobody's access by itself."""
+    """Hold every open request against the directory and what it was granted, and end or cancel what has lost its subject, or was taken
+    away; more than ``most_share`` of all (and more than a handful) is left, and ``stopped`` says so: a table that was emptied takes
+    nobody's access by itself."""
     if not (actor.is_operator or actor.is_system):
         raise NotAllowed("Only operators compare requests with the directory. Ask an operator.", code="operators_only")
     check_share(most_share)
     run = Look(actor, clock)
     held = run.everything_open()
-    doomed = run.doomed_among(held.values())
+    doomed, lost = run.doomed_among(held.values()), run.lost_among(one for unit in held.values() for one in unit)
     would = "open requests would end because the directory does not know, or serve, whom they are for"
-    stopped = brake(len(doomed), run.checked, most_share, would=would, remedy="Nothing was ended. Look at the directory")
-    if not stopped:
-        run.end_all(doomed)
-    return run.report(stopped=stopped)
+    stopped = run.end_unless_many(doomed, most_share, would=would, remedy="Nothing was ended. Look at the directory")
+    would = "open requests would end because what they were granted was taken away"
+    remedy = "None of these was ended. Look whether a table was emptied or restored"
+    stops = (stopped, run.end_unless_many(lost, most_share, would=would, remedy=remedy))
+    return run.report(stopped=" ".join(filter(None, stops)))
 
 
 @dataclass
@@ -100,6 +102,29 @@ class Look(Run):
 
         each(units, look_at, workers=_WORKERS, name="departed")
         return found
+
+    def lost_among(self, requests: Iterable[AccessRequest]) -> list[Doomed]:
+        """Those of which somebody took away what they were granted, each with the reason."""
+        found: list[Doomed] = []
+
+        def judge(request: AccessRequest) -> None:
+            decision = kind_named(request.kind).grant.is_there(request, now=self.clock.now())
+            # Judged after the read: what came to its end meanwhile is gone for that.
+            if not decision.allowed and not request.is_over(self.clock.now()):
+                found.append((request, decision))
+
+        def look_at(request: AccessRequest) -> None:
+            self.unit(request.request_id, partial(judge, request))
+
+        each([one for one in requests if one.is_granted], look_at, workers=_WORKERS, name="lost")
+        return found
+
+    def end_unless_many(self, doomed: Sequence[Doomed], most_share: float, *, would: str, remedy: str) -> str:
+        """End them, or say why so many may not end at once."""
+        stopped = brake(len(doomed), self.checked, most_share, would=would, remedy=remedy)
+        if not stopped:
+            self.end_all(doomed)
+        return stopped
 
     def end_all(self, doomed: Iterable[Doomed]) -> None:
         for request, decision in doomed:

@@ -48,8 +48,8 @@ def _end_one(request_id: str, loaded: Iterator[AccessRequest], reason: str, acto
 
 
 def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """End active access whose subject is not there any more, or cancel the request for it; ``reason`` says what became of them. Conflict
-    when it is over, or being taken back already."""
+    """End active access whose subject is not there any more, or cancel the request for it; ``reason`` says what became of them. Also for
+    what somebody took away. Conflict when it is over, or being taken back already."""
 
     def attempt() -> AccessRequest:
         request = load(request_id)

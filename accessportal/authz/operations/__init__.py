@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accessportal.authz.config import AuthzSettings, configure
 from accessportal.authz.operations.granting import Granted, IfExists, extend, grant, revoke
-from accessportal.authz.operations.holding import check_holdable, hold, is_held_directly, let_go
+from accessportal.authz.operations.holding import check_holdable, hold, holders_of, let_go
 from accessportal.authz.operations.moving import move_records
 from accessportal.authz.operations.repeating import RequestKey
 from accessportal.authz.operations.scopes import begin_deletion, set_policy
@@ -22,7 +22,7 @@ __all__ = [
     "extend",
     "grant",
     "hold",
-    "is_held_directly",
+    "holders_of",
     "let_go",
     "move_records",
     "revoke",

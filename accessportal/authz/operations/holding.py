@@ -19,7 +19,7 @@ from accessportal.authz.operations.granting import (
 )
 from accessportal.authz.policy.ends import end_of, is_over
 from accessportal.authz.policy.rights import check_phase
-from accessportal.authz.states import DIRECT, Approval, Names, Relationship, Scope, ScopeFacts
+from accessportal.authz.states import Approval, Names, Relationship, Scope, ScopeFacts
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
@@ -102,10 +102,10 @@ def let_go(ledger: Ledger[R], scope: Scope, names: Names, *, claim: str, actor: 
     return Proof(bool(kept_by), "", "KEPT" if kept_by else "REVOKED", called_at, proved_at, kept_by)
 
 
-def is_held_directly(ledger: Ledger[R], scope: Scope, names: Names, *, now: datetime) -> bool:
-    """Whether somebody granted it without a request, too: then it stays when requests end."""
+def holders_of(ledger: Ledger[R], scope: Scope, names: Names, *, now: datetime) -> tuple[str, ...]:
+    """The requests for which it counts now, and ``direct`` when somebody granted it without one: then it stays when requests end."""
     found = ledger.get(scope, names)
-    return found is not None and DIRECT in _holders(found, besides="", now=now)
+    return () if found is None else _holders(found, besides="", now=now)
 
 
 def _live(record: R | None, now: datetime) -> R | None:
