@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import structlog
 from django.conf import settings
@@ -66,11 +67,16 @@ class BearerToken(HttpAuthBase):
         beside = Beside(lambda token_id: self._beside(request, client(token_id)))
         token = tokens.authenticate(text=text.strip(), address=address, beside=beside, now=now)
         structlog.contextvars.bind_contextvars(client=token.token_id)
-        seconds = tokens.claim_request(token=token, now=now)
-        if seconds > 0:
-            raise RateLimited("This token has no requests left.", seconds)
+        count_request(token, now=now)
         tokens.require_maker(token=token, is_operator=lambda email: is_operator(email=email, since=token.created_at, now=now))
         return _client(token, self._scope, beside.found)
+
+
+def count_request(token: ApiToken, *, now: datetime) -> None:
+    """:raises RateLimited: when the token has no requests left in this minute."""
+    seconds = tokens.claim_request(token=token, now=now)
+    if seconds > 0:
+        raise RateLimited("This token has no requests left.", seconds)
 
 
 def _client(token: ApiToken, needed: Scope, ahead: ReadAhead) -> Client:

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
 
-from accessportal.api.auth import BearerToken, client_of
+from accessportal.api.auth import BearerToken, client_of, count_request
 from accessportal.api.authz_schemas import (
     ApprovalCheck,
     ApprovalList,
@@ -164,8 +164,11 @@ def chain(request: HttpRequest, body: Chain) -> Verdict:
 @router.post("batch", response={200: Verdicts, **errors(413)}, operation_id="check_batch", summary="Ask up to 100 questions")
 def batch(request: HttpRequest, body: Batch) -> Verdicts:
     """Each question has an answer of its own, or the error that it would have got alone. When the store can't be read there is no answer at
-    all: 503."""
+    all: 503. Each `chain`, and each question with `in_set`, counts as one more request of the token's."""
     caller, clock = _caller(request), SystemClock()
+    for one in body.checks:
+        if not _is_plain(one):
+            count_request(client_of(request).token, now=clock.now())
     plain = iter(queries.check_many([_asked(one) for one in body.checks if _is_plain(one)], caller=caller, clock=clock))
     found = [next(plain) if _is_plain(one) else _answer_or_error(one, caller) for one in body.checks]
     return Verdicts(answers=[_verdict_or_refusal(one) for one in found])

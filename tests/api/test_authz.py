@@ -297,6 +297,20 @@ def test_a_batch_has_an_answer_for_each(acme: Program) -> None:
     assert (broken.error, broken.body["error"]["field"]) == ((400, "INVALID_REQUEST"), "checks.1.action")
 
 
+def test_chains_and_sets_of_a_batch_count_as_requests_of_their_own(lab: Lab) -> None:
+    slow = program(lab, "tenant:acme", rate=5)
+    chain, below = EDITOR | {"kind": "chain"}, EDITOR | {"object": "docs/*", "in_set": True}
+    assert [slow.post("batch", {"checks": checks}).status for checks in ([ALICE] * 100, [ALICE, chain, below])] == [200, 200]
+
+    refused = slow.post("batch", {"checks": [chain]})
+
+    assert refused.error == (429, "RATE_LIMITED")
+    assert 1 <= refused.body["error"]["retry_after"] <= 60
+    lab.pool.clock.advance(refused.body["error"]["retry_after"])
+    assert slow.post("batch", {"checks": [chain, below]}).status == 200
+    assert slow.post("batch", {"checks": [chain] * 100}).error == (429, "RATE_LIMITED")
+
+
 def test_a_store_that_does_not_answer_is_neither_yes_nor_no(acme: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     send = botocore.endpoint.Endpoint.make_request
 
