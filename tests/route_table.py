@@ -240,10 +240,10 @@ ROUTES |= {
 }
 ROUTES |= {
     # approvals, relationships and their scopes
-    "console_who_can": [
-        overseers("/admin/who-can/"),
-        overseers("/admin/who-can/?about=approval&scope=tenant:acme&who=alice&verb=GET&target=doc-1"),
-        overseers("/admin/who-can/?about=chain&scope=tenant:acme&who=alice", 400),
+    "console_check_record": [
+        overseers("/admin/check-record/"),
+        overseers("/admin/check-record/?about=approval&scope=tenant:acme&who=alice&verb=GET&target=doc-1"),
+        overseers("/admin/check-record/?about=chain&scope=tenant:acme&who=alice", 400),
     ],
     **{
         f"console_{name}{end}": routes

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from accessportal.console import chain_check, explain, granting, new_token, pool_runs, views, who_can
+from accessportal.console import chain_check, explain, granting, new_token, pool_runs, record_check, views
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
@@ -92,7 +92,7 @@ class PortalAdminSite(admin.AdminSite):
             path("audit/chain/", self.admin_view(chain_check.check), name="console_chain"),
             path("sandbox-runs/order/<slug:kind>/", self.admin_view(pool_runs.order), name="console_order_run"),
             path("tokens/new/", self.admin_view(new_token.create), name="console_tokens_new"),
-            path("who-can/", self.admin_view(who_can.who_can), name="console_who_can"),
+            path("check-record/", self.admin_view(record_check.check), name="console_check_record"),
             *(
                 path(f"{name}/grant/", self.admin_view(granting.grant), {"records": name}, name=f"console_{name}_grant")
                 for name in ("approvals", "relationships")
@@ -144,15 +144,21 @@ def _is_admitted(request: HttpRequest) -> bool:
 
 def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:
     """The second line of navigation, on every admin page."""
-    places = [_place(request, reverse(f"admin:console_{at.name}"), at.plural) for at in RESOURCES.values() if at.right.admits(actor)]
-    places.append(_place(request, reverse("admin:console_explain"), "Why / who can"))
-    explained = places[-1]
+    urls = [(label, reverse(url_name)) for label, url_name, _, _ in _entries(actor)]
+    # The explainer lives under the rules' address; only one place may be the current one, that with the longer address.
+    current = max((url for _, url in urls if request.path.startswith(url)), key=len, default="")
+    return [{"url": url, "label": label, "is_current": url == current} for label, url in urls]
+
+
+def _entries(actor: Actor) -> list[tuple[str, str, str, str]]:
+    """Name, route, icon and purpose of each place that ``actor`` may go to."""
+    entries = [(at.plural, f"admin:console_{at.name}", at.icon, at.about) for at in RESOURCES.values() if at.right.admits(actor)]
+    why = "Why somebody may or may not have something, and who could approve it."
+    entries.append(("Why / who can", "admin:console_explain", "message-circle-question-mark", why))
     if actor.reads_everything:
-        places.append(_place(request, reverse("admin:console_who_can"), "Who can / what can"))
-    for place in places:
-        # The explainer lives under the rules' address; only one place may be the current one.
-        place["is_current"] = place["is_current"] and (place is explained or not explained["is_current"])
-    return places
+        what = "Whether an approval, a relationship or a chain of them says yes to what a program asks, and which records say so."
+        entries.append(("Check a record", "admin:console_check_record", "list-checks", what))
+    return entries
 
 
 def _held_words() -> str:
@@ -167,20 +173,7 @@ def _held_words() -> str:
     return f"{told}. Nothing is granted until that is confirmed; taking back goes on. See “Restore” in docs/operations.md."
 
 
-def _place(request: HttpRequest, url: str, label: str) -> dict[str, Any]:
-    return {"url": url, "label": label, "is_current": request.path.startswith(url)}
-
-
 def _access_section(actor: Actor) -> dict[str, Any]:
-    entries = [(at.plural, f"admin:console_{at.name}", at.icon, at.about) for at in RESOURCES.values() if at.right.admits(actor)]
-    entries.append(
-        (
-            "Why / who can",
-            "admin:console_explain",
-            "message-circle-question-mark",
-            "Why somebody may or may not have something, and who could approve it.",
-        )
-    )
     return {
         "name": "Access",
         "app_label": "console",
@@ -197,6 +190,6 @@ def _access_section(actor: Actor) -> dict[str, Any]:
                 "icon": icon,
                 "about": about,
             }
-            for name, url_name, icon, about in entries
+            for name, url_name, icon, about in _entries(actor)
         ],
     }

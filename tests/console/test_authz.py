@@ -87,7 +87,7 @@ def test_lists_keep_scopes_apart(story: Story, as_person: SignIn) -> None:
     assert ("bot-prod" in wide, "bot-dev" in wide, "bot-other" in wide) == (True, True, False)
     assert "No approvals in this scope" in text(ana, "/admin/approvals/?pattern=scope&q=tenant:acme")
     assert "bot-dev" in text(ana, f"/admin/approvals/?pattern=holder&q={DEV}&holder=bot-dev")
-    asked = ana.get(f"/admin/who-can/?about=approval&scope={DEV}&verb=GET&target=docs/1", follow=True)
+    asked = ana.get(f"/admin/check-record/?about=approval&scope={DEV}&verb=GET&target=docs/1", follow=True)
     assert "bot-dev" in asked.content.decode()
 
 
@@ -100,7 +100,7 @@ def test_the_end_decides_on_every_page_while_the_item_lies_there(story: Story, a
     text(ana, PAGE, 200 if counts else 404)
     for query in (f"scope&q={PROD}", f"holder&q={PROD}&holder=bot", f"target&q={PROD}&resource=docs/1&action=GET", "ending"):
         assert ("docs~2F1" in text(ana, f"/admin/approvals/?pattern={query}")) is counts, query
-    asked = ana.get(f"/admin/who-can/?about=approval&scope={PROD}&who=bot&verb=GET&target=docs/*")
+    asked = ana.get(f"/admin/check-record/?about=approval&scope={PROD}&who=bot&verb=GET&target=docs/*")
     assert asked.context["answer"].is_allowed is counts
     assert ("1 approval and" in text(ana, f"/admin/scopes/{PROD}/")) is counts
 
@@ -109,7 +109,7 @@ def test_a_chain_is_drawn(story: Story, as_person: SignIn) -> None:
     link(story, "leaf", "middle")
     link(story, "middle", "root")
 
-    shown = text(as_person("ana"), f"/admin/who-can/?about=chain&scope={PROD}&who=leaf&verb=trusts&target=root")
+    shown = text(as_person("ana"), f"/admin/check-record/?about=chain&scope={PROD}&who=leaf&verb=trusts&target=root")
 
     assert shown.index("leaf → trusts → middle") < shown.index("middle → trusts → root")
 

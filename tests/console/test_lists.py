@@ -190,6 +190,18 @@ EVERY_PAGE = (
     "/admin/sandbox-runs/",
     "/admin/sandbox-runs/?pattern=open",
     "/admin/rules/explain/",
+    "/admin/approvals/",
+    "/admin/approvals/?pattern=scope&q=tenant:acme&below=yes",
+    "/admin/approvals/?pattern=target",
+    "/admin/relationships/",
+    "/admin/relationships/?pattern=holder&q=tenant:acme&holder=alice",
+    "/admin/scopes/",
+    "/admin/scopes/?pattern=counted",
+    "/admin/scopes/?pattern=named&q=tenant:acme",
+    "/admin/scopes/tenant:acme/",
+    "/admin/scopes/tenant:acme/history/?check=1",
+    "/admin/check-record/",
+    "/admin/check-record/?about=approval&scope=tenant:acme&who=alice&verb=GET&target=docs/1",
     "/admin/auth/user/",
     "/admin/sessions/session/",
     "/admin/django_q/schedule/",
@@ -197,7 +209,13 @@ EVERY_PAGE = (
     "/admin/django_q/failure/",
     "/admin/django_q/ormq/",
 )
-OPERATORS_PAGES = ("/admin/tokens/new/", "/admin/sandbox-runs/order/sync/", "/admin/sandbox-runs/order/cleanup/")
+OPERATORS_PAGES = (
+    "/admin/tokens/new/",
+    "/admin/approvals/grant/",
+    "/admin/relationships/grant/",
+    "/admin/sandbox-runs/order/sync/",
+    "/admin/sandbox-runs/order/cleanup/",
+)
 
 
 @pytest.mark.parametrize("name", ["olga", "ana"])

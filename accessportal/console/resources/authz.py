@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar
 
 from accessportal.authz import operations, queries
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Ledger, caller_of, read_scope
-from accessportal.authz.states import DIRECT, SHARDS, Approval, Names, Relationship
+from accessportal.authz.states import DIRECT, SHARDS, Approval, Relationship
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
 from accessportal.console.views import list_url
 from accessportal.kernel.actors import Actor
@@ -32,14 +31,6 @@ _SOON_SECONDS = 7 * 86_400
 SCOPE = Parameter("Scope", "tenant:acme-corp")
 _BELOW = Parameter("and all below it", input_type="checkbox", required=False, name="below")
 _WITHIN = Parameter("Ends within", "7d", required=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """For whom a record is there, and until when (``None``: without an end)."""
-
-    request_id: str
-    until: datetime | None
 
 
 class ExtendForm(DeedForm):
@@ -79,8 +70,8 @@ def _extend(ledger: Ledger[Any], record: Record, data: Data, actor: Actor, now: 
 
 def _revoke(ledger: Ledger[Any], record: Record, _data: Data, actor: Actor, now: datetime) -> Told:
     operations.revoke(ledger, record.scope, record.names, caller=caller_of(actor), now=now)
-    at = f"{ledger.word}s"
-    return Told("It was revoked: every check says no from now on.", list_url_of(at, "holder", record.scope, {"holder": record.names[0]}))
+    url = list_url(RECORDS[f"{ledger.word}s"], "holder", record.scope, more={"holder": record.names[0]})
+    return Told("It was revoked: every check says no from now on.", url)
 
 
 def _what_revoking_does(record: Record) -> str:
@@ -120,10 +111,6 @@ def title_of(record: Record) -> str:
     """``alice: GET on document-1``; ``alice → editor → document-1``."""
     one, two, three = record.names
     return f"{one}: {three} on {two}" if isinstance(record, Approval) else f"{one} → {two} → {three}"
-
-
-def list_url_of(records: str, pattern: str, scope: str, more: Mapping[str, str]) -> str:
-    return list_url(RECORDS[records], pattern, scope, more=more)
 
 
 def _filled(fetch: Callable[..., Page[Any]], ask: Ask) -> Page[Any]:
@@ -221,26 +208,20 @@ class _Records(Resource):
 
     def load(self, key: str, actor: Actor, now: datetime) -> Record:
         self.right.require(actor)
-        scope, *names = split_key(key)
-        if len(names) != 3:
-            raise NotFound(f"There is no such {self.singular}.", code=f"{self.ledger.word}_not_found")
-        return self._found(scope, (names[0], names[1], names[2]), actor, now)
-
-    def _found(self, scope: str, names: Names, actor: Actor, now: datetime) -> Record:
+        absent = NotFound(f"There is no such {self.singular}.", code=f"{self.ledger.word}_not_found")
+        match split_key(key):
+            case (scope, one, two, three):
+                names = one, two, three
+            case _:
+                raise absent
         try:
             record: Record = queries.get_record(self.ledger, read_scope(scope), names, caller=caller_of(actor), now=now)
         except InvalidRequest as error:
-            raise NotFound(f"There is no such {self.singular}.", code=f"{self.ledger.word}_not_found") from error
+            raise absent from error
         return record
 
     def title(self, record: Record) -> str:
         return title_of(record)
-
-    def entity(self, record: Record) -> str:
-        return record.entity
-
-    def head(self, record: Record) -> tuple[int, str]:
-        return record.version, record.audit_head
 
     def rows(self, items: Sequence[Record], ask: Ask) -> list[Row]:
         return [Row(key_of(record), record) for record in items]
@@ -260,9 +241,8 @@ class _Records(Resource):
         return f"{counted(count, self.singular, self.plural.lower())} in {scope}{' and all below it' if is_wide else ''}"
 
     def details(self, record: Record, ask: Ask) -> dict[str, Any]:
-        holders = [Holder("" if name == DIRECT else name, from_epoch(int(at)) if at else None) for name, at in record.held_until.items()]
         return {
-            "holders": sorted(holders, key=lambda holder: holder.request_id),
+            "holders": [(name, from_epoch(int(at)) if at else None) for name, at in sorted(record.held_until.items())],
             "names": list(zip(self.ledger.fields, record.names, strict=True)),
             "granted_by": record.granted_by if isinstance(record, Approval) else record.created_by,
             **latest_of(record),
@@ -277,7 +257,7 @@ class Approvals(_Records):
     about = "Which service, bot or person may do what on which resource, within one scope and until when."
     ledger = APPROVALS
     columns = (
-        Column("Identity", "console/authz/cell_who.html", "col-who"),
+        Column("Identity", "console/authz/cell_name.html", "col-who"),
         Column("May", "console/authz/cell_what.html", "col-what"),
         Column("Scope", "console/authz/cell_scope.html", "col-context"),
         Column("Until", "console/authz/cell_until.html", "col-time"),
@@ -299,7 +279,7 @@ class Relationships(_Records):
     about = "Who stands in which relation to what, within one scope and until when. Trust and membership carry over chains."
     ledger = RELATIONSHIPS
     columns = (
-        Column("Subject", "console/authz/cell_who.html", "col-who"),
+        Column("Subject", "console/authz/cell_name.html", "col-who"),
         Column("Is", "console/authz/cell_what.html", "col-what"),
         Column("Scope", "console/authz/cell_scope.html", "col-context"),
         Column("Until", "console/authz/cell_until.html", "col-time"),

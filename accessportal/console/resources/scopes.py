@@ -45,10 +45,12 @@ class Counts:
         return f"{approvals} and {counted(self.relationships, 'relationship', 'relationships')}"
 
 
-def limits_in_words(policy: TtlPolicy) -> str:
-    """``1 min to 1 d, 1 h unless another is asked for``."""
+def policy_in_words(policy: TtlPolicy) -> str:
+    """``1 min to 1 d, 1 h unless another time is given``."""
     usual = f", {format_duration(policy.default_seconds)} unless another time is given" if policy.default_seconds else ""
-    return f"{format_duration(policy.min_seconds)} to {format_duration(policy.max_seconds)}{usual}"
+    kept = "" if policy.is_enforced else "; what is outside is kept, with a warning"
+    moved = f"; each use moves the end to {format_duration(policy.refresh_seconds)} from then" if policy.refresh_seconds else ""
+    return f"{format_duration(policy.min_seconds)} to {format_duration(policy.max_seconds)}{usual}{kept}{moved}"
 
 
 class PolicyForm(DeedForm):
@@ -62,7 +64,7 @@ class PolicyForm(DeedForm):
     policy = forms.ChoiceField(
         label="Policy",
         choices=[
-            *((name, f"{_WORDS[name]}: {limits_in_words(policy)}") for name, policy in PRESETS.items()),
+            *((name, f"{_WORDS[name]}: {policy_in_words(policy)}") for name, policy in PRESETS.items()),
             (_OWN, "Another, as written below"),
             (_ABOVE, "None of its own: that of the nearest scope above"),
         ],
@@ -132,17 +134,12 @@ def _started(facts: ScopeFacts, given: Data) -> dict[str, Any]:
     }
 
 
-def _may_operate(actor: Actor) -> Decision:
-    if actor.is_operator:
-        return allow("Operators may.")
-    return refuse("Only operators set policies and delete scopes. You may look.", code="operators_only")
-
-
 def _may_set(facts: ScopeFacts, actor: Actor, _now: datetime) -> Decision:
-    decision = _may_operate(actor)
-    if decision.allowed and facts.state is ScopeState.DELETING:
+    if not actor.is_operator:
+        return refuse("Only operators set policies and delete scopes. You may look.", code="operators_only")
+    if facts.state is ScopeState.DELETING:
         return refuse(f"{facts.scope} is being deleted.", code="scope_deleting")
-    return decision
+    return allow("Operators may.")
 
 
 def _may_delete(facts: ScopeFacts, actor: Actor, now: datetime) -> Decision:
@@ -155,7 +152,7 @@ def _may_delete(facts: ScopeFacts, actor: Actor, now: datetime) -> Decision:
 def _set_policy(facts: ScopeFacts, data: Data, actor: Actor, now: datetime) -> Told:
     wanted = data["wanted"]
     operations.set_policy(scope=facts.scope, policy=wanted, caller=caller_of(actor), now=now)
-    words = limits_in_words(wanted) if wanted else "that of the nearest scope above"
+    words = policy_in_words(wanted) if wanted else "that of the nearest scope above"
     return Told(f"The policy of {facts.scope} is set: {words}. What was granted before keeps its end.")
 
 
@@ -193,21 +190,13 @@ DELETE: Deed[ScopeFacts] = Deed(
 )
 
 
-def _all(ask: Ask) -> Page[ScopeFacts]:
-    return queries.list_scopes(cursor=ask.cursor, limit=ask.limit, caller=caller_of(ask.actor))
-
-
 def _counted(ask: Ask) -> Page[Any]:
     page = queries.list_scopes(cursor=ask.cursor, limit=_COUNTED_PAGE, caller=caller_of(ask.actor))
     return page.map(lambda facts: (facts, count_of(facts.scope, ask.now)))
 
 
-def _named(ask: Ask) -> Page[ScopeFacts]:
-    return Page((queries.find_scope(read_scope(ask.parameter, field="q"), caller=caller_of(ask.actor)),))
-
-
 _COLUMNS = (
-    Column("Scope", "console/authz/cell_scope_name.html", "col-who"),
+    Column("Scope", "console/authz/cell_name.html", "col-who"),
     Column("Policy", "console/authz/cell_policy.html", "col-what"),
     Column("State", "console/authz/cell_state.html", "col-state"),
 )
@@ -226,7 +215,7 @@ class Scopes(Resource):
         Pattern(
             name="all",
             label="All scopes",
-            fetch=_all,
+            fetch=lambda ask: queries.list_scopes(caller=caller_of(ask.actor), **ask.part),
             empty_title="Nothing was granted in any scope yet",
             empty_hint="A scope appears here with its first approval, relationship or policy. Look for others by name.",
         ),
@@ -241,7 +230,7 @@ class Scopes(Resource):
         Pattern(
             name="named",
             label="By name",
-            fetch=_named,
+            fetch=lambda ask: Page((queries.find_scope(read_scope(ask.parameter, field="q"), caller=caller_of(ask.actor)),)),
             parameter=SCOPE,
             empty_title="There is no such scope",
             empty_hint="Check its name.",
@@ -263,12 +252,6 @@ class Scopes(Resource):
 
     def title(self, record: ScopeFacts) -> str:
         return record.scope
-
-    def entity(self, record: ScopeFacts) -> str:
-        return record.entity
-
-    def head(self, record: ScopeFacts) -> tuple[int, str]:
-        return record.version, record.audit_head
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         return {"about": self.about}

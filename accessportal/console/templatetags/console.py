@@ -10,12 +10,14 @@ from django import template
 
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.console import rule_versions
+from accessportal.console.resources.scopes import policy_in_words
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
 from accessportal.rules.states import Effect, People, Rule
 from accessportal.web.facts import Fact
 
 register = template.Library()
+register.filter("policy_words", policy_in_words)
 
 _ASSIGNMENT_WORDS = {
     AssignmentState.ABSENT: ("Gone", "done"),

@@ -25,6 +25,7 @@ from accessportal.web.pool_chart import WORDS
 from accessportal.web.presenting import Phase, phase_of, seconds_after_end, words_for_lateness, words_for_time
 
 register = template.Library()
+register.filter("is_request", is_request_id)
 
 _LOW_SECONDS = 600
 _NAMED_PEOPLE = 4
@@ -177,12 +178,6 @@ def _now(context: Any) -> datetime:
 def kind_of(request: AccessRequest) -> Kind:
     """The kind of access that is asked for, with its words."""
     return kind_named(request.kind)
-
-
-@register.filter
-def is_request(claim: str) -> bool:
-    """Whether a request holds it; else somebody gave it directly."""
-    return is_request_id(claim)
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""Who can, and what can: a check of typed names, with the way that it found."""
+"""A check of typed names against the records, with the way that it found."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django.views.decorators.http import require_safe
 
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, caller_of, check_chain, check_set, read_scope
 from accessportal.console.granting import LONGEST
-from accessportal.console.resources.authz import RECORDS, Record, key_of, list_url_of
-from accessportal.console.views import render_page
+from accessportal.console.resources.authz import RECORDS, Record, key_of
+from accessportal.console.views import list_url, render_page
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
@@ -74,27 +74,27 @@ class AskForm(PlainForm):
     def list_url(self) -> str:
         """The list that answers what was left empty; "" for a question that is a check."""
         given = self.cleaned_data
-        at = "approvals" if self.is_for_approvals else "relationships"
+        resource = RECORDS["approvals" if self.is_for_approvals else "relationships"]
         if not given["target"]:
-            return list_url_of(at, "holder", given["scope"], {"holder": given["who"]})
+            return list_url(resource, "holder", given["scope"], more={"holder": given["who"]})
         if not given["who"]:
             target = {"resource": given["target"], "action": given["verb"]} if self.is_for_approvals else {"object": given["target"]}
-            return list_url_of(at, "target", given["scope"], target)
+            return list_url(resource, "target", given["scope"], more=target)
         return ""
 
 
 @require_safe
-def who_can(request: HttpRequest) -> HttpResponse:
+def check(request: HttpRequest) -> HttpResponse:
     """A question as an address that can be passed on; asking changes nothing, so it is a GET. Without a name it leads to a list."""
     actor = actor_of(request)
     caller_of(actor)
     form = AskForm(request.GET if "about" in request.GET else None, initial=request.GET.dict())
-    context: dict[str, Any] = {"title": "Who can / what can", "form": form}
+    context: dict[str, Any] = {"title": "Check a record", "form": form}
     if form.is_bound and form.is_valid():
         if url := form.list_url():
             return HttpResponseRedirect(url)
         context |= _answered(form, actor)
-    return render_page(request, "console/authz/who_can.html", context, status=400 if form.errors else 200)
+    return render_page(request, "console/authz/check.html", context, status=400 if form.errors else 200)
 
 
 def _answered(form: AskForm, actor: Actor) -> dict[str, Any]:
