@@ -338,7 +338,7 @@ class GrantedRecord(Schema):
     """The record as it was written."""
 
     record: RecordState
-    warnings: list[str] = Field(description="What the scope's policy would have otherwise, where it only advises.")
+    warnings: list[str] = Field(description="What the policy would have otherwise, where it only advises, and that the token ends sooner.")
 
     @classmethod
     def of(cls, granted: Granted[Approval] | Granted[Relationship]) -> GrantedRecord:

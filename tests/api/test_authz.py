@@ -393,10 +393,14 @@ def test_what_a_token_writes_ends_with_it(lab: Lab) -> None:
     end = lab.pool.clock.now() + timedelta(minutes=30)
     bound = program(lab, "tenant:acme", expires_at=end)
 
+    sooner = f"It ends sooner, at {end:%Y-%m-%d %H:%M} UTC: what you give ends with your own right."
     for body in (ALICE | HOUR, ALICE | {"if_exists": "replace"}, ALICE | HOUR | {"if_exists": "extend"}, EDITOR):
-        assert bound.told("grant", body)["record"]["expires_at"] == to_epoch(end)
-    assert bound.told("extend", ALICE | {"ttl_seconds": 7_200})["record"]["expires_at"] == to_epoch(end)
-    assert bound.told("extend", ALICE | {"ttl_seconds": 600})["record"]["expires_at"] == to_epoch(end) - 1_200
+        told = bound.told("grant", body)
+        assert (told["record"]["expires_at"], told["warnings"]) == (to_epoch(end), [sooner])
+    told = bound.told("extend", ALICE | {"ttl_seconds": 7_200})
+    assert (told["record"]["expires_at"], told["warnings"]) == (to_epoch(end), [sooner])
+    told = bound.told("extend", ALICE | {"ttl_seconds": 600})
+    assert (told["record"]["expires_at"], told["warnings"]) == (to_epoch(end) - 1_200, [])
 
 
 def test_the_policy_of_a_scope_bounds_and_is_shown(lab: Lab, acme: Program) -> None:

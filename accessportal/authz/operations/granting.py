@@ -102,11 +102,10 @@ def _granted(
         require_same_type(present, wanted)
     began_at = present.began_at if present is not None and is_live and if_exists is IfExists.EXTEND else now
     end = end_of(ttl_seconds, governed=governed, started_at=began_at, now=now)
-    warnings = tuple(text for text in (end.warning, advice) if text)
     until, given = _bounded(end, caller), _given(end, governed, caller)
     if present is None:
         made = held(replace(wanted, **given), DIRECT, until)
-        return Granted(insert_in_open_scope(ledger, made, own, further=further, actor=caller.actor, now=now), warnings)
+        return _told(insert_in_open_scope(ledger, made, own, further=further, actor=caller.actor, now=now), end, advice)
     if is_live and if_exists is IfExists.EXTEND:
         until = _later(present.held_until.get(DIRECT, -1), until)
         after, verb = held(replace(present, **given), DIRECT, until), "extended"
@@ -114,7 +113,7 @@ def _granted(
         kept = present.held_until if is_live else {}
         after = held(replace(wanted, **given, held_until=kept, version=present.version), DIRECT, until)
         after, verb = replace(after, audit_head=present.audit_head), "replaced" if is_live else "granted"
-    return Granted(_change(ledger, present, after, verb, further=further, caller=caller, now=now), warnings)
+    return _told(_change(ledger, present, after, verb, further=further, caller=caller, now=now), end, advice)
 
 
 def require_same_type(present: Approval | Relationship, wanted: Approval | Relationship) -> None:
@@ -152,8 +151,7 @@ def extend(
         governed, _ = read_open_scope(scope)
         end = end_of(ttl_seconds, governed=governed, started_at=present.began_at, now=now)
         after = held(replace(present, **_given(end, governed, caller)), DIRECT, _bounded(end, caller))
-        warnings = (end.warning,) if end.warning else ()
-        return Granted(_change(ledger, present, after, "extended", further=further, caller=caller, now=now), warnings)
+        return _told(_change(ledger, present, after, "extended", further=further, caller=caller, now=now), end)
 
     def write(further: Sequence[Step]) -> Granted[R]:
         return until_written(lambda: attempt(further), contended=CONTENDED)
@@ -280,6 +278,13 @@ def _given(end: End, governed: GoverningPolicy, caller: Caller) -> dict[str, Any
     # What ends with its giver's right must not go on by being used.
     is_lasting = caller.right.ends_at is None
     return {"ttl_seconds": end.ttl_seconds, "refreshes": governed.policy.refresh_seconds is not None and is_lasting}
+
+
+def _told(record: R, end: End, advice: str = "") -> Granted[R]:
+    cut = ""
+    if record.expires_at is not None and (end.expires_at is None or record.expires_at < whole_second(end.expires_at)):
+        cut = f"It ends sooner, at {record.expires_at:%Y-%m-%d %H:%M} UTC: what you give ends with your own right."
+    return Granted(record, tuple(text for text in (end.warning, advice, cut) if text))
 
 
 def _bounded(end: End, caller: Caller) -> datetime | None:
