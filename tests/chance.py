@@ -20,6 +20,7 @@ from accessportal.sandboxes.states import KeyRecord, Sandbox
 from accessportal.sandboxes.store import free_list
 
 _CHANCE = os.environ.get("PORTAL_TESTS_CHANCE", "")
+_QUICK = taking._quick
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,9 +35,15 @@ def _chance() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def quick_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of the quick look itself, whatever it chooses."""
+    monkeypatch.setattr(taking, "_quick", _QUICK)
+
+
 def _by_name(asked: taking.Asked, record: KeyRecord | None, *, is_high: bool) -> Sandbox | None:
     """The free sandbox whose name comes first, or last, instead of one near a random place."""
-    lists = (every(partial(taking._free_page, shard)) for shard in free_list.shards())
+    lists = (every(partial(taking._free_page, shard), past=taking._pass_over) for shard in free_list.shards())
     entries = sorted(itertools.chain.from_iterable(lists), key=lambda entry: (entry.name, entry.sandbox_id), reverse=is_high)
     return taking._first_lent(entries, asked, record)
 

@@ -15,6 +15,8 @@ from tests.api.conftest import Lab
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.test_requests import requests
 
+pytestmark = pytest.mark.usefixtures("quick_look")
+
 
 @pytest.fixture
 def lab(lab: Lab) -> Lab:

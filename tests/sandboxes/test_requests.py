@@ -27,6 +27,8 @@ from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.cleaning_by_hand import free_again
 from tests.sandboxes.conftest import CLIENT, OLGA, Pool
 
+pytestmark = pytest.mark.usefixtures("quick_look")
+
 
 @contextmanager
 def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
