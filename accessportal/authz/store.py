@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -31,10 +31,10 @@ from accessportal.authz.policy.ends import is_over
 from accessportal.authz.states import Approval, Names, NoSuchRecord, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.store.keys import join_key
 from accessportal.store.listing import Listing
-from accessportal.store.reading import count_items, get_item, read_items
+from accessportal.store.reading import RawItem, count_items, get_item, read_items, scan_all
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Step, Upsert
 
@@ -135,6 +135,23 @@ class Ledger(Generic[R]):
         listed = Listing(f"{self.word}.of_scope", self.model, self.records.record, self.model.scope_index)
         where = self.model.place.between(begin, end)
         return listed(f"{root_of(scope)}#{shard}", cursor=cursor, limit=limit, where=where, bound=begin)
+
+    def every(self, *, past: Callable[[Unreadable], object]) -> Iterator[R]:
+        """The whole table, strongly read, with what is over; ``past`` is told of what can't be read. For checks, not for pages.
+
+        :raises Unavailable: when the store did not answer.
+        """
+
+        def again(raw: RawItem) -> R | None:
+            # By itself it says what is wrong with it.
+            try:
+                return self.records.get(raw["PK"]["S"], raw["SK"]["S"])
+            except UnreadableItem as error:
+                past(error.item)
+                return None
+
+        found = scan_all(self.model, self.records.record, stand_in=again, segment=0, segments=1)
+        return (record for record in found if record is not None)
 
     def count_shard(self, scope: Scope, shard: int, *, is_wide: bool, now: datetime) -> int:
         """How many of one share are not over.

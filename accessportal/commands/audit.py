@@ -49,8 +49,8 @@ def verify_audit(
     now: datetime,
     this: PortalCommand,
 ) -> Outcome:
-    """Walk the audit chain of every request, assignment, rule, person, group and sandbox, those that are gone too, and report each
-    break. Reads the whole audit log. Exit code 1 when there is a break."""
+    """Walk the audit chain of everything that has one, what is gone too, and report each break. Reads the whole audit log.
+    Exit code 1 when there is a break."""
     breaks: list[ChainBreak] = []
 
     def pass_over(one: Unreadable) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest, Status
@@ -14,6 +14,7 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent, ChainBreak
+from accessportal.authz import queries as authz
 from accessportal.directory import queries as directory
 from accessportal.kernel import pages
 from accessportal.kernel.actors import system
@@ -30,6 +31,7 @@ from accessportal.tokens import queries as tokens
 _ACTOR = system("verify_audit")
 _PAGE = 200
 _RULE_SET = "ruleset#current"
+_LEDGERS: Sequence[authz.Ledger[Any]] = (authz.APPROVALS, authz.RELATIONSHIPS)
 _ENDINGS = {"person": "user.deleted", "group": "group.deleted"}
 
 
@@ -53,8 +55,8 @@ class _Recorded(Protocol):
 
 
 def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
-    """The head of every request, assignment, rule, person, group, sandbox, restore and API token, each list paged to its end.
-    ``past`` is told of what can't be read."""
+    """The head of every request, assignment, rule, person, group, sandbox, restore, API token, approval and relationship, and of
+    every scope that is not deleted, each list paged to its end. ``past`` is told of what can't be read."""
     for status in Status:
         for request in every(partial(_requests, status), past=past):
             yield _head(request.entity, request, partial(_request, request.request_id))
@@ -79,6 +81,12 @@ def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
         yield _head(restore.entity, restore, partial(_restore, restore.epoch))
     for token in every(lambda cursor: tokens.list_tokens(cursor=cursor, limit=_PAGE), past=past):
         yield _head(token.entity, token, partial(tokens.find_token, token_id=token.token_id))
+    for ledger in _LEDGERS:
+        for record in ledger.every(past=past):
+            yield _head(record.entity, record, partial(ledger.get, record.scope, record.names))
+    caller = authz.caller_of(_ACTOR)
+    for scope in every(lambda cursor: authz.list_scopes(cursor=cursor, limit=_PAGE, caller=caller), past=past):
+        yield _head(scope.entity, scope, partial(authz.find_scope, scope.scope, caller=caller))
 
 
 def breaks_of(head: Head, *, began: datetime) -> list[ChainBreak]:

@@ -15,6 +15,7 @@ from accessportal.access_requests import queries as request_queries
 from accessportal.access_requests.states import ReconcileReport
 from accessportal.assignments import operations as assignments
 from accessportal.audit import operations as audit
+from accessportal.authz import queries as authz
 from accessportal.catalog import queries as catalog
 from accessportal.identity.operations import end_every_session
 from accessportal.kernel.actors import Actor, system
@@ -169,6 +170,7 @@ class Look:
         self._ask(
             partial(_differing_assignments, self._restore, self._clock),
             partial(_requests_near, self._restore, self._clock),
+            partial(_scopes_in_use, self._clock),
             _rules_in_force,
         )
 
@@ -232,6 +234,17 @@ def _requests_near(restore: Restore, clock: Clock) -> list[Finding]:
         for one in active
         if one.work is None and one.decided_at is not None and near <= one.decided_at < restore.lost_since
     ]
+    return found
+
+
+def _scopes_in_use(clock: Clock) -> list[Finding]:
+    caller, found = authz.caller_of(PART), []
+    for facts in every(lambda cursor: authz.list_scopes(cursor=cursor, limit=_PAGE, caller=caller)):
+        approvals = authz.count_in_scope(authz.APPROVALS, facts.scope, caller=caller, now=clock.now())
+        relationships = authz.count_in_scope(authz.RELATIONSHIPS, facts.scope, caller=caller, now=clock.now())
+        if approvals or relationships:
+            said = f"has {approvals} approvals and {relationships} relationships that count"
+            found.append(Finding("scope", facts.scope, f"{said}, also those that were revoked or deleted after that moment"))
     return found
 
 

@@ -25,6 +25,10 @@ from accessportal.assignments.states import AssignmentState, Remedy, Unread
 from accessportal.audit import operations as audit
 from accessportal.audit.queries import find_breaks
 from accessportal.audit.states import Draft
+from accessportal.authz import operations as authz_operations
+from accessportal.authz.operations import set_policy
+from accessportal.authz.queries import APPROVALS, caller_of, check, read_scope
+from accessportal.authz.states import Approval, TtlPolicy
 from accessportal.aws import cognito
 from accessportal.directory import operations as directory
 from accessportal.directory import operations as directory_operations
@@ -276,6 +280,28 @@ def test_every_hole_is_closed_and_named(lost: Lost) -> None:
     assert confirmed.code == 0, confirmed.problem
     assert confirmed.json["steps"] == {"ended": 1, "cleaned": 2}
     check_confirmed(lost)
+
+
+def test_approvals_that_were_revoked_since_are_named_by_scope(story: Story) -> None:
+    """No second place knows what was revoked, so all that count are named; programs can't ask before somebody makes tokens anew."""
+    olga, now, acme = caller_of(story.olga), story.clock.now(), read_scope("tenant:acme")
+    for who in ("alice@example.com", "mallory@example.com"):
+        wanted = Approval(acme, who, "docs/1", "GET", "olga@example.com", now)
+        authz_operations.grant(APPROVALS, wanted, ttl_seconds=86_400, caller=olga, now=now)
+    set_policy(scope=read_scope("tenant:empty"), policy=TtlPolicy(), caller=olga, now=now)
+    story.clock.advance(600)
+    at, tables = story.clock.now(), copied()
+    story.clock.advance(600)
+    names = ("mallory@example.com", "docs/1", "GET")
+    authz_operations.revoke(APPROVALS, acme, names, caller=olga, now=story.clock.now())
+    put_back(tables)
+    assert check(APPROVALS, acme, names, caller=olga, clock=story.clock).is_allowed
+
+    told = run("after_restore", "--restored-to", at.strftime("%Y-%m-%dT%H:%M:%SZ"), *OLGA, "--json")
+
+    (found,) = [one for one in told.json["findings"] if one["kind"] == "scope"]
+    assert found["what"] == "tenant:acme"
+    assert found["words"].startswith("has 2 approvals and 0 relationships that count, also those that were revoked")
 
 
 def test_while_somebody_can_not_be_disabled_grants_stay_held(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from accessportal.audit.models import AuditItem
+from accessportal.authz.models import ApprovalItem, RelationshipItem, ScopeItem
 from tests.commands.conftest import Ran, run
 from tests.fixtures_story import Story
 
@@ -98,6 +100,34 @@ def test_records_are_brought_into_a_scope(at: Story) -> None:
     assert run("scope_records", *move).json["moved"] == 0
     assert done("check_approval", *ALICE, *ACME, *ANA, "--json").json["until"] == (at.clock.now() + timedelta(hours=1)).isoformat()
     assert done("list_approvals", "--scope", "global", "--count", *ANA).lines == ["1"]
+
+
+@pytest.mark.parametrize("tampered", ["approval", "relationship", "authz_scope", "its last event", "its names"])
+def test_what_was_tampered_with_is_found(at: Story, tampered: str) -> None:
+    entity = "approval#tenant:acme#alice#doc#GET"
+    done("grant_approval", *ALICE, *ACME, "--ttl", "1h", *OLGA)
+    done("add_relationship", "leaf", "trusts", "middle", *ACME, "--type", "trust", "--ttl", "1h", *OLGA)
+    done("grant_approval", *ALICE, *ACME, "--ttl", "2h", "--if-exists", "extend", *OLGA)
+    at.clock.advance(7_200)
+    assert done("verify_audit", "--json").json["breaks"] == []
+
+    match tampered:
+        case "approval":
+            ApprovalItem("tenant:acme#alice", "doc#GET").update(actions=[ApprovalItem.audit_head.set("0" * 64)])
+        case "relationship":
+            entity = "relationship#tenant:acme#leaf#trusts#middle"
+            RelationshipItem("tenant:acme#leaf", "trusts#middle").update(actions=[RelationshipItem.audit_head.set("0" * 64)])
+        case "authz_scope":
+            entity = "scope#tenant:acme"
+            ScopeItem("tenant:acme").update(actions=[ScopeItem.audit_head.set("0" * 64)])
+        case "its last event":
+            AuditItem(entity, 2).delete()
+        case _:
+            entity = "tenant:acme#alice, doc#GET"
+            ApprovalItem("tenant:acme#alice", "doc#GET").update(actions=[ApprovalItem.identity.set("mallory")])
+
+    told = run("verify_audit", "--json")
+    assert (told.code, [one["entity"] for one in told.json["breaks"]]) == (1, [entity])
 
 
 def test_strangers_learn_nothing(at: Story) -> None:
