@@ -28,13 +28,16 @@ def address_of(email: str) -> str:
 
 
 def _may(verb: PersonVerb, person: Person, actor: Actor, now: datetime) -> Decision:
-    """The domain's policy, after what the person's own state already rules out."""
+    """The domain's policy first: whoever may not is not told what could be done."""
+    decision = queries.may_with_people(verb=verb, actor=actor, now=now)
+    if not decision.allowed:
+        return decision
     unchanged = {PersonVerb.ENABLE: person.is_enabled, PersonVerb.DISABLE: not person.is_enabled}
     if person.is_deleting and verb is not PersonVerb.DELETE:
         return refuse(f"{person.email} is being deleted.", code="person_deleting")
     if unchanged.get(verb, False):
         return refuse(f"{person.email} is {person.state.value} already.", code="person_state_unchanged")
-    return queries.may_with_people(verb=verb, actor=actor, now=now)
+    return decision
 
 
 def _is_for(verb: PersonVerb, actor: Actor, book: ApproverBook) -> bool:

@@ -126,6 +126,7 @@ def test_operators_take_back_quarantine_and_restore_and_nobody_else(labs: Labs, 
     assert (held.how, held.by, held.reason) == ("taken back", "olga@example.com", "The student left.")
     assert queries.get(sandbox_id=lab.sandbox_id).status is Status.PENDING_DELETION
     assert do(olga, lab, "release", reason="Again.") == 409
+    assert do(as_person("ana"), lab, "release", reason="Again.") == 403
     assert do(olga, lab, "quarantine", reason="Smoke.") == 302
     assert queries.get(sandbox_id=lab.sandbox_id).status is Status.QUARANTINED
     assert do(olga, lab, "restore") == 302

@@ -139,6 +139,7 @@ def test_revoking_asks_first_and_is_for_good(story: Story, as_person: SignIn) ->
         operations.authenticate(text=made.text, now=story.clock.now())
     assert olga.post(revoke, {"confirmed": "yes"}).status_code == 409
     assert olga.post(revoke, {"confirmed": "yes", "reason": "x" * 2_001}).status_code == 409
+    assert as_person("ana").post(revoke, {"confirmed": "yes"}).status_code == 403
 
 
 def test_a_reason_that_is_too_long_comes_back(story: Story, as_person: SignIn) -> None:

@@ -108,9 +108,10 @@ def _status_pattern(status: Status) -> Pattern:
 
 
 def _offered(statuses: frozenset[Status], sandbox: Sandbox, actor: Actor, now: datetime) -> Decision:
-    if sandbox.status not in statuses:
+    decision = queries.may_operate(actor=actor)
+    if decision.allowed and sandbox.status not in statuses:
         return refuse(f"{sandbox.name} is not in a state for this any more: it is {WORDS[sandbox.status][0].lower()}.", code=_WRONG_STATUS)
-    return queries.may_operate(actor=actor)
+    return decision
 
 
 def _is_operator(actor: Actor, _book: ApproverBook) -> bool:

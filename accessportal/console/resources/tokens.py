@@ -30,9 +30,10 @@ def _words(token: ApiToken, now: datetime) -> str:
 
 
 def _may_revoke(token: ApiToken, actor: Actor, now: datetime) -> Decision:
-    if token.state(now) is TokenState.REVOKED:
+    decision = queries.may_manage(actor=actor)
+    if decision.allowed and token.state(now) is TokenState.REVOKED:
         return refuse(f"{token.name} was revoked by {token.revoked_by} already.", code=_ALREADY)
-    return queries.may_manage(actor=actor)
+    return decision
 
 
 def _revoke(token: ApiToken, data: Data, actor: Actor, now: datetime) -> Told:
