@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
@@ -175,7 +175,7 @@ class Fields:
     hint: str = ""
     has_subject: bool = False
     continued: tuple[str, ...] = ()
-    is_offered: Callable[[], bool] = lambda: True
+    is_offered: Callable[[Iterable[Rule]], bool] = lambda rules: True
     around: Callable[[], Mapping[str, Any]] = dict
     at_once: str = "Approved by rule. This page shows when the access is there."
     beside: str = "You can end it at any time."

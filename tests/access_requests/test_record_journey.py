@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accessportal.access_requests import operations, queries, store
-from accessportal.access_requests.kind import kind_named
+from accessportal.access_requests.kind import KINDS, kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
 from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, grant, revoke, set_policy
@@ -25,6 +25,7 @@ from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, SCOPE, 
 from tests.fixtures_story import RULES, Story
 from tests.portal.conftest import SignedIn, signed_in
 from tests.portal.test_journey import HTMX, text_of
+from tests.sandboxes.test_requests import requests
 
 __all__ = ["signed_in"]
 
@@ -98,6 +99,18 @@ def test_alice_asks_by_the_form_and_every_page_tells_it_until_it_is_proved_gone(
     told = [event.action for event in audit.history(record.entity, newest_first=False).items]
     assert told == [f"{case.kind}.granted", f"{case.kind}.revoked"]
     assert audit.check_head(asked.entity, version=ended.version, audit_head=ended.audit_head) == []
+
+
+@pytest.mark.django_db
+def test_what_can_be_asked_for_is_told_with_one_read_of_the_rules(
+    story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = signed_in("alice")
+    with requests(monkeypatch) as asked:
+        page = alice.get("/requests/new/").content.decode()
+    assert [kind for kind in KINDS if f"/requests/new/{kind}/" in page] == ["aws_account", "group", "approval", "relationship"]
+    # Who she is, and the rules.
+    assert asked == ["Query", "BatchGetItem", "GetItem"]
 
 
 @CASES

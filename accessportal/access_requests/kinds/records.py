@@ -6,7 +6,7 @@ Why a request can't be granted beyond the limits of its scope: docs/decisions/00
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, TypeVar
@@ -27,7 +27,6 @@ from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.kernel.texts import check_length, clean_text
-from accessportal.rules import queries as rules
 from accessportal.rules.states import Rule
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, listed
 from accessportal.rules.yaml_nodes import Place
@@ -270,6 +269,6 @@ SCOPE = Field(
 )
 
 
-def has_rules(kind: str) -> Callable[[], bool]:
-    """Whether some rule is about this kind, so that there is a sense in asking."""
-    return lambda: any(rule.kind == kind for rule in rules.current_rules())
+def has_rules(kind: str) -> Callable[[Iterable[Rule]], bool]:
+    """Whether some of the rules are about this kind."""
+    return lambda rules: any(rule.kind == kind for rule in rules)

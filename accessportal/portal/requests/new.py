@@ -36,7 +36,8 @@ _STATUS = {InvalidRequest: 422, NotAllowed: 403, Conflict: 409}
 @require_safe
 def choose_kind(request: HttpRequest) -> HttpResponse:
     """What can be asked for."""
-    return render(request, "portal/kinds.html", {"kinds": [kind for kind in KINDS.values() if kind.fields.is_offered()]})
+    rules = book_of(request).rules.values()
+    return render(request, "portal/kinds.html", {"kinds": [kind for kind in KINDS.values() if kind.fields.is_offered(rules)]})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
