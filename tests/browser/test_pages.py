@@ -199,6 +199,20 @@ def test_details_of_the_administration(busy_day: BusyDay, open_as: OpenAs) -> No
     expect(olga.get_by_role("heading", level=1)).to_contain_text(" for ")
     look_at(olga, "detail-assignment")
 
+    scope, long_name = f"tenant:{'a' * 60}:env:{'b' * 60}", "a-long-name-without-a-blank" * 6
+    olga.goto("/admin/approvals/grant/")
+    for label, typed in (("Scope", scope), ("Identity", long_name), ("Action", "GET"), ("Resource", f"docs/{long_name}")):
+        olga.get_by_label(label, exact=True).fill(typed)
+    look_at(olga, "grant-approval")
+    olga.get_by_role("button", name="Grant").click()
+    expect(olga.get_by_role("heading", level=1)).to_contain_text("GET on docs/")
+    look_at(olga, "detail-approval")
+    visit(olga, f"/admin/approvals/?pattern=scope&q={scope}", "list-approvals")
+    visit(olga, "/admin/approvals/?pattern=holder&q=tenant:&holder=alice", "list-approvals-refused", status=400)
+    visit(olga, "/admin/scopes/?pattern=counted", "list-scopes")
+    visit(olga, f"/admin/scopes/{scope}/do/policy/", "set-policy")
+    visit(olga, f"/admin/check-record/?about=approval&scope={scope}&who={long_name}&verb=GET&target=docs/*", "check-record")
+
 
 def test_why_and_who_can(busy_day: BusyDay, open_as: OpenAs) -> None:
     olga = open_as("olga")

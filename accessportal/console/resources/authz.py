@@ -25,7 +25,7 @@ from accessportal.web.events import latest_of
 from accessportal.web.forms import DeedForm, DurationField, line
 
 Record = Approval | Relationship
-# What is over lies there until it is tidied away: a page goes on past it, and not for ever.
+# Once through all shares, and as many reads again past what is over but not tidied away yet. Beyond that the page says "look further".
 _MOST_READS = 2 * SHARDS
 _SOON_SECONDS = 7 * 86_400
 SCOPE = Parameter("Scope", "tenant:acme-corp")
@@ -227,18 +227,22 @@ class _Records(Resource):
         return [Row(key_of(record), record) for record in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        is_counted = pattern.name == "scope" and ask.parameter
+        note = ""
+        if pattern.name == "ending":
+            note = "Each page begins with what ends soonest on it; a later page may hold what ends sooner."
+        elif pattern.name == "scope" and ask.parameter:
+            note = self._count(ask)
         return {
             "about": self.about,
             "grant_url": f"admin:console_{self.name}_grant" if may_write(ask.actor).allowed else "",
             "scope": ask.parameter if pattern.name != "ending" else "",
-            "count": self._count(ask) if is_counted else None,
+            "note": note,
         }
 
     def _count(self, ask: Ask) -> str:
         is_wide, scope = bool(ask.more["below"]), read_scope(ask.parameter, field="q")
         count = queries.count_in_scope(self.ledger, scope, is_wide=is_wide, caller=caller_of(ask.actor), now=ask.now)
-        return f"{counted(count, self.singular, self.plural.lower())} in {scope}{' and all below it' if is_wide else ''}"
+        return f"{counted(count, self.singular, self.plural.lower())} in {scope}{' and all below it' if is_wide else ''}."
 
     def details(self, record: Record, ask: Ask) -> dict[str, Any]:
         return {
