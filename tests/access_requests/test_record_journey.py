@@ -6,6 +6,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
+import boto3
 import pytest
 
 from accessportal.access_requests import operations, queries, store
@@ -13,7 +14,7 @@ from accessportal.access_requests.kind import KINDS, kind_named
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
 from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, grant, revoke, set_policy
-from accessportal.authz.queries import APPROVALS, Caller, caller_of, check, read_scope
+from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Caller, caller_of, check, read_scope
 from accessportal.authz.states import Approval, Relationship, RelationType, TtlPolicy
 from accessportal.directory import operations as directory
 from accessportal.directory.states import State
@@ -23,6 +24,7 @@ from accessportal.kernel.lasting import Right
 from accessportal.rules import operations as rules
 from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, SCOPE, Case, ask, record_of
 from tests.fixtures_story import RULES, Story
+from tests.fixtures_twin import REGION
 from tests.portal.conftest import SignedIn, signed_in
 from tests.portal.test_journey import HTMX, text_of
 from tests.sandboxes.test_requests import requests
@@ -223,15 +225,21 @@ def test_what_somebody_revoked_or_deleted_with_its_scope_ends_within_the_hour_wi
     first, second = held(story, case), held(story, case, seconds=7_200)
     other = held(story, case, **case.other)
     assert operations.compare_subjects(actor=SETUP, clock=story.clock).counts == {"checked": 3, "ended": 0, "cancelled": 0, "failed": 0}
+    taken = f"The {case.kind} was taken away: somebody revoked it, or deleted its scope."
+    alice, address = signed_in("alice"), f"/requests/{first.request_id}/"
+    assert taken not in text_of(alice.get(address))
     revoke(case.ledger, read_scope(SCOPE), case.names, caller=caller_of(story.olga), now=story.clock.now())
+    assert f"{taken} The request is ended within an hour." in text_of(alice.get(address))
 
     assert operations.compare_subjects(actor=SETUP, clock=story.clock).ended == 2
     for one in (first, second):
         ended = story.carry_out(one)
         assert (ended.status, ended.ended_by) == (Status.REVOKED, SETUP.name)
         (reason,) = [event.data["reason"] for event in queries.history(request=ended) if event.action == "request.end_asked"]
-        assert reason == f"The {case.kind} was taken away: somebody revoked it, or deleted its scope."
-    assert reason in text_of(signed_in("alice").get(f"/requests/{first.request_id}/"))
+        assert reason == taken
+    page = text_of(alice.get(address))
+    assert taken in page
+    assert "within an hour" not in page
     assert story.now_of(other).is_granted
 
     begin_deletion(scope=read_scope(SCOPE), typed=SCOPE, caller=caller_of(story.olga), now=story.clock.now())
@@ -256,6 +264,23 @@ def test_an_emptied_table_of_records_ends_no_crowd_of_requests_and_holds_up_no_o
     assert story.carry_out(gina).status is Status.REVOKED
     assert all(story.now_of(one).is_granted for one in requests)
     assert operations.compare_subjects(most_share=1, actor=story.olga, clock=story.clock).ended == 7
+
+
+@pytest.mark.django_db
+def test_a_record_that_can_not_be_read_is_told_and_ends_no_request(story: Story, signed_in: SignedIn) -> None:
+    broken, sound = held(story, APPROVAL), held(story, RELATIONSHIP)
+    table = boto3.resource("dynamodb", region_name=REGION).Table("Approvals")
+    (item,) = table.scan()["Items"]
+    table.put_item(Item=item | {"expires_at": "nonsense"})
+    revoke(RELATIONSHIPS, read_scope(SCOPE), RELATIONSHIP.names, caller=caller_of(story.olga), now=story.clock.now())
+
+    report = operations.compare_subjects(actor=SETUP, clock=story.clock)
+
+    assert ([failure.item for failure in report.failures], report.ended) == ([broken.request_id], 1)
+    assert (story.now_of(broken).is_granted, story.carry_out(sound).status) == (True, Status.REVOKED)
+    page = text_of(signed_in("alice").get(f"/requests/{broken.request_id}/"))
+    assert report.failures[0].error in page
+    assert "within an hour" not in page
 
 
 def test_what_is_over_and_still_lies_there_is_begun_anew(story: Story) -> None:

@@ -14,12 +14,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.pages import UnreadableItem
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.requests.asking import again_url
 from accessportal.portal.requests.lent import mark_with, sandbox_of, without_senseless
@@ -83,6 +85,7 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, book: 
         "phase": phase_of(found, now),
         "mark": mark_with(sandbox, found, now),
         "sandbox": sandbox,
+        "lost": _lost(found, now),
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
         "deeds": offered(verbs, request=found),
@@ -108,6 +111,17 @@ def _evidence(found: AccessRequest, events: Sequence[AuditEvent], actor: Actor, 
         "past": context_of(found, others.items, now=book.now, is_all=others.next_cursor is None),
         "breaks": audit.check_chain(found.entity, events, version=found.version, audit_head=found.audit_head),
     }
+
+
+def _lost(found: AccessRequest, now: datetime) -> str:
+    """What became of what is granted, when somebody took it away; the comparison ends the request."""
+    if not found.is_granted or found.is_over(now):
+        return ""
+    try:
+        decision = kind_named(found.kind).grant.is_there(found, now=now)
+    except UnreadableItem as error:
+        return error.message
+    return "" if decision.allowed else f"{decision.reason} The request is ended within an hour. Ask again if you need it."
 
 
 def _session_until(found: AccessRequest, session_seconds: int) -> datetime | None:
