@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import boto3
@@ -279,7 +280,7 @@ def test_a_record_that_can_not_be_read_is_told_and_ends_no_request(story: Story,
     assert ([failure.item for failure in report.failures], report.ended) == ([broken.request_id], 1)
     assert (story.now_of(broken).is_granted, story.carry_out(sound).status) == (True, Status.REVOKED)
     page = text_of(signed_in("alice").get(f"/requests/{broken.request_id}/"))
-    assert report.failures[0].error in page
+    assert report.failures[0].error in unescape(page)
     assert "within an hour" not in page
 
 
