@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from accessportal.authz import operations
 from accessportal.authz.operations import Granted, IfExists
 from accessportal.authz.queries import Ledger, caller_of, read_scope
-from accessportal.authz.states import Approval, Relationship, RelationType
+from accessportal.authz.states import LONGEST_NAME, Approval, Relationship, RelationType
 from accessportal.console.resources.authz import RECORDS, end_in_words, key_of, may_write
 from accessportal.console.views import render_page
 from accessportal.identity.drafts import take
@@ -24,7 +24,6 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.web.forms import DurationField, PlainForm, TextField, line
 
-LONGEST = 400
 _TYPES = {
     RelationType.ROLE: "Role",
     RelationType.TRUST: "Trust: carries over chains",
@@ -41,7 +40,7 @@ class GrantForm(PlainForm):
     aliases: ClassVar[Mapping[str, str]] = {"ttl_seconds": "duration"}
 
     scope = TextField(
-        limit=LONGEST,
+        limit=LONGEST_NAME,
         label="Scope",
         help_text="global, tenant:T, env:E, tenant:T:env:E or custom:A:B. It counts there and nowhere else.",
         widget=line(placeholder="tenant:acme-corp:env:prod"),
@@ -65,9 +64,9 @@ class GrantForm(PlainForm):
 
 
 class ApprovalForm(GrantForm):
-    identity = TextField(limit=LONGEST, label="Identity", widget=line(placeholder="alice@example.com"))
-    resource = TextField(limit=LONGEST, label="Resource", widget=line(placeholder="https://api.example.com/data"))
-    action = TextField(limit=LONGEST, label="Action", widget=line(placeholder="GET"))
+    identity = TextField(limit=LONGEST_NAME, label="Identity", widget=line(placeholder="alice@example.com"))
+    resource = TextField(limit=LONGEST_NAME, label="Resource", widget=line(placeholder="https://api.example.com/data"))
+    action = TextField(limit=LONGEST_NAME, label="Action", widget=line(placeholder="GET"))
     field_order = ("scope", "identity", "action", "resource", "duration", "if_exists")
 
     def record(self, actor: Actor, now: datetime) -> Approval:
@@ -76,9 +75,9 @@ class ApprovalForm(GrantForm):
 
 
 class RelationshipForm(GrantForm):
-    subject = TextField(limit=LONGEST, label="Subject", widget=line(placeholder="alice"))
-    relation = TextField(limit=LONGEST, label="Relation", widget=line(placeholder="editor"))
-    object = TextField(limit=LONGEST, label="Object", widget=line(placeholder="document-123"))
+    subject = TextField(limit=LONGEST_NAME, label="Subject", widget=line(placeholder="alice"))
+    relation = TextField(limit=LONGEST_NAME, label="Relation", widget=line(placeholder="editor"))
+    object = TextField(limit=LONGEST_NAME, label="Object", widget=line(placeholder="document-123"))
     relation_type = forms.ChoiceField(
         label="Type",
         choices=[(one.value, words) for one, words in _TYPES.items()],

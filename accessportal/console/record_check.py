@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.decorators.http import require_safe
 
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, caller_of, check_chain, check_set, read_scope
-from accessportal.console.granting import LONGEST
+from accessportal.authz.states import LONGEST_NAME, Approval
 from accessportal.console.resources.authz import RECORDS, Record, key_of
 from accessportal.console.views import list_url, render_page
 from accessportal.identity.middleware import actor_of
@@ -22,7 +23,16 @@ _APPROVAL, _RELATIONSHIP, _CHAIN = "approval", "relationship", "chain"
 
 
 class AskForm(PlainForm):
-    """A question; what is left empty is what is looked for."""
+    """A question; what is left empty is what is looked for. The domain names the three by what they are for its record."""
+
+    aliases: ClassVar[Mapping[str, str]] = {
+        "identity": "who",
+        "subject": "who",
+        "action": "verb",
+        "relation": "verb",
+        "resource": "target",
+        "object": "target",
+    }
 
     about = forms.ChoiceField(
         label="Ask for",
@@ -34,17 +44,17 @@ class AskForm(PlainForm):
         error_messages={"required": "Choose what to ask for.", "invalid_choice": "Choose one of the three."},
         widget=forms.Select(attrs={"class": "form-select"}),
     )
-    scope = TextField(limit=LONGEST, label="Scope", widget=line(placeholder="tenant:acme-corp"))
+    scope = TextField(limit=LONGEST_NAME, label="Scope", widget=line(placeholder="tenant:acme-corp"))
     who = TextField(
-        limit=LONGEST,
+        limit=LONGEST_NAME,
         label="Identity or subject",
         required=False,
         help_text="Empty: who can?",
         widget=line(placeholder="alice@example.com"),
     )
-    verb = TextField(limit=LONGEST, label="Action or relation", required=False, widget=line(placeholder="GET"))
+    verb = TextField(limit=LONGEST_NAME, label="Action or relation", required=False, widget=line(placeholder="GET"))
     target = TextField(
-        limit=LONGEST,
+        limit=LONGEST_NAME,
         label="Resource or object",
         required=False,
         help_text="docs/* asks for anything below docs/. Empty: what can they?",
@@ -54,11 +64,6 @@ class AskForm(PlainForm):
     @property
     def is_for_approvals(self) -> bool:
         return bool(self.cleaned_data["about"] == _APPROVAL)
-
-    def add_refusal(self, error: Any) -> None:
-        """The domain names the three by what they are for its record."""
-        names = {"identity": "who", "subject": "who", "action": "verb", "relation": "verb", "resource": "target", "object": "target"}
-        self.add_error(names.get(error.field, error.field), error.message)
 
     def clean(self) -> dict[str, Any]:
         given = self.cleaned_data
@@ -118,5 +123,5 @@ def _ask(form: AskForm, actor: Actor) -> Answer:
 
 
 def _step(record: Record) -> dict[str, Any]:
-    resource = RECORDS["relationships" if record.entity.startswith(RELATIONSHIPS.word) else "approvals"]
+    resource = RECORDS["approvals" if isinstance(record, Approval) else "relationships"]
     return {"record": record, "title": resource.title(record), "url": resource.page_url(key_of(record))}

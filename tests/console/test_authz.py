@@ -114,6 +114,15 @@ def test_a_chain_is_drawn(story: Story, as_person: SignIn) -> None:
     assert shown.index("leaf → trusts → middle") < shown.index("middle → trusts → root")
 
 
+@pytest.mark.parametrize(("given", "field"), [({"scope": "tenant:"}, "scope"), ({"who": "é" * 200}, "who"), ({"verb": ""}, "verb")])
+def test_a_question_that_can_not_be_asked_says_so_beside_its_input(as_person: SignIn, given: dict[str, str], field: str) -> None:
+    asked = {"about": "approval", "scope": PROD, "who": "bot", "verb": "GET", "target": "docs/1"}
+
+    answer = as_person("ana").get("/admin/check-record/", asked | given)
+
+    assert (answer.status_code, list(answer.context["form"].errors)) == (400, [field])
+
+
 def test_a_scope_gets_its_policy_and_is_deleted_by_its_name(story: Story, as_person: SignIn) -> None:
     grant(story, PROD)
     olga, scope = as_person("olga"), f"/admin/scopes/{PROD}/"
