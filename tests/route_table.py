@@ -286,7 +286,7 @@ ROUTES |= {
     "console_sandboxes_history": [overseers("/admin/sandboxes/{sandbox}/history/?check=1")],
     "console_sandboxes_operate": [
         get("/admin/sandboxes/{sandbox}/do/restore/", 302, 403, 403, 403, 302, 302),
-        post("/admin/sandboxes/{sandbox}/do/restore/", 302, 403, 403, 403, 409, 409),
+        post("/admin/sandboxes/{sandbox}/do/restore/", 302, 403, 403, 403, 403, 409),
         post("/admin/sandboxes/{sandbox}/do/quarantine/", 302, 403, 403, 403, 403, 200),
         # Whoever was not asked has not said which hand-over is meant.
         post("/admin/sandboxes/{sandbox}/do/quarantine/", 302, 403, 403, 403, 403, 409, confirmed="yes", reason="Smoke."),
