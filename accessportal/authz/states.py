@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -231,6 +231,11 @@ class ScopeFacts:
     @property
     def entity(self) -> str:
         return f"scope#{self.scope}"
+
+    @property
+    def opened(self) -> ScopeFacts:
+        """As it is when it is open, for the first time or again."""
+        return replace(self, state=ScopeState.OPEN, removed=0, deleting_since=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

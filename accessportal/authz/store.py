@@ -28,7 +28,7 @@ from accessportal.authz.models import (
     target_key,
 )
 from accessportal.authz.policy.ends import is_over
-from accessportal.authz.states import Approval, Names, NoSuchRecord, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
+from accessportal.authz.states import DIRECT, Approval, Names, NoSuchRecord, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
@@ -71,6 +71,12 @@ def _indexed(record: Approval | Relationship) -> dict[str, Any]:
     }
 
 
+def _going_on(record: B) -> B:
+    """The new record with where the chain of one that was there before ends; the same where there was none."""
+    last = next(iter(audit_log.history(record.entity, cursor=None, limit=1, newest_first=True).items), None)
+    return record if last is None else replace(record, version=last.sequence, audit_head=last.hash)
+
+
 class _Keyed(Records[Any, B]):
     """Records whose key is made of their names: an item that somebody put under another's says nothing of either."""
 
@@ -79,7 +85,10 @@ class _Keyed(Records[Any, B]):
         record = super().record(item)
         if key_of(record.scope, record.names) != (item.pk, item.sk):
             raise ValueError("its names are not those of its key")
-        if record.held_until and end_of_holders(record.held_until) != record.expires_at:
+        if not record.held_until:
+            # Another program's, that says nothing of holders.
+            return replace(record, held_until={DIRECT: 0 if record.expires_at is None else to_epoch(record.expires_at)})
+        if end_of_holders(record.held_until) != record.expires_at:
             raise ValueError("expires_at is not the latest end in held_until")
         return record
 
@@ -182,10 +191,10 @@ class Ledger(Generic[R]):
         try:
             return self._insert(record, data, further, actor, now)
         except Overtaken:
-            last = next(iter(audit_log.history(record.entity, cursor=None, limit=1, newest_first=True).items), None)
-            if last is None or self.get(record.scope, record.names) is not None:
+            again = _going_on(record)
+            if again is record or self.get(record.scope, record.names) is not None:
                 raise
-            return self._insert(replace(record, version=last.sequence, audit_head=last.hash), data, further, actor, now)
+            return self._insert(again, data, further, actor, now)
 
     def _insert(self, record: R, data: dict[str, Any], further: Sequence[Step], actor: Actor, now: datetime) -> R:
         gate = Guard(ScopeItem, gate_key(record.scope, *record.names), ScopeItem.state == ScopeState.OPEN.value)
@@ -221,10 +230,7 @@ class Ledger(Generic[R]):
         :raises ScopeClosed: unless the other scope is open.
         :raises ConditionFailed: when there is one of these names.
         """
-        moved = replace(record, scope=to, version=0, audit_head="")
-        last = next(iter(audit_log.history(moved.entity, cursor=None, limit=1, newest_first=True).items), None)
-        if last is not None:
-            moved = replace(moved, version=last.sequence, audit_head=last.hash)
+        moved = _going_on(replace(record, scope=to, version=0, audit_head=""))
         gate = Guard(ScopeItem, gate_key(to, *record.names), ScopeItem.state == ScopeState.OPEN.value)
         expires_at = None if record.expires_at is None else to_epoch(record.expires_at)
         made, event = audit.told(moved, self._draft(moved, "granted", {"expires_at": expires_at}), actor=actor, now=now)

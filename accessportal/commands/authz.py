@@ -20,9 +20,10 @@ from accessportal.commands.base import Outcome, PortalCommand, command, document
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_whole_number
 from accessportal.commands.terminal import Columns, Document, Facts, Listing, moment, say, show_report
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import Clock, SystemClock
+from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
+from accessportal.kernel.runs import Failure
 
 
 def _read_scope(text: str, flag: str) -> Scope:
@@ -248,16 +249,15 @@ def _listed(
     caller = caller_of(actor)
     if count and scope is not None and not narrowing:
         return {"count": queries.count_in_scope(ledger, scope, is_wide=wide, caller=caller, now=now)}
-    fetch = _fetch(ledger, scope, holder, target, ending, wide=wide)
+    fetch = _fetch(ledger, scope, holder, target, now + timedelta(seconds=ending or 0), wide=wide)
     records, has_more = first(0 if count else limit, lambda cursor: fetch(cursor=cursor, limit=200, caller=caller, now=now))
     return {"count": len(records)} if count else {"records": [_document(one) for one in records], "has_more": has_more}
 
 
 def _fetch(
-    ledger: Ledger[Any], scope: Scope | None, holder: str | None, target: Sequence[str] | None, ending: int | None, *, wide: bool
+    ledger: Ledger[Any], scope: Scope | None, holder: str | None, target: Sequence[str] | None, until: datetime, *, wide: bool
 ) -> Callable[..., Page[Any]]:
     if scope is None:
-        until = SystemClock().now() + timedelta(seconds=ending or 0)
         return partial(queries.list_ending, ledger, until=until)
     if holder is not None:
         return partial(queries.list_of_holder, ledger, scope, holder)
@@ -304,7 +304,7 @@ def delete_scope(
     actor: Actor,
     terminal: PortalCommand,
     clock: Clock,
-) -> Document:
+) -> Outcome:
     """Remove every approval and relationship of a scope, but not of those below it. The worker does it; nothing new comes into the
     scope meanwhile. Operators may."""
     caller = caller_of(actor)
@@ -315,13 +315,17 @@ def delete_scope(
             raise BadUsage("Give the name of the scope once more with --name.", flag="--name", code="scope_not_typed")
         typed = input("Type the name of the scope to delete them: ")
     facts = operations.begin_deletion(scope=scope, typed=typed, caller=caller, now=clock.now())
-    while wait and facts.state is ScopeState.DELETING:
-        operations.carry_out_deletions(actor=system("delete_scope"), clock=clock)
+    failures: Sequence[Failure] = ()
+    while wait and facts.state is ScopeState.DELETING and not failures:
+        failures = operations.carry_out_deletions(actor=system("delete_scope"), clock=clock).failures
         facts = queries.find_scope(scope, caller=caller)
         terminal.say(f"{facts.removed} removed.")
-        if facts.state is ScopeState.DELETING:
+        if facts.state is ScopeState.DELETING and not failures:
             time.sleep(_LOOK_AGAIN_SECONDS)
-    return {"scope": scope, "state": facts.state, "removed": facts.removed, **counts}
+    for one in failures:
+        terminal.say(f"{one.item}: {one.error}")
+    told = {"scope": scope, "state": facts.state, "removed": facts.removed, **counts}
+    return Outcome(told, failed(failures, "records can't be removed; the worker tries again."))
 
 
 _LOOK_AGAIN_SECONDS = 5.0

@@ -12,7 +12,17 @@ from accessportal.audit import queries as audit
 from accessportal.authz import config, queries
 from accessportal.authz.config import AuthzSettings
 from accessportal.authz.models import ApprovalItem
-from accessportal.authz.operations import IfExists, begin_deletion, carry_out_deletions, granting, hold, set_policy, sweep
+from accessportal.authz.operations import (
+    IfExists,
+    begin_deletion,
+    carry_out_deletions,
+    granting,
+    hold,
+    let_go,
+    move_records,
+    set_policy,
+    sweep,
+)
 from accessportal.authz.policy.scopes import read_scope
 from accessportal.authz.states import (
     PRESETS,
@@ -21,6 +31,7 @@ from accessportal.authz.states import (
     Relationship,
     RelationType,
     ScopeDeleting,
+    ScopeState,
     TtlPolicy,
     UnauthorizedScopeAccess,
 )
@@ -342,6 +353,41 @@ def test_where_the_global_scope_is_refused_no_request_holds_there_either(service
     assert isinstance(hold_it(claim="before", clock=service.clock), Proof)
     (record,) = service.check("alice", "doc", "GET", scope="global").by
     assert list(record.held_until) == ["before"]
+
+
+def test_what_another_program_wrote_stays_when_a_request_that_held_it_too_ends(service: Service) -> None:
+    """It says nothing of holders, and counts until its own end."""
+    record = service.grant("alice", "doc", "GET", scope="tenant:acme", ttl=7_200).record
+    ApprovalItem("tenant:acme#alice", "doc#GET").update(actions=[ApprovalItem.held_until.remove()])
+    soon = service.clock.now() + timedelta(hours=1)
+
+    hold(APPROVALS, record, claim="r1", ends_at=soon, guards=(), actor=OLGA.actor, clock=service.clock)
+    assert service.check("alice", "doc", "GET", scope="tenant:acme").until == record.expires_at
+    proof = let_go(APPROVALS, record.scope, record.names, claim="r1", actor=OLGA.actor, clock=service.clock)
+
+    assert proof.kept_by == ("direct",)
+    assert service.check("alice", "doc", "GET", scope="tenant:acme").until == record.expires_at
+
+
+def test_nothing_is_brought_into_the_global_scope_where_grants_there_are_refused(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.grant("alice", "doc", "GET", scope="tenant:acme")
+    monkeypatch.setattr(config, "_settings", AuthzSettings(global_scope="refuse"))
+
+    with pytest.raises(InvalidRequest) as refused:
+        move_records(source=read_scope("tenant:acme"), to=read_scope("global"), apply=True, caller=OLGA, clock=service.clock)
+    assert refused.value.code == "scope_required"
+    assert service.count("tenant:acme") == 1
+
+
+def test_a_policy_opens_a_deleted_scope_as_a_grant_does(service: Service) -> None:
+    acme = read_scope("tenant:acme")
+    service.grant("alice", "doc", "GET", scope=acme)
+    begin_deletion(scope=acme, typed=acme, caller=OLGA, now=service.clock.now())
+    service.clock.advance(60)
+    carry_out_deletions(actor=system("delete_scopes"), clock=service.clock, workers=1)
+
+    facts = set_policy(scope=acme, policy=PRESETS["temporary"], caller=OLGA, now=service.clock.now())
+    assert (facts.state, facts.removed, facts.deleting_since) == (ScopeState.OPEN, 0, None)
 
 
 @pytest.mark.parametrize("name", ["", "\u200b"])

@@ -19,8 +19,7 @@ ALICE = ("alice", "doc", "GET")
 @pytest.fixture
 def at(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
     """Commands ask the story's clock."""
-    for module in ("base", "authz"):
-        monkeypatch.setattr(f"accessportal.commands.{module}.SystemClock", lambda: story.clock)
+    monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: story.clock)
     return story
 
 
@@ -83,6 +82,16 @@ def test_a_scope_is_deleted_when_its_name_is_typed(at: Story, monkeypatch: pytes
     told = done("delete_scope", "tenant:acme", "--name", "tenant:acme", "--wait", *OLGA)
     assert "tenant:acme: 1 approvals and 0 relationships count now." in told.out
     assert {"state: deleted", "removed: 1"} <= set(told.lines)
+
+
+def test_waiting_for_a_deletion_ends_with_what_can_not_be_removed(at: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    done("grant_approval", *ALICE, *ACME, "--ttl", "1h", *OLGA)
+    ApprovalItem("tenant:acme#alice", "doc#GET").update(actions=[ApprovalItem.identity.set("mallory")])
+    monkeypatch.setattr("accessportal.commands.authz.time.sleep", lambda _: pytest.fail("waits for ever"))
+
+    told = run("delete_scope", "tenant:acme", "--name", "tenant:acme", "--wait", *OLGA)
+    assert (told.code, told.problem) == (1, "1 records can't be removed; the worker tries again.")
+    assert "tenant:acme#alice, doc#GET" in told.out
 
 
 def test_records_are_brought_into_a_scope(at: Story) -> None:

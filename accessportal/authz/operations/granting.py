@@ -251,8 +251,7 @@ def open_scope(scope: Scope, own: ScopeFacts | None, *, actor: Actor, now: datet
     if own is not None and own.state is ScopeState.DELETING:
         raise ScopeDeleting(scope)
     before = own or ScopeFacts(scope)
-    after = replace(before, state=ScopeState.OPEN, removed=0, deleting_since=None)
-    store.keep_scope(before, after, "opened", data={}, actor=actor, now=now)
+    store.keep_scope(before, before.opened, "opened", data={}, actor=actor, now=now)
 
 
 def read_open_scope(scope: Scope) -> tuple[GoverningPolicy, ScopeFacts | None]:

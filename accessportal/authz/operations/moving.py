@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from accessportal.authz import store
+from accessportal.authz.config import current
 from accessportal.authz.operations.granting import CONTENDED, open_scope, read_open_scope
 from accessportal.authz.operations.tidying import LEDGERS
 from accessportal.authz.policy.ends import is_over
-from accessportal.authz.policy.rights import Caller
+from accessportal.authz.policy.rights import Caller, check_phase
 from accessportal.authz.states import DIRECT, SHARDS, MoveReport, Scope, ScopeState
 from accessportal.authz.store import Ledger
 from accessportal.kernel.clock import Clock
@@ -66,7 +67,7 @@ def move_records(*, source: Scope, to: Scope, apply: bool, caller: Caller, clock
     it is only said what would go.
 
     :raises NotAllowed: unless the caller is an operator for good.
-    :raises InvalidRequest: when both are the same.
+    :raises InvalidRequest: when both are the same, and into the global scope where grants there are refused.
     :raises ScopeDeleting: while ``to`` is being deleted.
     """
     caller.require(source, writes=True)
@@ -74,6 +75,7 @@ def move_records(*, source: Scope, to: Scope, apply: bool, caller: Caller, clock
     caller.require_operator()
     if source == to:
         raise InvalidRequest("Both scopes are the same.", code="same_scope", field="to")
+    check_phase(to, current().global_scope)
     _, own = read_open_scope(to)
     if apply and (own is None or own.state is not ScopeState.OPEN):
         until_written(lambda: open_scope(to, store.get_scope(to), actor=caller.actor, now=clock.now()), contended=CONTENDED)

@@ -30,7 +30,7 @@ def set_policy(*, scope: Scope, policy: TtlPolicy | None, caller: Caller, now: d
         if before.state is ScopeState.DELETING:
             raise ScopeDeleting(scope)
         data = {"policy": _told(wanted), "old_policy": _told(before.policy)}
-        after = replace(before, policy=wanted, state=ScopeState.OPEN)
+        after = replace(before.opened, policy=wanted)
         return store.keep_scope(before, after, "policy_set", data=data, actor=caller.actor, now=now)
 
     return until_written(attempt, contended=CONTENDED)

@@ -11,7 +11,6 @@ from accessportal.authz.policy.ends import is_over
 from accessportal.authz.states import Approval, Relationship
 from accessportal.kernel.errors import InvalidRequest
 
-DEPTH = 8
 # So many subjects are asked for their relations in one level.
 MOST_IN_LEVEL = 200
 # So many links are read of one subject; one more tells that it has more.
@@ -80,7 +79,7 @@ def find_chain(
     *,
     links_of: Callable[[Sequence[str]], Mapping[str, Sequence[Relationship]]],
     now: datetime,
-    depth: int = DEPTH,
+    depth: int,
 ) -> Answer:
     """The shortest way from ``subject`` to ``target`` over links of ``relation`` that are not over.
 
