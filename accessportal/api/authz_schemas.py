@@ -67,6 +67,9 @@ _SHOWN = {"maxLength": LONGEST_METADATA, "pattern": rf"^[^\t\n\r{UNSEEN}]*$"}
 MetadataName = Annotated[str, Field(min_length=1, json_schema_extra={**_SHOWN})]
 MetadataValue = Annotated[str, Field(json_schema_extra={**_SHOWN})]
 Kind = Literal["approval", "relationship"]
+Wide = Annotated[
+    bool, Field(default=False, strict=True, description="Also what lies in scopes below: a tenant's environments, a longer path.")
+]
 AuthzKey = Annotated[
     str,
     Header(
@@ -95,10 +98,7 @@ class ApprovalName(_Body):
         return self.identity, self.resource, self.action
 
 
-class RelationshipName(_Body):
-    """A relationship: does this subject stand in this relation to this object?"""
-
-    kind: Literal["relationship"]
+class _Relation(_Body):
     scope: ScopeText
     subject: Name
     relation: Name
@@ -107,6 +107,12 @@ class RelationshipName(_Body):
     @property
     def names(self) -> Names:
         return self.subject, self.relation, self.object
+
+
+class RelationshipName(_Relation):
+    """A relationship: does this subject stand in this relation to this object?"""
+
+    kind: Literal["relationship"]
 
 
 class RecordName(RootModel[Annotated[ApprovalName | RelationshipName, Field(discriminator="kind")]]):
@@ -183,18 +189,10 @@ class Check(RootModel[Annotated[ApprovalCheck | RelationshipCheck, Field(discrim
     """One question."""
 
 
-class Chain(_Body):
+class Chain(_Relation):
     """Do links of this relation lead from the subject to the object, in this scope alone, now?"""
 
-    scope: ScopeText
-    subject: Name
-    relation: Name
-    object: Name
     depth: Whole | None = Field(None, description="So many links at most.", json_schema_extra={"minimum": 1, "maximum": 8})
-
-    @property
-    def names(self) -> Names:
-        return self.subject, self.relation, self.object
 
 
 class ChainCheck(Chain):
@@ -217,12 +215,12 @@ class Count(_Body):
 
     kind: Kind
     scope: ScopeText
-    is_wide: bool = Field(default=False, strict=True, description="Also what lies in scopes below: a tenant's environments, a longer path.")
+    is_wide: Wide
 
 
 class _Listing(_Body):
     scope: ScopeText
-    is_wide: bool = Field(default=False, strict=True, description="Also what lies in scopes below: a tenant's environments, a longer path.")
+    is_wide: Wide
     ends_by: Whole | None = Field(
         None,
         ge=0,
