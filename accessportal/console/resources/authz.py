@@ -30,7 +30,7 @@ _MOST_READS = 2 * SHARDS
 _SOON_SECONDS = 7 * 86_400
 SCOPE = Parameter("Scope", "tenant:acme-corp")
 _BELOW = Parameter("and all below it", input_type="checkbox", required=False, name="below")
-_WITHIN = Parameter("Ends within", "7d", required=False)
+_WITHIN = Parameter("Ends within", "Ends within, like 7d", required=False)
 
 
 class ExtendForm(DeedForm):
