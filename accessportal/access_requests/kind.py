@@ -116,6 +116,11 @@ class Grant(ABC):
         NotAllowed says what would have to change."""
         return
 
+    def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
+        """For how long a request for the target ``stored`` keeps its place in the line of what is lent, before it lapses: its own time runs
+        from the hand-over (``Proof.ends_at``). 0: from the decision."""
+        return 0
+
     def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
         """Whether somebody gave the subject the same without a request, too: then that stays when the request ends."""
         return False

@@ -44,7 +44,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.denied": _spec("Denied", "reason", "status"),
     "request.cancelled": _spec("Cancelled", "status", "reason"),
     "request.lapsed": _spec("Lapsed undecided", "status", "deadline"),
-    "request.granted": _spec("Granted", "receipt"),
+    "request.granted": _spec("Granted", "receipt", "expires_at"),
     "request.end_asked": _spec("Ended early", "reason", "expires_at"),
     "request.expired": _spec("Time is up", "expires_at"),
     "request.revoked": _spec("Revoked", "receipt", "status"),

@@ -9,7 +9,8 @@ from datetime import datetime
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The receipt of a grant or a revocation, proved by reading back. ``job_id`` and ``job_status`` are the outside system's words.
-    ``called_at``: when the call that changed it was sent; ``None`` for none. ``kept_by``: the claims that go on holding it."""
+    ``called_at``: when the call that changed it was sent; ``None`` for none. ``kept_by``: the claims that go on holding it. ``ends_at``:
+    until when it was given, where its time runs from the hand-over."""
 
     is_present: bool
     job_id: str
@@ -17,6 +18,7 @@ class Proof:
     called_at: datetime | None
     proved_at: datetime
     kept_by: tuple[str, ...] = ()
+    ends_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ _SHOWN = {
     "request.cancelled": _Shown(facts=("reason",)),
     "request.end_asked": _Shown(facts=("reason",)),
     "request.work_delayed": _Shown(Tone.WAIT, facts=("error", "attempts", "work_due_at"), notes=_delayed),
-    "request.granted": _Shown(Tone.LIVE, notes=_granted),
+    "request.granted": _Shown(Tone.LIVE, facts=("expires_at",), notes=_granted),
     "request.lapsed": _Shown(Tone.STOP),
     "request.revoked": _Shown(notes=_revoked),
     "assignment.claimed": _Shown(facts=("claim",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.kind import KINDS, register
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.audit import queries as audit
 from accessportal.commands.flags import parameters_of
 from accessportal.commands.requests import request_access
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.rules import operations as rules_operations
 from accessportal.rules import queries as rules
@@ -23,7 +26,7 @@ from accessportal.rules.models import RuleItem
 from accessportal.rules.states import InvalidRules
 from accessportal.store.reading import get_item
 from tests.access_requests.trial_kind import DOOR
-from tests.access_requests.trial_kind.grant import BADGES
+from tests.access_requests.trial_kind.grant import BADGES, LONGEST_WAIT_SECONDS, LentDoorGrant
 from tests.access_requests.trial_kind.terms import DoorTerms
 from tests.fixtures_story import RULES, Story
 from tests.portal.conftest import SignedIn, signed_in
@@ -67,12 +70,12 @@ def given(**changed: str) -> dict[str, str]:
     return {**typed, "submission_id": str(uuid.uuid4()), **changed}
 
 
-def ask(story: Story, *, actor: Actor | None = None, **target: str) -> AccessRequest:
+def ask(story: Story, *, actor: Actor | None = None, duration_seconds: int | None = None, **target: str) -> AccessRequest:
     return operations.submit(
         kind="door",
         subject_id=None,
         target={"door": "lab-1", "hours": "day", **target},
-        duration_seconds=None,
+        duration_seconds=duration_seconds,
         reason="Feed the fish",
         ticket_id="",
         submission_id=str(uuid.uuid4()),
@@ -164,6 +167,60 @@ def test_what_is_over_is_taken_back(story: Story) -> None:
     story.tick()
     assert story.now_of(held).status is Status.REVOKED
     assert set() == BADGES
+
+
+@pytest.fixture
+def lent_doors() -> None:
+    """Each door's badge is lent to one person at a time; the fixture of the kind takes it away again."""
+    register(replace(DOOR, grant=LentDoorGrant()))
+
+
+@pytest.mark.usefixtures("lent_doors")
+def test_the_time_of_what_is_lent_runs_from_the_hand_over(story: Story) -> None:
+    first = story.carry_out(story.approve(ask(story)))
+    assert (first.expires_at - story.clock.now()).total_seconds() == 3600
+    second = story.approve(ask(story))
+    assert (second.expires_at - story.clock.now()).total_seconds() == LONGEST_WAIT_SECONDS
+    assert not story.carry_out(second).is_granted
+
+    story.clock.advance(1800)
+    story.end(first)
+    story.carry_out(first)
+    story.clock.advance(60)
+    held = story.carry_out(second)
+    assert held.granted_at is not None
+    assert (held.expires_at - held.granted_at).total_seconds() == 3600
+    assert held.held_since == held.granted_at
+    (granted,) = [event for event in audit.chain_of(held.entity) if event.action == "request.granted"]
+    assert granted.data["expires_at"] == to_epoch(held.expires_at)
+
+    story.clock.advance(3599)
+    assert story.tick().expired == 0
+    story.clock.advance(1)
+    assert story.tick().expired == 1
+    assert story.now_of(held).status is Status.REVOKED
+
+
+@pytest.mark.usefixtures("lent_doors")
+def test_a_place_in_the_line_lapses(story: Story) -> None:
+    story.carry_out(story.approve(ask(story)))
+    second = story.carry_out(story.approve(ask(story)))
+    story.clock.advance(3600)
+    BADGES.add(("lab-1", "somebody else's"))
+    story.tick()
+    story.clock.advance(LONGEST_WAIT_SECONDS - 3601)
+    assert story.tick().expired == 0
+    story.clock.advance(1)
+    assert story.tick().expired == 1
+    assert story.now_of(second).status is Status.REVOKED
+
+
+@pytest.mark.usefixtures("lent_doors")
+def test_an_end_soon_after_the_hand_over_is_watched(story: Story) -> None:
+    asked = story.approve(ask(story, duration_seconds=60))
+    story.asked.clear()
+    held = story.carry_out(asked)
+    assert story.asked == [("watch_ends", {"until": held.expires_at.isoformat()})]
 
 
 def test_commands_have_its_flags() -> None:

@@ -11,7 +11,14 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.limits import require_patience, require_room
-from accessportal.access_requests.operations.shared import ask_for_work, close_undecided, load_for, require, until_written
+from accessportal.access_requests.operations.shared import (
+    ask_for_work,
+    close_undecided,
+    end_when_approved,
+    load_for,
+    require,
+    until_written,
+)
 from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import subject_facts
@@ -194,7 +201,7 @@ def _new_request(
     duration_seconds, held_seconds = resolved.question.duration_seconds, resolved.question.held_seconds
     assert duration_seconds is not None
     asked_at = from_epoch(to_epoch(now))
-    lasts = current().decide_within_seconds if waits else duration_seconds
+    decide_by = asked_at + timedelta(seconds=current().decide_within_seconds)
     evidence: dict[str, Any] = {
         **resolved.evidence,
         "subject_name": subject.name,
@@ -225,7 +232,7 @@ def _new_request(
         scope=resolved.scope,
         status=Status.PENDING if waits else Status.ACTIVE,
         requested_at=asked_at,
-        expires_at=asked_at + timedelta(seconds=lasts),
+        expires_at=decide_by if waits else end_when_approved(kind, resolved.stored, duration_seconds, at=asked_at),
         extends=extends,
         decided_by="" if waits else f"rule:{rule.name}",
         decided_at=None if waits else asked_at,

@@ -11,6 +11,7 @@ from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.operations.shared import (
     ask_for_work,
     close_undecided,
+    end_when_approved,
     load,
     load_for,
     purge_moment,
@@ -89,7 +90,7 @@ def _told_of_approval(approved: AccessRequest, tally: Tally, reason: str) -> dic
 def _activate(
     request: AccessRequest, approved: AccessRequest, tally: Tally, reason: str, held_seconds: int, actor: Actor, now: datetime
 ) -> AccessRequest:
-    expires_at = now + timedelta(seconds=request.duration_seconds)
+    expires_at = end_when_approved(request.kind, request.target, request.duration_seconds, at=now)
     active = replace(
         approved.to_do(Work.GRANT, due_at=now),
         status=Status.ACTIVE,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
+from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
@@ -61,9 +63,19 @@ def close_undecided(request: AccessRequest, status: Status, *, by: str, reason: 
     return replace(decided, status=status, purge_at=purge_moment(now))
 
 
+def end_when_approved(kind: str, stored: Mapping[str, Any], duration_seconds: int, *, at: datetime) -> datetime:
+    """The end of what is approved ``at``; where it may have to wait in a line, the end of its place there, if that is later."""
+    return at + timedelta(seconds=max(duration_seconds, kind_named(kind).grant.longest_wait_seconds(stored)))
+
+
 def ask_for_work(request: AccessRequest, now: datetime) -> None:
-    """Have the work of a request that was just written start at once, and its end watched if the next tick may come too late."""
+    """Have the work of a request that was just written start at once, and its end watched."""
     after_commit("carry_out", request_id=request.request_id)
+    watch_end(request, now)
+
+
+def watch_end(request: AccessRequest, now: datetime) -> None:
+    """Have the end of a request that was just written watched if the next tick may come too late."""
     if request.status is Status.ACTIVE and timedelta(0) < request.expires_at - now < timedelta(seconds=policy.WATCH_WITHIN_SECONDS):
         after_commit("watch_ends", until=request.expires_at.isoformat())
 

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.operations.ending import end_loaded, expire
-from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written
+from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written, watch_end
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import Clock
+from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.moments import is_due
 from accessportal.kernel.proofs import Proof, Waiting
@@ -119,11 +119,21 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
     if request.work is Work.GRANT:
         if not proof.is_present:
             raise Overtaken
-        granted = replace(done, granted_at=proof.proved_at)
-        return store.change(request, granted, "request.granted", {"receipt": told}, actor=WORKER, now=now)
+        return _settle_grant(request, done, proof, told, now)
     revoked = replace(done, status=Status.REVOKED, revoked_at=proof.proved_at, purge_at=purge_moment(now))
     data = {"receipt": told, "status": Status.REVOKED.value}
     return store.change(request, revoked, "request.revoked", data, actor=WORKER, now=now)
+
+
+def _settle_grant(request: AccessRequest, done: AccessRequest, proof: Proof, told: dict[str, object], now: datetime) -> AccessRequest:
+    granted, data = replace(done, granted_at=proof.proved_at), dict[str, object](receipt=told)
+    if proof.ends_at is not None:
+        # Its time, and what an extension counts as held, run from here.
+        granted = replace(granted, expires_at=proof.ends_at, held_since=request.held_since or proof.proved_at)
+        data["expires_at"] = to_epoch(proof.ends_at)
+    written = store.change(request, granted, "request.granted", data, actor=WORKER, now=now)
+    watch_end(written, now)
+    return written
 
 
 def _receipt(request: AccessRequest, proof: Proof) -> Receipt:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 from accessportal.access_requests.kind import Grant
 from accessportal.access_requests.states import AccessRequest
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import Clock
+from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.transactions import Guard, transact
 
 BADGES: set[tuple[str, str]] = set()
 """Door and request."""
+LONGEST_WAIT_SECONDS = 72 * 3600
 
 
 class DoorGrant(Grant):
@@ -25,6 +29,21 @@ class DoorGrant(Grant):
     def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
         BADGES.discard(_badge(request))
         return Proof(_badge(request) in BADGES, "", "", clock.now(), clock.now())
+
+
+class LentDoorGrant(DoorGrant):
+    """One badge for each door, that one person has at a time: who comes later waits, and their time begins with the badge."""
+
+    def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
+        return LONGEST_WAIT_SECONDS
+
+    def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+        now = clock.now()
+        if any(door == request.target["door"] for door, _ in BADGES - {_badge(request)}):
+            return Waiting("no_badge_free", "Somebody has the badge.", now + timedelta(minutes=1), is_error=False, is_queued=True)
+        proof = super().grant(request=request, guards=guards, actor=actor, clock=clock)
+        assert isinstance(proof, Proof)
+        return replace(proof, ends_at=whole_second(proof.proved_at) + timedelta(seconds=request.duration_seconds))
 
 
 def _badge(request: AccessRequest) -> tuple[str, str]:
