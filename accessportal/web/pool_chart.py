@@ -5,23 +5,15 @@ Colours and strokes belong to the style sheet. Between two counts that are too f
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accessportal.kernel.clock import to_epoch
-from accessportal.sandboxes.states import Stats, Status
 
 WIDTH, HEIGHT = 1000, 240
-WORDS = {
-    Status.AVAILABLE: "free",
-    Status.ALLOCATED: "lent",
-    Status.PENDING_DELETION: "cleaning",
-    Status.STALE: "stale",
-    Status.QUARANTINED: "quarantined",
-}
-"""What each status is called on a page, from the bottom of the drawing to its top: how many are free stands on the line."""
 # A count is taken every five minutes; a job that comes a little late leaves no hole.
 _GAP = timedelta(minutes=20)
 # So wide is a count that stands alone, or it would not be seen.
@@ -52,8 +44,24 @@ RANGES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """How many were in each state at ``counted_at``, from the bottom of the drawing to its top: how many are free stands on the line."""
+
+    counted_at: datetime
+    counts: tuple[int, ...]
+
+    @property
+    def free(self) -> int:
+        return self.counts[0]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
 class Band:
-    """One status. ``area`` is all that it takes, ``line`` its upper edge where there is any; both empty if there never was one."""
+    """One state. ``area`` is all that it takes, ``line`` its upper edge where there is any; both empty if there never was one."""
 
     word: str
     area: str
@@ -65,27 +73,23 @@ class Chart:
     """``top`` is the number at the upper edge. ``rows`` tell the same in figures, newest first. ``scarcest``: the fewest free.
 
     ``points`` are the counts that are drawn, as ``static/portal/pool-chart.js`` reads them: place, Unix seconds, and how many in
-    each status.
+    each state.
     """
 
     bands: tuple[Band, ...]
     top: int
-    rows: tuple[Stats, ...]
-    scarcest: Stats
+    rows: tuple[Counted, ...]
+    scarcest: Counted
     points: str
-
-    @property
-    def fewest(self) -> int:
-        return _free(self.scarcest)
 
     @property
     def middle(self) -> int:
         return self.top // 2
 
 
-def draw(counts: Iterable[Stats], *, spans: Range, until: datetime) -> Chart | None:
-    """Draw the counts of the time before ``until``; ``None`` when there are none. Of each slot the one with the fewest free is kept: an
-    average would hide that none was."""
+def draw(counts: Iterable[Counted], *, words: Sequence[str], spans: Range, until: datetime) -> Chart | None:
+    """Draw the counts of the time before ``until``; ``None`` when there are none. ``words`` name the states. Of each slot the count with
+    the fewest free is kept: an average would hide that none was."""
     since = until - spans.length
     known = sorted((one for one in counts if since <= one.counted_at <= until), key=lambda one: one.counted_at)
     if not known:
@@ -94,10 +98,10 @@ def draw(counts: Iterable[Stats], *, spans: Range, until: datetime) -> Chart | N
     top = round_top(max(one.total for one in kept))
     runs = [_Run(run, since, spans.length, top) for run in _runs(kept, max(_GAP, 3 * spans.length / spans.slots))]
     return Chart(
-        bands=tuple(_band(status, runs) for status in WORDS),
+        bands=tuple(_band(word, number, runs) for number, word in enumerate(words)),
         top=top,
         rows=tuple(reversed(_scarcest_of_each(known, since, spans.length / spans.rows))),
-        scarcest=min(reversed(known), key=_free),
+        scarcest=min(reversed(known), key=lambda one: one.free),
         points=json.dumps([_point(one, since, spans.length) for one in kept], separators=(",", ":")),
     )
 
@@ -115,32 +119,28 @@ def round_top(most: int) -> int:
         scale *= 10
 
 
-def _point(one: Stats, since: datetime, length: timedelta) -> list[float]:
-    return [_place(one, since, length), to_epoch(one.counted_at), *(one.counts.get(status, 0) for status in WORDS)]
+def _point(one: Counted, since: datetime, length: timedelta) -> list[float]:
+    return [_place(one, since, length), to_epoch(one.counted_at), *one.counts]
 
 
-def _place(one: Stats, since: datetime, length: timedelta) -> float:
+def _place(one: Counted, since: datetime, length: timedelta) -> float:
     return round((one.counted_at - since) / length * WIDTH, 1)
 
 
-def _free(stats: Stats) -> int:
-    return stats.counts.get(Status.AVAILABLE, 0)
-
-
-def _scarcest_of_each(known: Sequence[Stats], since: datetime, slot: timedelta) -> list[Stats]:
-    kept: dict[int, Stats] = {}
+def _scarcest_of_each(known: Sequence[Counted], since: datetime, slot: timedelta) -> list[Counted]:
+    kept: dict[int, Counted] = {}
     for one in known:
         at = (one.counted_at - since) // slot
-        if at not in kept or _free(one) < _free(kept[at]):
+        if at not in kept or one.free < kept[at].free:
             kept[at] = one
     chosen = list(kept.values())
     # What is so now is never left out.
     return chosen if chosen[-1] is known[-1] else [*chosen, known[-1]]
 
 
-def _runs(kept: Sequence[Stats], gap: timedelta) -> Iterator[list[Stats]]:
+def _runs(kept: Sequence[Counted], gap: timedelta) -> Iterator[list[Counted]]:
     """Stretches without a hole. What is the same as before and after is left out: it would lie on the line between them."""
-    run: list[Stats] = []
+    run: list[Counted] = []
     for one in kept:
         if run and one.counted_at - run[-1].counted_at > gap:
             yield _without_the_same(run)
@@ -149,43 +149,37 @@ def _runs(kept: Sequence[Stats], gap: timedelta) -> Iterator[list[Stats]]:
     yield _without_the_same(run)
 
 
-def _without_the_same(run: Sequence[Stats]) -> list[Stats]:
+def _without_the_same(run: Sequence[Counted]) -> list[Counted]:
     ends = (0, len(run) - 1)
     return [one for at, one in enumerate(run) if at in ends or not one.counts == run[at - 1].counts == run[at + 1].counts]
 
 
 class _Run:
-    """A stretch of counts as points: where each is, and how high each status reaches there."""
+    """A stretch of counts as points: where each is, and from how high to how high each state reaches there."""
 
-    def __init__(self, run: Sequence[Stats], since: datetime, length: timedelta, top: int) -> None:
+    def __init__(self, run: Sequence[Counted], since: datetime, length: timedelta, top: int) -> None:
         self.xs = [_place(one, since, length) for one in run]
         if len(run) == 1:
             self.xs, run = [max(self.xs[0] - _ALONE, 0), self.xs[0]], [*run, *run]
-        self.counts = {status: [one.counts.get(status, 0) for one in run] for status in WORDS}
-        self.floors: dict[Status, list[float]] = {}
-        self.tops: dict[Status, list[float]] = {}
-        reached = [0] * len(run)
-        for status in WORDS:
-            self.floors[status] = [_height(count, top) for count in reached]
-            reached = [below + own for below, own in zip(reached, self.counts[status], strict=True)]
-            self.tops[status] = [_height(count, top) for count in reached]
+        self.counts = list(zip(*(one.counts for one in run), strict=True))
+        reached = zip(*(itertools.accumulate(one.counts, initial=0) for one in run), strict=True)
+        self.heights = [[_height(count, top) for count in counts] for counts in reached]
 
 
 def _height(count: int, top: int) -> float:
     return round(HEIGHT - count / top * HEIGHT, 1)
 
 
-def _band(status: Status, runs: Iterable[_Run]) -> Band:
+def _band(word: str, number: int, runs: Iterable[_Run]) -> Band:
     areas: list[str] = []
     lines: list[str] = []
     for run in runs:
-        for first, last in _stretches(run.counts[status]):
+        for first, last in _stretches(run.counts[number]):
             span = slice(first, last + 1)
-            upper = list(zip(run.xs[span], run.tops[status][span], strict=True))
-            lower = list(zip(run.xs[span], run.floors[status][span], strict=True))
+            lower, upper = (list(zip(run.xs[span], heights[span], strict=True)) for heights in run.heights[number : number + 2])
             lines.append(_path(upper))
             areas.append(f"{_path([*upper, *reversed(lower)])}Z")
-    return Band(WORDS[status], "".join(areas), "".join(lines))
+    return Band(word, "".join(areas), "".join(lines))
 
 
 def _stretches(counts: Sequence[int]) -> Iterator[tuple[int, int]]:

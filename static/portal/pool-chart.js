@@ -1,7 +1,7 @@
 // Pointing at the drawing of the pool shows the figures of that moment instead of those of now.
 import { wordsForMoment } from "./times.js";
 
-// As in portal/pool_chart.py.
+// As in web/pool_chart.py.
 const WIDTH = 1000;
 const HEIGHT = 240;
 // Where nothing was counted there is nothing to tell.

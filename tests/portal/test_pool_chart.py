@@ -6,30 +6,23 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accessportal.sandboxes.states import Stats, Status
-from accessportal.web.pool_chart import HEIGHT, RANGES, WIDTH, Chart, draw, round_top
+from accessportal.web.pool_chart import HEIGHT, RANGES, WIDTH, Chart, Counted, draw, round_top
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 DAY = RANGES["24h"]
+WORDS = ["free", "lent", "cleaning", "stale", "quarantined"]
 
 
-def counted(hours_ago: float, free: int, lent: int = 0, cleaning: int = 0, quarantined: int = 0) -> Stats:
-    counts = {
-        Status.AVAILABLE: free,
-        Status.ALLOCATED: lent,
-        Status.PENDING_DELETION: cleaning,
-        Status.STALE: 0,
-        Status.QUARANTINED: quarantined,
-    }
-    return Stats(NOON - timedelta(hours=hours_ago), counts)
+def counted(hours_ago: float, free: int, lent: int = 0, cleaning: int = 0, quarantined: int = 0) -> Counted:
+    return Counted(NOON - timedelta(hours=hours_ago), (free, lent, cleaning, 0, quarantined))
 
 
-def every_five_minutes(free: int, *, hours: float, until_hours_ago: float = 0) -> list[Stats]:
+def every_five_minutes(free: int, *, hours: float, until_hours_ago: float = 0) -> list[Counted]:
     return [counted(until_hours_ago + number / 12, free) for number in range(int(hours * 12) + 1)]
 
 
-def drawn(*counts: Stats) -> Chart:
-    chart = draw(counts, spans=DAY, until=NOON)
+def drawn(*counts: Counted) -> Chart:
+    chart = draw(counts, words=WORDS, spans=DAY, until=NOON)
     assert chart is not None
     return chart
 
@@ -42,7 +35,7 @@ def test_areas_stand_on_each_other_free_at_the_bottom() -> None:
     chart = drawn(counted(0.25, 5, 5), counted(0, 10, 0))
 
     found = bands(chart)
-    assert list(found) == ["free", "lent", "cleaning", "stale", "quarantined"]
+    assert list(found) == WORDS
     assert chart.top == 10
     assert found["free"] == ("M989.6 120L1000 0", "M989.6 120L1000 0L1000 240L989.6 240Z")
     assert found["lent"] == ("M989.6 0L1000 0", "M989.6 0L1000 0L1000 0L989.6 120Z")
@@ -94,8 +87,8 @@ def test_the_table_has_a_row_for_each_hour_newest_first() -> None:
 
 
 @pytest.mark.parametrize("counts", [[], [counted(25, 3)], [counted(-1, 3)]])
-def test_without_counts_of_this_time_there_is_no_drawing(counts: list[Stats]) -> None:
-    assert draw(counts, spans=DAY, until=NOON) is None
+def test_without_counts_of_this_time_there_is_no_drawing(counts: list[Counted]) -> None:
+    assert draw(counts, words=WORDS, spans=DAY, until=NOON) is None
 
 
 @pytest.mark.parametrize(
@@ -128,10 +121,8 @@ def test_an_empty_pool_is_drawn_as_nothing() -> None:
 
 
 def test_a_week_of_counts_makes_a_small_drawing() -> None:
-    counts = [
-        Stats(NOON - timedelta(minutes=5 * n), {Status.AVAILABLE: n * 7 % 501, Status.ALLOCATED: 500 - n * 7 % 501}) for n in range(2016)
-    ]
-    chart = draw(counts, spans=RANGES["7d"], until=NOON)
+    counts = [Counted(NOON - timedelta(minutes=5 * n), (n * 7 % 501, 500 - n * 7 % 501, 0, 0, 0)) for n in range(2016)]
+    chart = draw(counts, words=WORDS, spans=RANGES["7d"], until=NOON)
 
     assert chart is not None
     assert sum(len(band.area) + len(band.line) for band in chart.bands) < 20_000

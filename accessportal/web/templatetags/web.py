@@ -17,11 +17,9 @@ from accessportal.identity import drafts
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
-from accessportal.sandboxes.states import Stats
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import Fact, facts_of
-from accessportal.web.pool_chart import WORDS
 from accessportal.web.presenting import Phase, phase_of, seconds_after_end, words_for_lateness, words_for_time
 
 register = template.Library()
@@ -161,12 +159,6 @@ def facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 def role_help(role: str) -> str:
     """What a role in a group gives in the portal."""
     return _ROLE_HELP.get(role, "")
-
-
-@register.filter
-def counts(stats: Stats) -> list[int]:
-    """How many sandboxes are in each status, in the order of ``pool_chart.WORDS``."""
-    return [stats.counts.get(status, 0) for status in WORDS]
 
 
 def _now(context: Any) -> datetime:
