@@ -30,9 +30,9 @@ _LONGEST_GAP_SECONDS = {Work.GRANT: 900.0, Work.REVOKE: 300.0}
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an actor is to one request, as far as rights need it, made by ``queries`` from live facts. Whether they are an approver costs
-    look-ups, and who else is a walk through everybody: asked only where needed. ``identity``: which account of the sign-in service they
-    come in with, if known."""
+    """What an actor is to one request, as far as rights need it, made by ``queries`` from live facts; a program that asked is a requester,
+    too. Whether they are an approver costs look-ups, and who else is a walk through everybody: asked only where needed. ``identity``:
+    which account of the sign-in service they come in with, if known."""
 
     is_requester: bool
     is_holder: bool

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.assignments.states import AssignmentKey, Comparison, Finding, Unread
+from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Precise
 from accessportal.kernel.runs import Report
 from accessportal.rules.states import People, Question
@@ -100,6 +101,14 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """Who asks in the name of a person: a program with its token, and what operators call it."""
+
+    actor: Actor
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Presence:
     """What the directory says of a subject now. Without ``created_at`` there is nobody, or the directory does not say since when."""
 
@@ -173,6 +182,11 @@ class AccessRequest:
         """The groups one of which the subject must stay in; ``None`` where the access does not end with a membership."""
         kept = self.evidence.get("served_by")
         return None if kept is None else People(groups=tuple(kept["groups"]), groups_only=tuple(kept["groups_only"]))
+
+    @property
+    def asked_through(self) -> str:
+        """The program that asked in the name of ``requested_by``, as an actor; empty: they asked themselves."""
+        return str(self.evidence.get("asked_through", ""))
 
     @property
     def is_granted(self) -> bool:

@@ -23,7 +23,7 @@ from accessportal.access_requests.queries.approvers import ApproverBook, demand_
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import subject_facts
 from accessportal.access_requests.queries.time_held import with_held
-from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
+from accessportal.access_requests.states import AccessRequest, Program, Status, Subject, Work
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch
@@ -54,16 +54,19 @@ def submit(
     ticket_id: str,
     submission_id: str,
     extends: AccessRequest | None = None,
+    program: Program | None = None,
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
     """Ask for access for ``subject_id`` (``None``: the actor; else a group that they are in), written with its rule, its facts and its
     first event: ACTIVE, or PENDING until the deadline for deciding. The same ``submission_id`` of a person returns the first request, or
-    raises Conflict with it where it asked for something else. ``extends``: what :func:`extend` has judged, and counted."""
+    raises Conflict with it where it asked for something else. ``extends``: what :func:`extend` has judged, and counted. ``program``: who
+    asks in the actor's name, for what the actor may ask for; the event is its, and its ids are no one else's."""
+    asker = actor if program is None else program.actor
     if extends is None:
-        require_patience(actor=actor, now=now)
+        require_patience(actor=asker, now=now)
     policy.check_input(duration_seconds=duration_seconds, reason=reason, ticket_id=ticket_id, submission_id=submission_id)
-    request_id = request_id_for(requested_by=actor.name, submission_id=submission_id)
+    request_id = _id_of(submission_id, actor, program)
     book = ApproverBook(now=now)
     subject = subject_facts(subject_id, actor, book=book)
     unreadable: list[Unreadable] = []
@@ -101,12 +104,13 @@ def submit(
         reason=reason.strip(),
         submission_id=submission_id,
         extends=extends.request_id if extends else "",
+        program=program,
         actor=actor,
         now=now,
     )
     action = "request.submitted" if rule.approval.required else "request.auto_approved"
     try:
-        written = store.insert(request, draft=Draft(action, subject.subject_id, _told(request), scope=request.scope), actor=actor, now=now)
+        written = store.insert(request, draft=Draft(action, subject.subject_id, _told(request), scope=request.scope), actor=asker, now=now)
     except Overtaken:
         # The usual length is the rule's of the moment; nobody typed it.
         typed = _TYPED if duration_seconds is not None else {name: words for name, words in _TYPED.items() if name != "duration_seconds"}
@@ -194,6 +198,7 @@ def _new_request(
     reason: str,
     submission_id: str,
     extends: str,
+    program: Program | None,
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
@@ -213,8 +218,10 @@ def _new_request(
     }
     if is_served_by_membership(rule, subject.subject_id):
         evidence["served_by"] = {"groups": list(rule.subjects.groups), "groups_only": list(rule.subjects.groups_only)}
+    if program is not None:
+        evidence |= {"asked_through": program.actor.name, "program_name": program.name}
     return AccessRequest(
-        request_id=request_id_for(requested_by=actor.name, submission_id=submission_id),
+        request_id=_id_of(submission_id, actor, program),
         kind=kind,
         subject_id=subject.subject_id,
         requested_by=actor.name,
@@ -241,6 +248,12 @@ def _new_request(
         identities={actor.name: subject.requester_identity} if subject.requester_identity else {},
         held_since=None if waits or not held_seconds else asked_at - timedelta(seconds=held_seconds),
     )
+
+
+def _id_of(submission_id: str, actor: Actor, program: Program | None) -> str:
+    """Programs have ids of their own, that no form of the person's can take."""
+    asker = actor.name if program is None else f"{program.actor.name} {actor.name}"
+    return request_id_for(requested_by=asker, submission_id=submission_id)
 
 
 def _told(request: AccessRequest) -> dict[str, Any]:

@@ -16,9 +16,9 @@ _MINUTE_SECONDS = 60.0
 
 def require_patience(*, actor: Actor, now: datetime) -> None:
     """Count that ``actor`` asks: a minute's worth at once, then one by one as the minute goes on. One conditional write. NotAllowed when it
-    is too often."""
+    is too often. Programs have the rate of their tokens."""
     most = current().asks_per_minute
-    if not most or actor.is_system:
+    if not most or actor.is_system or actor.is_program:
         return
     gap = _MINUTE_SECONDS / most
     # The first of them is queued behind nobody.

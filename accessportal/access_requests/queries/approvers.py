@@ -81,7 +81,7 @@ class ApproverBook:
     def standing(self, request: AccessRequest, actor: Actor) -> Standing:
         """What ``actor`` is to ``request`` now."""
         return Standing(
-            is_requester=request.requested_by == actor.name,
+            is_requester=actor.name in (request.requested_by, request.asked_through),
             is_holder=not actor.is_system and self._is_served(request.subject_id, actor.name, self.now),
             is_approver=lambda: not actor.is_system and self.is_approver(request, actor.name),
             approvers=lambda: self.of_request(request),
