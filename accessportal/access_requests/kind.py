@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
-from accessportal.access_requests.states import AccessRequest, Described, Subject
+from accessportal.access_requests.states import AccessRequest, Described, PlaceInLine, Subject
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
@@ -120,6 +120,10 @@ class Grant(ABC):
         """For how long a request for the target ``stored`` keeps its place in the line of what is lent, before it lapses: its own time runs
         from the hand-over (``Proof.ends_at``). 0: from the decision."""
         return 0
+
+    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
+        """Where a request that is approved and not granted yet stands in the line of what is lent; ``None``: in none."""
+        return None
 
     def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
         """Whether somebody gave the subject the same without a request, too: then that stays when the request ends."""

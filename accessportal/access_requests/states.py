@@ -287,6 +287,21 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceInLine:
+    """Where an approved request stands in the line for what it waits for: so many are ``before`` it, and its place lapses at ``lapses_at``.
+    ``expected``: between which moments its turn comes; ``None``: not known."""
+
+    before: int
+    lapses_at: datetime
+    expected: tuple[datetime, datetime] | None
+
+    @property
+    def place(self) -> int:
+        """Counted from 1."""
+        return self.before + 1
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreReport(Report):
     """What of before a restore of the tables was ended, by request id, because it may have been ended in the lost time."""
 

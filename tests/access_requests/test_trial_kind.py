@@ -181,7 +181,12 @@ def test_the_time_of_what_is_lent_runs_from_the_hand_over(story: Story) -> None:
     assert (first.expires_at - story.clock.now()).total_seconds() == 3600
     second = story.approve(ask(story))
     assert (second.expires_at - story.clock.now()).total_seconds() == LONGEST_WAIT_SECONDS
-    assert not story.carry_out(second).is_granted
+    waiting = story.carry_out(second)
+    assert not waiting.is_granted
+    place = queries.place_in_line(request=waiting, now=story.clock.now())
+    assert place is not None
+    assert (place.place, place.lapses_at) == (1, second.expires_at)
+    assert queries.place_in_line(request=first, now=story.clock.now()) is None
 
     story.clock.advance(1800)
     story.end(first)

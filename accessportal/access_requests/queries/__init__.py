@@ -10,6 +10,7 @@ from accessportal.access_requests.queries.details import (
     ended_together,
     get,
     others_holding,
+    place_in_line,
     title_of,
     verbs_for,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "list_unreadable",
     "list_waiting_for",
     "others_holding",
+    "place_in_line",
     "preview",
     "recent_of",
     "title_of",

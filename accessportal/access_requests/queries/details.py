@@ -10,7 +10,7 @@ from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.lists import list_open
-from accessportal.access_requests.states import AccessRequest, Described
+from accessportal.access_requests.states import AccessRequest, Described, PlaceInLine, Status, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
@@ -82,6 +82,13 @@ def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
         and one.is_granted
     ]
     return tuple(sorted(keeping, key=lambda one: one.expires_at, reverse=True))
+
+
+def place_in_line(*, request: AccessRequest, now: datetime) -> PlaceInLine | None:
+    """Where the request stands in the line for what it waits for, strongly read; ``None``: it waits in none (by now)."""
+    if request.status is not Status.ACTIVE or request.work is not Work.GRANT or request.is_over(now):
+        return None
+    return kind_named(request.kind).grant.place_in_line(request, now=now)
 
 
 def title_of(*, request: AccessRequest) -> str:

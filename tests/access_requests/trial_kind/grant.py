@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.access_requests.kind import Grant
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.states import AccessRequest, PlaceInLine
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.proofs import Proof, Waiting
@@ -36,6 +36,9 @@ class LentDoorGrant(DoorGrant):
 
     def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
         return LONGEST_WAIT_SECONDS
+
+    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
+        return PlaceInLine(before=0, lapses_at=request.expires_at, expected=None)
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
         now = clock.now()
