@@ -36,16 +36,34 @@ class Service:
     caller: Caller = OLGA
 
     def grant(
-        self, identity: str, resource: str, action: str, *, scope: str, ttl: int | None = 3_600, if_exists: IfExists = IfExists.REFUSE
+        self,
+        identity: str,
+        resource: str,
+        action: str,
+        *,
+        scope: str,
+        ttl: int | None = 3_600,
+        if_exists: IfExists = IfExists.REFUSE,
+        **metadata: str,
     ) -> Granted[Approval]:
-        wanted = Approval(read_scope(scope), identity, resource, action, self.caller.actor.name, self.clock.now())
+        wanted = Approval(read_scope(scope), identity, resource, action, self.caller.actor.name, self.clock.now(), metadata=metadata)
         return granting.grant(APPROVALS, wanted, ttl_seconds=ttl, if_exists=if_exists, caller=self.caller, now=self.clock.now())
 
     def add(
-        self, subject: str, relation: str, target: str, *, scope: str, ttl: int | None = 3_600, kind: RelationType = RelationType.ROLE
+        self,
+        subject: str,
+        relation: str,
+        target: str,
+        *,
+        scope: str,
+        ttl: int | None = 3_600,
+        if_exists: IfExists = IfExists.REFUSE,
+        kind: RelationType = RelationType.ROLE,
+        **metadata: str,
     ) -> Granted[Relationship]:
-        wanted = Relationship(read_scope(scope), subject, relation, target, kind, self.caller.actor.name, self.clock.now())
-        return granting.grant(RELATIONSHIPS, wanted, ttl_seconds=ttl, caller=self.caller, now=self.clock.now())
+        by, now = self.caller.actor.name, self.clock.now()
+        wanted = Relationship(read_scope(scope), subject, relation, target, kind, by, now, metadata=metadata)
+        return granting.grant(RELATIONSHIPS, wanted, ttl_seconds=ttl, if_exists=if_exists, caller=self.caller, now=now)
 
     def check(self, *names: str, scope: str, ledger: Ledger[Any] = APPROVALS) -> Answer:
         one, two, three = names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ from accessportal.authz.states import (
     TtlPolicy,
     UnauthorizedScopeAccess,
 )
-from accessportal.authz.store import APPROVALS, RELATIONSHIPS
+from accessportal.authz.store import APPROVALS, RELATIONSHIPS, Ledger
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.pages import UnreadableItem, every
@@ -102,6 +103,7 @@ def test_example_4_two_editors_of_one_document_in_two_tenants(service: Service) 
             ("bob", "https://api.example.com/admin", "POST"),
             "approvals:tenant:acme-corp:env:prod:bob:https://api.example.com/admin:POST",
         ),
+        ("global", ("bot-123", "https://api.example.com/data", "GET"), "approvals:global:bot-123:https://api.example.com/data:GET"),
     ],
 )
 def test_other_programs_read_the_seeds_keys(service: Service, scope: str, names: tuple[str, str, str], key: str) -> None:
@@ -168,16 +170,18 @@ def test_who_may_only_ask_changes_nothing(service: Service) -> None:
     assert auditor.check("alice", "doc", "GET", scope="tenant:acme").is_allowed
 
 
-def test_revoked_in_one_scope_it_stays_in_the_other(service: Service) -> None:
+@pytest.mark.parametrize("ledger", [APPROVALS, RELATIONSHIPS], ids=["approval", "relationship"])
+def test_revoked_in_one_scope_it_stays_in_the_other(service: Service, ledger: Ledger[Any]) -> None:
+    names = ("alice", "doc", "GET")
     for scope in ("tenant:acme", "tenant:acme:env:prod"):
-        service.grant("alice", "doc", "GET", scope=scope)
+        (service.grant if ledger is APPROVALS else service.add)(*names, scope=scope)
 
-    service.revoke("alice", "doc", "GET", scope="tenant:acme")
+    service.revoke(*names, scope="tenant:acme", ledger=ledger)
 
-    assert not service.check("alice", "doc", "GET", scope="tenant:acme").is_allowed
-    assert service.check("alice", "doc", "GET", scope="tenant:acme:env:prod").is_allowed
+    assert not service.check(*names, scope="tenant:acme", ledger=ledger).is_allowed
+    assert service.check(*names, scope="tenant:acme:env:prod", ledger=ledger).is_allowed
     with pytest.raises(NoSuchRecord):
-        service.revoke("alice", "doc", "GET", scope="tenant:acme")
+        service.revoke(*names, scope="tenant:acme", ledger=ledger)
 
 
 def test_granting_again_goes_on_with_the_chain_of_events(service: Service) -> None:
