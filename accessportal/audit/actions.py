@@ -103,6 +103,10 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.fence_raised": _spec("Counted on from a higher fence after a restore", "fence", "status", "track"),
     "sandbox.run_ordered": _spec("Run of the pool ordered", "run_kind", "run_id"),
     "sandbox.sync_stopped": _spec("Sync stopped", "reason", "listed", "known", "going_stale"),
+    # the lines in which people wait for a thing of a pool; the subject is the request
+    "line.joined": _spec("Joined the line", "place", "waiting"),
+    "line.left": _spec("Left the line", "place", "waiting"),
+    "line.served": _spec("Served", "place", "waiting", "thing"),
     # clients: never anything of a token's secret
     "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held", "home_scope"),
     "token.revoked": _spec("Token revoked", "reason"),

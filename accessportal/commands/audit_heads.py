@@ -27,6 +27,8 @@ from accessportal.sandboxes.states import Sandbox, Unreadable
 from accessportal.sandboxes.states import Status as SandboxStatus
 from accessportal.store.restores import Restore, every_restore
 from accessportal.tokens import queries as tokens
+from accessportal.waiting import queries as waiting
+from accessportal.waiting.states import LINES
 
 _ACTOR = system("verify_audit")
 _PAGE = 200
@@ -55,7 +57,7 @@ class _Recorded(Protocol):
 
 
 def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
-    """The head of every request, assignment, rule, person, group, sandbox, restore, API token, approval and relationship, and of
+    """The head of every request, assignment, rule, person, group, sandbox, line, restore, API token, approval and relationship, and of
     every scope that is not deleted, each list paged to its end. ``past`` is told of what can't be read."""
     for status in Status:
         for request in every(partial(_requests, status), past=past):
@@ -77,6 +79,9 @@ def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
             if isinstance(sandbox, Sandbox) and sandbox.version:
                 yield _head(sandbox.entity, sandbox, partial(sandboxes.get, sandbox_id=sandbox.sandbox_id))
     yield from _of_pool()
+    for line in (waiting.get_line(name) for name in LINES):
+        if line.version:
+            yield _head(line.entity, line, partial(waiting.get_line, line.line))
     for restore in every_restore():
         yield _head(restore.entity, restore, partial(_restore, restore.epoch))
     for token in every(lambda cursor: tokens.list_tokens(cursor=cursor, limit=_PAGE), past=past):

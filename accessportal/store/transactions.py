@@ -68,15 +68,16 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """No write: the whole transaction fails unless this item exists and meets ``condition``.
+    """No write: the whole transaction fails unless this item exists (or ``may_be_missing``) and meets ``condition``.
 
-    A room may hand a guard on its own item to a lower room, so that the lower room's write happens only while it holds.
+    A room may hand a guard on its own item to another room, so that the other room's write happens only while it holds.
     """
 
     model: type[PortalModel]
     hash_key: str
     condition: Condition
     range_key: str | int | None = None
+    may_be_missing: bool = False
 
 
 Step = Insert | Change | Upsert | Remove | Guard
@@ -206,7 +207,8 @@ def _write(steps: Sequence[Step], token: str) -> None:
                 step.item.schema_version = step.item.known_schema
                 transaction.save(step.item, condition=~exists(type(step.item)))
             elif isinstance(step, Guard):
-                transaction.condition_check(step.model, step.hash_key, step.range_key, condition=exists(step.model) & step.condition)
+                condition = step.condition if step.may_be_missing else exists(step.model) & step.condition
+                transaction.condition_check(step.model, step.hash_key, step.range_key, condition=condition)
             elif isinstance(step, Remove):
                 transaction.delete(_key_only(step), condition=_guarded(step))
             else:

@@ -217,6 +217,9 @@ _SHOWN = {
     "sandbox.run_ordered": _Shown(facts=("run_kind",)),
     "sandbox.sync_stopped": _Shown(Tone.STOP, facts=("reason",)),
     "sandbox.stale": _Shown(Tone.WAIT),
+    "line.joined": _Shown(Tone.WAIT, facts=("place", "waiting")),
+    "line.left": _Shown(facts=("place", "waiting")),
+    "line.served": _Shown(Tone.LIVE, facts=("place", "thing")),
     **{
         f"{word}.{verb}": shown
         for word in ("approval", "relationship")

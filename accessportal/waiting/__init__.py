@@ -1,0 +1,1 @@
+"""One durable first-come line for each pool: who waits for a sandbox or an account, in order."""

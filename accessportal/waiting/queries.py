@@ -1,0 +1,79 @@
+"""Reads of the lines, and the guards that other rooms put into their transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import structlog
+
+from accessportal.kernel.pages import Page, Unreadable
+from accessportal.store.transactions import Guard
+from accessportal.waiting import policy, store
+from accessportal.waiting.states import Expected, Line, Place, Standing, Turn
+
+log = structlog.get_logger(__name__)
+
+
+def get_line(line: str) -> Line:
+    """The line with how many wait, strongly read."""
+    return store.head(line)
+
+
+def has_place(*, line: str, claim: str) -> bool:
+    """Whether the claim waits in the line, strongly read: one request."""
+    return store.find(line, claim) is not None
+
+
+def find(*, line: str, claim: str) -> Standing | None:
+    """The place of ``claim`` and who is before it, strongly read; ``None``: it is not in the line."""
+    place = store.find(line, claim)
+    if place is None:
+        return None
+    return Standing(place, tuple(one.duration_seconds for one in store.places(line, before=place.number)))
+
+
+def places(*, line: str, cursor: str | None = None, limit: int = 50) -> Page[Place]:
+    """Who waits, in order."""
+    return store.page(line, cursor=cursor, limit=limit)
+
+
+def first_that_fits(*, line: str, fits: Callable[[Place], bool], now: datetime) -> tuple[Line, Turn | None]:
+    """The line as it is, and whose turn it is: the first place that what is free ``fits``, and that has not lapsed. What is decided by it
+    belongs under :func:`has_not_moved`, which the steps of :func:`operations.served` imply."""
+    seen = store.head(line)
+    if not seen.waiting:
+        return seen, None
+    found = (place for place in store.places(line, past=_pass_over) if place.lapses_at > now and fits(place))
+    return seen, next((Turn(seen, place) for place in found), None)
+
+
+def _pass_over(place: Unreadable) -> None:
+    """Others behind it are served; its own request says that its place can't be read."""
+    log.warning("waiting.place_unreadable", key=place.key, why=place.why)
+
+
+def nobody_waits(line: str) -> Guard:
+    """The guard under which a thing may go to whoever comes by, or on the list of what is free. It costs no read."""
+    return store.nobody_waits(line)
+
+
+def has_not_moved(line: Line) -> Guard:
+    """The guard that the line is as it was read."""
+    return store.has_not_moved(line)
+
+
+def cleaning_of_late(line: str) -> float | None:
+    """How long cleaning takes of late, in seconds; ``None``: none was noted yet."""
+    return policy.cleaning_of_late(store.cleanings(line))
+
+
+def expected(*, standing: Standing, ends: Sequence[datetime], grace_seconds: int = 0, now: datetime) -> Expected | None:
+    """When the turn is expected to come, by the ``ends`` of what is lent or being cleaned and the last cleanings; ``None``: not known."""
+    return policy.expected(
+        ahead=standing.ahead,
+        ends=ends,
+        cleaning_seconds=cleaning_of_late(standing.place.line),
+        grace_seconds=grace_seconds,
+        now=now,
+    )

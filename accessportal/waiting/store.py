@@ -1,0 +1,112 @@
+"""The only user of the WaitingLine item class. Whatever moves a line changes its head, with the event, in the same transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from accessportal.audit import operations as audit
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.pages import Page, Unreadable
+from accessportal.store.listing import Listing
+from accessportal.store.reading import get_item
+from accessportal.store.records import Records
+from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, Step, Upsert, transact, update_one
+from accessportal.waiting import models
+from accessportal.waiting.models import WaitingItem
+from accessportal.waiting.states import Line, Place, Turn
+
+_MOST_CLEANINGS = 21
+
+_heads = Records(WaitingItem, Line, key=lambda line: models.head_key(line.line))
+_places = Records(WaitingItem, Place, key=lambda place: models.place_key(place.line, place.number), unchanged=("claim", "number"))
+# By its claim a place is found at once, and no claim has two.
+_by_claim = Records(WaitingItem, Place, key=lambda place: models.claim_key(place.line, place.claim), unchanged=("claim", "number"))
+_list = Listing("waiting.places", WaitingItem, _places.record, consistent=True)
+
+
+def head(line: str) -> Line:
+    """Strongly read."""
+    return _heads.get(*models.head_key(line)) or Line(line)
+
+
+def find(line: str, claim: str) -> Place | None:
+    """Strongly read."""
+    return _by_claim.get(*models.claim_key(line, claim))
+
+
+def page(line: str, *, cursor: str | None, limit: int) -> Page[Place]:
+    """In order, strongly read."""
+    return _list(models.line_key(line), cursor=cursor, limit=limit, where=WaitingItem.sk.between(models.FIRST, models.LAST))
+
+
+def places(line: str, *, before: int | None = None, past: Callable[[Unreadable], object] | None = None) -> Iterator[Place]:
+    """All of them in order, strongly read; with ``before`` those with smaller numbers."""
+    last = models.LAST if before is None else models.place_key(line, before - 1)[1]
+    return _list.every(models.line_key(line), where=WaitingItem.sk.between(models.FIRST, last), past=past)
+
+
+def nobody_waits(line: str) -> Guard:
+    """The guard under which something may go to whoever comes by; it holds for a line that nobody ever joined."""
+    pk, sk = models.head_key(line)
+    return Guard(WaitingItem, pk, WaitingItem.waiting.does_not_exist() | (WaitingItem.waiting == 0), sk, may_be_missing=True)
+
+
+def has_not_moved(line: Line) -> Guard:
+    """The guard that nobody has joined, left or been served since ``line`` was read."""
+    pk, sk = models.head_key(line.line)
+    if not line.version:
+        return Guard(WaitingItem, pk, WaitingItem.pk.does_not_exist(), sk, may_be_missing=True)
+    return Guard(WaitingItem, pk, _heads.is_unchanged(line), sk)
+
+
+def join(line: Line, place: Place, *, draft: Draft, guards: Sequence[Guard], actor: Actor, now: datetime) -> Place:
+    """Put the place into the line.
+
+    :raises Overtaken: when the line has moved, or the claim has a place in it.
+    :raises ConditionFailed: when one of ``guards`` does not hold."""
+    after = replace(line, waiting=line.waiting + 1, next_number=place.number + 1)
+    own = [*_moved(line, after, draft, actor, now), _places.insertion(place), _by_claim.insertion(place)]
+    try:
+        transact([*guards, *own])
+    except ConditionFailed as error:
+        if any(error.step is guard for guard in guards):
+            raise
+        raise Overtaken from error
+    return _places.kept(place)
+
+
+def leave(turn: Turn, *, draft: Draft, actor: Actor, now: datetime) -> None:
+    """:raises Overtaken: when the line has moved since it was read."""
+    try:
+        transact(without(turn, draft=draft, actor=actor, now=now))
+    except ConditionFailed as error:
+        raise Overtaken from error
+
+
+def without(turn: Turn, *, draft: Draft, actor: Actor, now: datetime) -> list[Step]:
+    """The steps with which a place goes, if the line has not moved since it was read."""
+    after = replace(turn.line, waiting=turn.line.waiting - 1)
+    return [*_moved(turn.line, after, draft, actor, now), _places.removal(turn.place), _by_claim.removal(turn.place)]
+
+
+def _moved(before: Line, after: Line, draft: Draft, actor: Actor, now: datetime) -> list[Step]:
+    moved, event = audit.told(after, draft, actor=actor, now=now)
+    return [_heads.change(before, moved) if before.version else _heads.insertion(moved), event]
+
+
+def cleanings(line: str) -> tuple[int, ...]:
+    """How long each of the last cleanings took, in seconds."""
+    item = get_item(WaitingItem, *models.cleanings_key(line))
+    return () if item is None else tuple(json.loads(item.cleanings or "[]"))
+
+
+def keep_cleanings(line: str, seconds: Sequence[int]) -> None:
+    """The last ones are kept. Of two who write at once one is lost: they say how long it takes of late, and no more."""
+    kept = [*cleanings(line), *seconds][-_MOST_CLEANINGS:]
+    pk, sk = models.cleanings_key(line)
+    anyhow = WaitingItem.pk.exists() | WaitingItem.pk.does_not_exist()
+    update_one(Upsert(WaitingItem, pk, [WaitingItem.cleanings.set(json.dumps(kept))], anyhow, range_key=sk))
