@@ -18,7 +18,7 @@ from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal import live
-from accessportal.portal.requests.lent import held_by, mark_of_all
+from accessportal.portal.requests.lent import lent_to_all, mark_of_all
 from accessportal.portal.requests.rows import Row, open_list
 from accessportal.web.pool_chart import RANGES, Counted, Range, draw
 
@@ -67,11 +67,11 @@ def show(request: HttpRequest, pool: Pool) -> HttpResponse:
         return live.answer(request, "portal/pool_glance_live.html", _glance(request, pool, now))
     unreadable: list[Unreadable] = []
     current = [one for one in queries.list_open(subject_id=actor.name, past=unreadable.append) if one.kind == pool.kind]
-    held = held_by(current)
-    mark = mark_of_all(current, held, now)
+    lent = lent_to_all(current, now)
+    mark = mark_of_all(current, lent, now)
     if part == "mine" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    mine = open_list(current, held, actor, book)
+    mine = open_list(current, lent, actor, book)
     mine |= {"pool": pool, "mine_mark": mark, "lent": _one_a_thing(mine["active"])}
     if part == "mine":
         return render(request, "portal/pool_mine.html", mine)

@@ -93,7 +93,9 @@ def seconds_to_next_look(request: AccessRequest, now: datetime) -> int | None:
     """How long a page that shows the request may wait before it asks again; ``None``: nothing will change any more."""
     if request.status.is_terminal:
         return None
-    is_stable = phase_of(request, now) is _ACTIVE and request.time_left(now).total_seconds() > _SOON_SECONDS
+    phase = phase_of(request, now)
+    # In a line somebody may wait for days.
+    is_stable = phase.code == "queued" or (phase is _ACTIVE and request.time_left(now).total_seconds() > _SOON_SECONDS)
     return _CALM_SECONDS if is_stable else _QUICK_SECONDS
 
 

@@ -17,6 +17,7 @@ from accessportal.console.resource import Ask
 from accessportal.console.resources.requests import Requests
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page
+from accessportal.portal.requests.lent import Lent
 from accessportal.portal.requests.rows import ended_row, open_row
 from accessportal.web.names import Names
 from accessportal.web.presenting import mark_of
@@ -72,7 +73,7 @@ def show(requests: Collection[AccessRequest], story: Story, book: queries.Approv
         if request.status.is_terminal:
             ended_row(request, actor=story.olga, names=Names(book.directory), now=now)
         else:
-            open_row(request, sandbox=None, actor=story.olga, names=Names(book.directory), book=book, siblings=1)
+            open_row(request, lent=Lent(), actor=story.olga, names=Names(book.directory), book=book, siblings=1)
         queries.asked(request=request)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from django.test import Client
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.operations import ending
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest, PlaceInLine, Status
 from accessportal.kernel.errors import Unavailable
 from accessportal.rules import operations as rules
 from accessportal.sandboxes import operations as sandboxes
@@ -330,3 +331,32 @@ def test_the_preview_says_who_decides(labs: Labs, signed_in: SignedIn) -> None:
     assert "Not possible like this" in text_of(
         signed_in("mallory").get("/requests/new/sandbox/preview/", {"name_prefix": "", "duration": "1h"}, headers=HTMX)
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "expected_in", "told"),
+    [
+        (0, (300, 900), "1st in line, nobody before · turn expected 2 Mar 09:05 UTC to 2 Mar 09:15 UTC"),
+        (2, None, "3rd in line, 2 before · when the turn comes is not known"),
+    ],
+)
+def test_the_pages_tell_the_place_in_the_line(
+    labs: Labs, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, before: int, expected_in: tuple[int, int] | None, told: str
+) -> None:
+    story, alice = labs.story, signed_in("alice")
+    asked = labs.ask()
+    story.carry_out(asked)
+    now = story.clock.now()
+    expected = (now + timedelta(seconds=expected_in[0]), now + timedelta(seconds=expected_in[1])) if expected_in else None
+    place = PlaceInLine(before=before, lapses_at=now + timedelta(days=3), expected=expected)
+    monkeypatch.setattr(queries, "place_in_line", lambda *, request, now: place)
+
+    for address in ("/", "/sandboxes/", f"/requests/{asked.request_id}/"):
+        page = text_of(alice.get(address))
+        assert told in page
+        assert "lapses 5 Mar 09:00 UTC" in page
+    mark = alice.get(f"/requests/{asked.request_id}/").context["mark"]
+    live = {"mark": mark}
+    assert alice.get(f"/requests/{asked.request_id}/live/", live, headers=HTMX).status_code == 204
+    place = PlaceInLine(before=before + 1, lapses_at=place.lapses_at, expected=expected)
+    assert alice.get(f"/requests/{asked.request_id}/live/", live, headers=HTMX).status_code == 200

@@ -17,7 +17,7 @@ from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.pages import Unreadable
-from accessportal.portal.requests.lent import held_by, mark_of_all
+from accessportal.portal.requests.lent import lent_to_all, mark_of_all
 from accessportal.portal.requests.rows import ended_row, open_list
 from accessportal.web.names import Names
 
@@ -37,11 +37,11 @@ def show(request: HttpRequest) -> HttpResponse:
         return render(request, "portal/home_ended.html", _ended(request, actor, book))
     unreadable: list[Unreadable] = []
     current = _current(actor, unreadable, book)
-    held = held_by(current)
-    mark = mark_of_all(current, held, now)
+    lent = lent_to_all(current, now)
+    mark = mark_of_all(current, lent, now)
     if asked == "open" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    context = open_list(current, held, actor, book) | {"mark": mark, "unreadable": unreadable}
+    context = open_list(current, lent, actor, book) | {"mark": mark, "unreadable": unreadable}
     if asked == "open":
         return render(request, "portal/home_open.html", context)
     return render(request, "portal/home.html", context | _ended(request, actor, book) | {"put_into": _put_into(actor, book)})

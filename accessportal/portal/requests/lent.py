@@ -1,46 +1,76 @@
-"""What a request for a sandbox holds, and which sandboxes somebody may ask for."""
+"""What requests have of a pool: the very thing, or a place in its line; and which sandboxes somebody may ask for."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
+from accessportal.access_requests import queries
 from accessportal.access_requests.kinds.sandbox.target import key_in_pool
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest, PlaceInLine, Status
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox
 from accessportal.web.presenting import mark_of
 
 
-def sandbox_of(request: AccessRequest) -> Sandbox | None:
-    """The sandbox that an active request holds; ``None`` for every other kind, before it has one, and when it was taken away."""
-    return held_by([request])[request.request_id]
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What one request has, of what is lent; nothing of every other kind, and when it was taken away."""
+
+    sandbox: Sandbox | None = None
+    place: PlaceInLine | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is called; "" for nothing, and for a place."""
+        return f"Sandbox {self.sandbox.name}" if self.sandbox is not None else ""
+
+    @property
+    def mark(self) -> str:
+        """Changes with what a page shows of it: it can be taken away, and move on in the line, without a change of the request."""
+        if self.sandbox is not None:
+            return f".{self.sandbox.fence}.{self.sandbox.version}"
+        if self.place is not None:
+            expected = "".join(f"-{at:%d%H%M}" for at in self.place.expected or ())
+            return f".{self.place.place}{expected}"
+        return ""
 
 
-def without_senseless(verbs: frozenset[str], request: AccessRequest, sandbox: Sandbox | None) -> frozenset[str]:
-    """``verbs`` without those that make no sense: a sandbox that is gone can't be extended."""
-    return verbs - {"extend"} if request.kind == "sandbox" and sandbox is None else verbs
+def lent_to(request: AccessRequest, now: datetime) -> Lent:
+    return lent_to_all([request], now)[request.request_id]
 
 
-def mark_with(sandbox: Sandbox | None, request: AccessRequest, now: datetime) -> str:
-    """``presenting.mark_of``, for a page that also shows the sandbox: it can be taken away without a change of the request."""
-    mark = mark_of(request, now)
-    return f"{mark}.{sandbox.fence}.{sandbox.version}" if sandbox is not None else mark
+def is_gone(request: AccessRequest, lent: Lent) -> bool:
+    """Whether what was lent to a request that is granted is not there any more."""
+    return request.kind == "sandbox" and request.is_granted and not lent.title
 
 
-def held_by(requests: Iterable[AccessRequest]) -> dict[str, Sandbox | None]:
-    """What each of the requests holds, by its id: read together and once, for the mark of a page and for its rows."""
-    told = {one.request_id: key_in_pool(one) if _may_hold(one) else "" for one in requests}
-    found = sandboxes.find_by_keys(keys=filter(None, told.values()))
-    return {request_id: found.get(key) for request_id, key in told.items()}
+def without_senseless(verbs: frozenset[str], request: AccessRequest, lent: Lent) -> frozenset[str]:
+    """``verbs`` without those that make no sense: what is gone can't be extended."""
+    return verbs - {"extend"} if request.kind == "sandbox" and not lent.title else verbs
+
+
+def mark_with(lent: Lent, request: AccessRequest, now: datetime) -> str:
+    """``presenting.mark_of``, for a page that also shows what is lent."""
+    return f"{mark_of(request, now)}{lent.mark}"
+
+
+def lent_to_all(requests: Iterable[AccessRequest], now: datetime) -> dict[str, Lent]:
+    """What each of the requests has, by its id: read together and once, for the mark of a page and for its rows."""
+    told = {one.request_id: one for one in requests}
+    keys = {request_id: key_in_pool(one) for request_id, one in told.items() if one.kind == "sandbox" and _may_hold(one)}
+    found = sandboxes.find_by_keys(keys=keys.values())
+    places = {request_id: queries.place_in_line(request=one, now=now) for request_id, one in told.items()}
+    return {request_id: Lent(found.get(keys.get(request_id, "")), places[request_id]) for request_id in told}
 
 
 def _may_hold(request: AccessRequest) -> bool:
-    return request.kind == "sandbox" and request.status is Status.ACTIVE and request.granted_at is not None
+    return request.status is Status.ACTIVE and request.granted_at is not None
 
 
-def mark_of_all(requests: Iterable[AccessRequest], held: Mapping[str, Sandbox | None], now: datetime) -> str:
+def mark_of_all(requests: Iterable[AccessRequest], lent: Mapping[str, Lent], now: datetime) -> str:
     """Changes when anything changes that a list of the requests shows."""
-    told = "|".join(f"{one.request_id}={mark_with(held[one.request_id], one, now)}" for one in requests)
+    told = "|".join(f"{one.request_id}={mark_with(lent[one.request_id], one, now)}" for one in requests)
     return hashlib.sha256(told.encode()).hexdigest()[:16]

@@ -24,9 +24,8 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.pages import UnreadableItem
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.requests.asking import again_url
-from accessportal.portal.requests.lent import mark_with, sandbox_of, without_senseless
+from accessportal.portal.requests.lent import Lent, is_gone, lent_to, mark_with, without_senseless
 from accessportal.portal.requests.rows import aws_url
-from accessportal.sandboxes.states import Sandbox
 from accessportal.web.events import tell
 from accessportal.web.names import Names
 from accessportal.web.past_requests import context_of
@@ -41,7 +40,7 @@ def show(request: HttpRequest, request_id: str) -> HttpResponse:
     """The page."""
     actor, book = actor_of(request), book_of(request)
     found = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
-    return render(request, "portal/request.html", _context(found, sandbox_of(found), actor, book))
+    return render(request, "portal/request.html", _context(found, lent_to(found, book.now), actor, book))
 
 
 @require_safe
@@ -49,10 +48,10 @@ def live(request: HttpRequest, request_id: str) -> HttpResponse:
     """The part that changes; 204 while the page that asks (``mark``) still shows how it stands."""
     actor, book = actor_of(request), book_of(request)
     found = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
-    sandbox = sandbox_of(found)
-    if request.GET.get("mark") == mark_with(sandbox, found, book.now):
+    lent = lent_to(found, book.now)
+    if request.GET.get("mark") == mark_with(lent, found, book.now):
         return HttpResponse(status=204)
-    return render(request, "portal/request_live.html", _context(found, sandbox, actor, book))
+    return render(request, "portal/request_live.html", _context(found, lent, actor, book))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -70,10 +69,10 @@ def confirm(request: HttpRequest, request_id: str, deed: str) -> HttpResponse:
     return ask_or_do(request, chosen, found, Page(url, queries.title_of(request=found), told, summary="portal/request_summary.html"))
 
 
-def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, book: ApproverBook) -> dict[str, Any]:
+def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     described = queries.describe(request=found)
     names, now = Names(book.directory), book.now
-    verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, sandbox)
+    verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, lent)
     is_pending = found.status is Status.PENDING
     sees_evidence = actor.reads_everything or bool(book.approved_rules(actor))
     events = queries.history(request=found)
@@ -83,8 +82,9 @@ def _context(found: AccessRequest, sandbox: Sandbox | None, actor: Actor, book: 
         "described": described,
         "title": queries.title_of(request=found),
         "phase": phase_of(found, now),
-        "mark": mark_with(sandbox, found, now),
-        "sandbox": sandbox,
+        "mark": mark_with(lent, found, now),
+        "lent": lent,
+        "is_gone": is_gone(found, lent),
         "lost": _lost(found, now),
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +16,7 @@ from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
 from accessportal.kernel.actors import Actor
 from accessportal.portal.requests.asking import again_url
-from accessportal.portal.requests.lent import without_senseless
-from accessportal.sandboxes.states import Sandbox
+from accessportal.portal.requests.lent import Lent, is_gone, without_senseless
 from accessportal.web.names import Names
 from accessportal.web.presenting import Phase, Tone, aws_address, phase_of, seconds_to_next_look
 from accessportal.web.request_deeds import deed_of
@@ -27,8 +26,8 @@ _CALM_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense. ``sandbox`` is the
-    one that the request holds."""
+    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense. ``lent`` is what
+    the request has of a pool."""
 
     request: AccessRequest
     phase: Phase
@@ -40,7 +39,7 @@ class Row:
     aws_url: str
     again_url: str
     held_by: int
-    sandbox: Sandbox | None = None
+    lent: Lent = field(default_factory=Lent)
     tally: Tally | None = None
 
     @property
@@ -49,19 +48,19 @@ class Row:
 
     @property
     def is_gone(self) -> bool:
-        """A sandbox that was given back or taken away by another way than the request's."""
-        return self.request.kind == "sandbox" and self.phase.code == "active" and self.sandbox is None
+        """What was lent was given back or taken away by another way than the request's."""
+        return self.phase.code == "active" and is_gone(self.request, self.lent)
 
 
-def open_list(current: Sequence[AccessRequest], held: Mapping[str, Sandbox | None], actor: Actor, book: ApproverBook) -> dict[str, Any]:
-    """What a part of a page shows of requests that are ``active`` or ``waiting``, and in how many seconds it looks again. ``held``: the
-    sandbox of each, by its id."""
+def open_list(current: Sequence[AccessRequest], lent: Mapping[str, Lent], actor: Actor, book: ApproverBook) -> dict[str, Any]:
+    """What a part of a page shows of requests that are ``active`` or ``waiting``, and in how many seconds it looks again. ``lent``: what
+    each has of a pool, by its id."""
     names, now = Names(book.directory), book.now
     book.expect_approvers([one for one in current if one.status is Status.PENDING])
     book.directory.people(one.decided_by for one in current)
     holders = Counter(_holding(one) for one in current if one.status is Status.ACTIVE)
     rows = [
-        open_row(one, sandbox=held[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)]) for one in current
+        open_row(one, lent=lent[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)]) for one in current
     ]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
@@ -79,27 +78,27 @@ def _holding(request: AccessRequest) -> tuple[str, ...]:
 def open_row(
     request: AccessRequest,
     *,
-    sandbox: Sandbox | None,
+    lent: Lent,
     actor: Actor,
     names: Names,
     book: ApproverBook,
     siblings: int,
 ) -> Row:
-    """A request that is waiting or active, and the ``sandbox`` that it holds. ``siblings``: how many active requests hold the
-    same thing, itself included."""
+    """A request that is waiting or active, and what is ``lent`` to it. ``siblings``: how many active requests hold the same thing, itself
+    included."""
     is_pending, now = request.status is Status.PENDING, book.now
     return Row(
         request=request,
         phase=phase_of(request, now),
-        title=f"Sandbox {sandbox.name}" if sandbox is not None else queries.title_of(request=request),
+        title=lent.title or queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
         approvers=book.of_request(request) if is_pending else None,
-        verbs=without_senseless(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, sandbox),
+        verbs=without_senseless(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, lent),
         aws_url=aws_url(request, now),
         again_url="",
         held_by=siblings,
-        sandbox=sandbox,
+        lent=lent,
         tally=book.tally(request) if is_pending else None,
     )
 

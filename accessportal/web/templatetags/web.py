@@ -156,6 +156,13 @@ def facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 @register.filter
+def ordinal(number: int) -> str:
+    """``1st``, ``22nd``, ``13th``."""
+    end = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{end}"
+
+
+@register.filter
 def role_help(role: str) -> str:
     """What a role in a group gives in the portal."""
     return _ROLE_HELP.get(role, "")
