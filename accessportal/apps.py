@@ -67,6 +67,8 @@ class AccessPortalConfig(AppConfig):
                 operator_group=conf().operator_group,
                 asks_per_minute=conf().asks_per_minute,
                 most_open=conf().most_open_requests,
+                undo_seconds=conf().undo_seconds,
+                longest_wait_seconds=conf().line_longest_hours * 3600,
             )
         )
 

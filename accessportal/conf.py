@@ -73,6 +73,8 @@ class Conf(BaseSettings):
     decide_within_seconds: int = Field(default=86_400, ge=60, le=86_400 * 366)
     asks_per_minute: int = Field(default=20, ge=0, le=10_000)
     most_open_requests: int = Field(default=100, ge=0, le=10_000)
+    undo_seconds: int = Field(default=120, ge=0, le=86_400)
+    line_longest_hours: int = Field(default=72, ge=1, le=24 * 366)
     purge_after_days: int = Field(default=90, ge=1, le=3_650)
     identity_center_calls_per_second: float = Field(default=18.0, gt=0, le=20)
     identity_center_open_creations: int = Field(default=10, ge=1, le=10)

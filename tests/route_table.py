@@ -138,6 +138,7 @@ ROUTES: dict[str, list[Route]] = {
         post("/requests/{pending}/cancel/", 302, 404, 302, 403, 403, 403),
         post("/requests/{active}/end/", 302, 404, 302, 404, 403, 302),
         post("/requests/{pending}/retry/", 302, 404, 409, 409, 409, 409),
+        post("/requests/{active}/take_back/", 302, 404, 409, 404, 409, 409),
         signed_in("/requests/{mine}/nothing/", 404),
     ],
     "approvals_tally": [signed_in("/fragments/approvals/")],

@@ -12,7 +12,7 @@ from accessportal.access_requests.states import AccessRequest, Described, PlaceI
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
-from accessportal.kernel.decisions import Decision, allow
+from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.kernel.texts import cut
@@ -93,6 +93,10 @@ class Target(ABC):
         """Whether ``request``, while it is active, gives its subject just what the target ``stored`` asks for."""
         return self.same_target(request.target, stored)
 
+    def taken_back(self, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The target of a request that takes back what one with the target ``stored`` gave back."""
+        return stored
+
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two stored targets are the same thing."""
         return all(one[name] == other[name] for name in self.parts)
@@ -124,6 +128,11 @@ class Grant(ABC):
     def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
         """Where a request that is approved and not granted yet stands in the line of what is lent; ``None``: in none."""
         return None
+
+    def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
+        """Whether whoever gave back what ``request`` held can have that very thing again; :meth:`grant` of a request that ``takes_back`` it
+        revives it."""
+        return refuse("This is given again only to whoever asks anew.", code="not_taken_back")
 
     def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
         """Whether somebody gave the subject the same without a request, too: then that stays when the request ends."""

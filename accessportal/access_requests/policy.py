@@ -12,6 +12,7 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.moments import is_recent
 from accessportal.kernel.texts import check_reason, check_text
 from accessportal.rules.matching import includes
 from accessportal.rules.states import LONGEST_TICKET
@@ -163,6 +164,20 @@ def is_still_there(who: str, request: AccessRequest, present: Presence) -> Decis
     if present.created_at is not None and to_epoch(present.created_at) > to_epoch(request.requested_at):
         return refuse(f"{who} was deleted and made anew after this was asked for.", code="subject_made_anew")
     return allow("There as before")
+
+
+def may_take_back(request: AccessRequest, actor: Actor, standing: Standing, now: datetime, *, undo_seconds: int) -> Decision:
+    """Undo what the holder gave back: for a short while, and as far as there is time left."""
+    ended_at, until = request.revoked_at, request.was_to_end_at
+    if request.status is not Status.REVOKED or ended_at is None or until is None or request.granted_at is None:
+        return refuse("Only what was given back before its end can be taken back.", code="not_given_back")
+    if request.ended_by != actor.name or not (standing.is_requester or standing.is_holder):
+        return refuse("Only the holder who gave it back may take it back.", code="not_the_giver_back")
+    if not is_recent(ended_at, now=now, within=timedelta(seconds=undo_seconds)):
+        return refuse("It was given back too long ago to be taken back. Ask anew.", code="undo_over")
+    if (until - now).total_seconds() < SHORTEST_SECONDS:
+        return refuse("Its time is over. Ask anew.", code="undo_over")
+    return allow("May take it back")
 
 
 def may_retry(request: AccessRequest, actor: Actor) -> Decision:

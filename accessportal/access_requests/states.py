@@ -123,7 +123,8 @@ class Presence:
 class AccessRequest:
     """One request, whole; while PENDING ``expires_at`` is the deadline for deciding. ``evidence`` are the facts that the decision stood on,
     ``scope`` what it touches. ``identities`` tells with which account of the sign-in service requester and approvers came in: one human may
-    have had two addresses. ``held_since``: when the first of an unbroken chain began, if not this one."""
+    have had two addresses. ``held_since``: when the first of an unbroken chain began, if not this one. ``was_to_end_at``: until when what
+    it held was given, where somebody ended it early."""
 
     request_id: str
     kind: str
@@ -151,6 +152,7 @@ class AccessRequest:
     decision_reason: str = ""
     granted_at: datetime | None = None
     ended_by: str = ""
+    was_to_end_at: datetime | None = None
     revoked_at: datetime | None = None
     work: Work | None = None
     work_due_at: Precise | None = None
@@ -187,6 +189,11 @@ class AccessRequest:
     def asked_through(self) -> str:
         """The program that asked in the name of ``requested_by``, as an actor; empty: they asked themselves."""
         return str(self.evidence.get("asked_through", ""))
+
+    @property
+    def takes_back(self) -> str:
+        """The request that gave back what this one took back, if any."""
+        return str(self.evidence.get("takes_back") or "")
 
     @property
     def is_granted(self) -> bool:

@@ -20,25 +20,15 @@ def _spec(title: str, *fields: str) -> ActionSpec:
 # ``role`` is the role that the claim gives (or gave), ``effective_role`` the membership's highest after the change.
 _MEMBERSHIP = ("email", "group_id", "role", "claim", "ends_at", "effective_role")
 
+_ASKED = ("kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends")
+
 _SCOPED = ("key", "old_expires_at", "expires_at", "claim")
 
 ACTIONS: dict[str, ActionSpec] = {
     # access_requests
-    "request.submitted": _spec(
-        "Asked", "kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends"
-    ),
-    "request.auto_approved": _spec(
-        "Asked and approved by rule",
-        "kind",
-        "target",
-        "duration_seconds",
-        "reason",
-        "ticket_id",
-        "rule_name",
-        "rule_hash",
-        "expires_at",
-        "extends",
-    ),
+    "request.submitted": _spec("Asked", *_ASKED),
+    "request.auto_approved": _spec("Asked and approved by rule", *_ASKED),
+    "request.taken_back": _spec("Taken back after it was given back", *_ASKED),
     "request.approval_given": _spec("Approval given", "reason", "approvals", "quorum", "fallback"),
     "request.approved": _spec("Approved", "reason", "approvals", "quorum", "fallback", "status", "expires_at"),
     "request.denied": _spec("Denied", "reason", "status"),

@@ -175,6 +175,7 @@ _PLAIN = _Shown()
 _SHOWN = {
     "request.submitted": _Shown(facts=("reason", "ticket_id", "duration_seconds", "rule_name"), notes=_asked),
     "request.auto_approved": _Shown(Tone.LIVE, facts=("reason", "ticket_id", "duration_seconds", "rule_name"), notes=_asked),
+    "request.taken_back": _Shown(Tone.LIVE, facts=("duration_seconds", "rule_name", "extends"), notes=_asked),
     "request.approval_given": _Shown(facts=("reason",), notes=_approved),
     "request.approved": _Shown(Tone.LIVE, facts=("reason", "expires_at"), notes=_approved),
     "request.denied": _Shown(Tone.STOP, facts=("reason",)),

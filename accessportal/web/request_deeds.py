@@ -70,6 +70,11 @@ def _end(done: str, request: AccessRequest, data: Data, actor: Actor, now: datet
     return _told(operations.end(request_id=request.request_id, reason=data["reason"], actor=actor, now=now), done)
 
 
+def _take_back(request: AccessRequest, _data: Data, actor: Actor, now: datetime) -> Told:
+    after = operations.take_back(request_id=request.request_id, actor=actor, now=now)
+    return _told(after, "It is yours again until it was to end, as soon as that is proved.")
+
+
 def _will_approve(request: AccessRequest) -> str:
     tally = ApproverBook(now=SystemClock().now()).tally(request)
     if tally.given + 1 < tally.quorum:
@@ -101,7 +106,16 @@ def _what_ends(request: AccessRequest) -> str:
 def _will_give_back(request: AccessRequest) -> str:
     together = len(queries.ended_together(request=request))
     chain = f" It ends for {together + 1} requests: what extends it ends with it." if together else ""
-    return f"It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.{chain}"
+    undo = f" For {format_duration(seconds)} you can take it back." if (seconds := queries.undo_seconds()) else ""
+    return f"It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.{undo}{chain}"
+
+
+def _thing(request: AccessRequest) -> str:
+    return kind_named(request.kind).fields.thing
+
+
+def _a(thing: str) -> str:
+    return f"an {thing}" if thing[0] in "aeiou" else f"a {thing}"
 
 
 # Refusals of access_requests.policy that tell of the request's state and not of the actor.
@@ -176,27 +190,36 @@ END: Deed[AccessRequest] = Deed(
 _GIVE_BACK = replace(
     END,
     label="Give back",
-    question=lambda _request: "Give this sandbox back now?",
+    question=lambda request: f"Give this {_thing(request)} back now?",
     explain=_will_give_back,
     button="Give back",
-    run=partial(_end, "Its end is now. It shows as ended when the sandbox is proved to be yours no longer."),
+    run=partial(_end, "Its end is now. It shows as ended when it is proved to be yours no longer."),
 )
 _STOP_WAITING = replace(
     END,
     label="Stop waiting",
-    question=lambda _request: "Stop waiting for a sandbox?",
-    explain=lambda _request: "The request is over, and gets no sandbox. You can ask again at any time.",
+    question=lambda request: f"Stop waiting for {_a(_thing(request))}?",
+    explain=lambda request: f"The request is over, and gets no {_thing(request)}. You can ask again at any time.",
     button="Stop waiting",
     keep="Go on waiting",
     run=partial(_end, "You wait no longer. It shows as ended when that is proved."),
 )
-REQUEST_DEEDS = {deed.name: deed for deed in (APPROVE, DENY, RETRY, CANCEL, END)}
+TAKE_BACK: Deed[AccessRequest] = Deed(
+    name="take_back",
+    label="Take it back",
+    question=lambda request: f"Take this {_thing(request)} back?",
+    explain=lambda _request: "What you gave back is yours again, as it was, until it was to end. That works until its cleaning begins.",
+    button="Take it back",
+    may=partial(_may, "take_back"),
+    run=_take_back,
+)
+REQUEST_DEEDS = {deed.name: deed for deed in (APPROVE, DENY, RETRY, CANCEL, END, TAKE_BACK)}
 """In the order in which a page shows them."""
 
 
 def deed_of(name: str, *, request: AccessRequest) -> Deed[AccessRequest]:
     """The deed of that name (one of ``REQUEST_DEEDS``) in the words for this request."""
-    if name == "end" and request.kind == "sandbox":
+    if name == "end" and kind_named(request.kind).fields.queued:
         return _GIVE_BACK if request.granted_at else _STOP_WAITING
     return REQUEST_DEEDS[name]
 

@@ -17,7 +17,7 @@ from accessportal.commands.flags import parameters_of
 from accessportal.commands.requests import request_access
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.errors import InvalidRequest, NotAllowed
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.rules import operations as rules_operations
 from accessportal.rules import queries as rules
 from accessportal.rules import store as rules_store
@@ -226,6 +226,67 @@ def test_an_end_soon_after_the_hand_over_is_watched(story: Story) -> None:
     story.asked.clear()
     held = story.carry_out(asked)
     assert story.asked == [("watch_ends", {"until": held.expires_at.isoformat()})]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("lent_doors")
+def test_what_was_given_back_is_taken_back(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+    held = story.carry_out(story.approve(ask(story)))
+    story.clock.advance(600)
+    story.end(held)
+    address = f"/requests/{held.request_id}/take_back/"
+    assert alice.post(address, {}).status_code == 409
+    story.carry_out(held)
+
+    story.clock.advance(60)
+    assert "Take it back" in text_of(alice.get(f"/requests/{held.request_id}/"))
+    assert "Take this door back?" in text_of(alice.get(address))
+    sent = alice.post(address, {})
+    (again,) = queries.list_open(subject_id="alice@example.com")
+    assert sent.headers["Location"] == f"/requests/{again.request_id}/"
+    assert alice.post(address, {}).headers["Location"] == sent.headers["Location"]
+    assert (again.extends, again.rule_name, again.duration_seconds) == (held.request_id, held.rule_name, 3600 - 660)
+    assert "Taken back after it was given back" in text_of(alice.get(sent.headers["Location"]))
+    assert story.carry_out(again).expires_at == held.expires_at
+    assert {("lab-1", again.request_id)} == BADGES
+
+
+@pytest.mark.usefixtures("lent_doors")
+def test_what_is_not_taken_back(story: Story) -> None:
+    def refused(actor: Actor, code: str) -> None:
+        with pytest.raises((Conflict, NotAllowed)) as error:
+            operations.take_back(request_id=held.request_id, actor=actor, now=story.clock.now())
+        assert error.value.code == code
+
+    held = story.carry_out(story.approve(ask(story)))
+    refused(story.alice, "not_given_back")
+    story.end(held)
+    story.carry_out(held)
+    refused(story.bob, "not_the_giver_back")
+    BADGES.add(("lab-1", "the next one's"))
+    refused(story.alice, "undo_over")
+    BADGES.clear()
+    story.clock.advance(120)
+    refused(story.alice, "undo_over")
+    ended = story.carry_out(story.approve(ask(story)))
+    story.end(ended, actor=story.olga)
+    story.carry_out(ended)
+    held = ended
+    refused(story.alice, "not_the_giver_back")
+    lapsed = story.carry_out(story.approve(ask(story)))
+    story.clock.advance(3600)
+    story.tick()
+    held = lapsed
+    refused(story.alice, "not_given_back")
+
+
+def test_what_is_not_lent_is_not_taken_back(story: Story) -> None:
+    held = story.carry_out(story.approve(ask(story)))
+    story.end(held)
+    story.carry_out(held)
+    decision = queries.can(verb="take_back", request=story.now_of(held), actor=story.alice, now=story.clock.now())
+    assert (decision.allowed, decision.code) == (False, "not_taken_back")
 
 
 def test_commands_have_its_flags() -> None:

@@ -10,6 +10,7 @@ from accessportal.access_requests.operations.ending import end, expire
 from accessportal.access_requests.operations.reconciling import compare_assignments, last_report, reconcile_assignments
 from accessportal.access_requests.operations.restoring import end_lost
 from accessportal.access_requests.operations.sweeping import LOOKAHEAD_SECONDS, tick, watch_ends
+from accessportal.access_requests.operations.taking_back import take_back
 from accessportal.access_requests.operations.working import carry_out, retry
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "reconcile_assignments",
     "retry",
     "submit",
+    "take_back",
     "tick",
     "watch_ends",
 ]

@@ -110,7 +110,7 @@ def submit(
     )
     action = "request.submitted" if rule.approval.required else "request.auto_approved"
     try:
-        written = store.insert(request, draft=Draft(action, subject.subject_id, _told(request), scope=request.scope), actor=asker, now=now)
+        written = store.insert(request, draft=draft_of(action, request), actor=asker, now=now)
     except Overtaken:
         # The usual length is the rule's of the moment; nobody typed it.
         typed = _TYPED if duration_seconds is not None else {name: words for name, words in _TYPED.items() if name != "duration_seconds"}
@@ -256,8 +256,9 @@ def _id_of(submission_id: str, actor: Actor, program: Program | None) -> str:
     return request_id_for(requested_by=asker, submission_id=submission_id)
 
 
-def _told(request: AccessRequest) -> dict[str, Any]:
-    return {
+def draft_of(action: str, request: AccessRequest) -> Draft:
+    """Its first event."""
+    told = {
         "kind": request.kind,
         "target": dict(request.target),
         "duration_seconds": request.duration_seconds,
@@ -268,6 +269,7 @@ def _told(request: AccessRequest) -> dict[str, Any]:
         "expires_at": to_epoch(request.expires_at),
         "extends": request.extends,
     }
+    return Draft(action, request.subject_id, told, scope=request.scope)
 
 
 def _first_submission(request: AccessRequest, typed: Mapping[str, str]) -> AccessRequest:

@@ -23,10 +23,12 @@ def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> Ac
     with it, as far as the actor may; the one that was asked for ends last, so that dying on the way leaves it to be ended again."""
     reason = check_reason(reason)
     asked = _load_to_end(request_id, actor, now)
-    for other in ended_together(request=asked):
+    together = ended_together(request=asked)
+    for other in together:
         with suppress(Conflict, NotAllowed, NotFound):
             _end_one(other.request_id, iter(()), reason, actor, now)
-    return _end_one(request_id, iter([asked]), reason, actor, now)
+    held_until = max((other.expires_at for other in together if other.is_granted), default=None)
+    return _end_one(request_id, iter([asked]), reason, actor, now, held_until=held_until)
 
 
 def _load_to_end(request_id: str, actor: Actor, now: datetime) -> AccessRequest:
@@ -35,12 +37,14 @@ def _load_to_end(request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     return request
 
 
-def _end_one(request_id: str, loaded: Iterator[AccessRequest], reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """``loaded`` is what the first attempt need not load; whoever is overtaken loads it anew."""
+def _end_one(
+    request_id: str, loaded: Iterator[AccessRequest], reason: str, actor: Actor, now: datetime, held_until: datetime | None = None
+) -> AccessRequest:
+    """``loaded`` is what the first attempt need not load; whoever is overtaken loads it anew. ``held_until``: of those that end with it."""
 
     def attempt() -> AccessRequest:
         request = next(loaded, None) or _load_to_end(request_id, actor, now)
-        return end_loaded(request, reason=reason, actor=actor, now=now)
+        return end_loaded(request, reason=reason, held_until=held_until, actor=actor, now=now)
 
     ended = until_written(attempt)
     ask_for_work(ended, now)
@@ -62,10 +66,10 @@ def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: date
     return until_written(attempt)
 
 
-def end_loaded(request: AccessRequest, *, reason: str, actor: Actor, now: datetime) -> AccessRequest:
+def end_loaded(request: AccessRequest, *, reason: str, held_until: datetime | None = None, actor: Actor, now: datetime) -> AccessRequest:
     """End active access as it was read. Overtaken when it was changed since."""
-    ends_at = min(now, request.expires_at)
-    ended = replace(request.to_do(Work.REVOKE, due_at=now), expires_at=ends_at, ended_by=actor.name)
+    ends_at, was_to_end_at = min(now, request.expires_at), max(request.expires_at, held_until or request.expires_at)
+    ended = replace(request.to_do(Work.REVOKE, due_at=now), expires_at=ends_at, was_to_end_at=was_to_end_at, ended_by=actor.name)
     data = {"reason": reason, "expires_at": to_epoch(ends_at)}
     return store.change(request, ended, "request.end_asked", data, actor=actor, now=now)
 

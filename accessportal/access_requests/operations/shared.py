@@ -20,7 +20,9 @@ from accessportal.kernel.ports import after_commit
 from accessportal.store import transactions
 
 # Refusals that are about how the request stands, not about who asks: 409 with the present state instead of 403.
-_STATE_CODES = frozenset({"already_decided", "lapsed", "not_active", "already_ending", "already_approved", "no_work"})
+_STATE_CODES = frozenset(
+    {"already_decided", "lapsed", "not_active", "already_ending", "already_approved", "no_work", "not_given_back", "undo_over"}
+)
 
 
 def load(request_id: str) -> AccessRequest:

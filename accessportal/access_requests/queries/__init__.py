@@ -12,6 +12,7 @@ from accessportal.access_requests.queries.details import (
     others_holding,
     place_in_line,
     title_of,
+    undo_seconds,
     verbs_for,
 )
 from accessportal.access_requests.queries.lists import (
@@ -76,5 +77,6 @@ __all__ = [
     "preview",
     "recent_of",
     "title_of",
+    "undo_seconds",
     "verbs_for",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
+from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.approvers import ApproverBook
@@ -16,6 +17,13 @@ from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Unreadable
 
+
+def may_take_back(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
+    """Whether the actor may undo that they gave it back, and the very thing is still to be had."""
+    decision = policy.may_take_back(request, actor, standing, now, undo_seconds=current().undo_seconds)
+    return kind_named(request.kind).grant.may_take_back(request, now=now) if decision.allowed else decision
+
+
 _Check = Callable[[AccessRequest, Actor, Standing, datetime], Decision]
 _CHECKS: Mapping[str, _Check] = {
     "approve": policy.may_approve,
@@ -23,6 +31,7 @@ _CHECKS: Mapping[str, _Check] = {
     "cancel": lambda request, actor, standing, now: policy.may_cancel(request, standing),
     "end": lambda request, actor, standing, now: policy.may_end(request, actor, standing),
     "extend": lambda request, actor, standing, now: policy.may_extend(request, standing, now),
+    "take_back": may_take_back,
     "retry": lambda request, actor, standing, now: policy.may_retry(request, actor),
 }
 
@@ -42,7 +51,8 @@ def get(*, request_id: str, actor: Actor, now: datetime, book: ApproverBook | No
 
 
 def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime, book: ApproverBook | None = None) -> Decision:
-    """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``cancel``, ``end``, ``extend``, ``retry``), and why not."""
+    """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``cancel``, ``end``, ``extend``, ``take_back``,
+    ``retry``), and why not."""
     return _CHECKS[verb](request, actor, (book or ApproverBook(now=now)).standing(request, actor), now)
 
 
@@ -82,6 +92,11 @@ def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
         and one.is_granted
     ]
     return tuple(sorted(keeping, key=lambda one: one.expires_at, reverse=True))
+
+
+def undo_seconds() -> int:
+    """How long what was given back can be taken back; 0: not at all."""
+    return current().undo_seconds
 
 
 def place_in_line(*, request: AccessRequest, now: datetime) -> PlaceInLine | None:

@@ -26,5 +26,6 @@ FIELDS = Fields(
     usual="1h",
     place="the door’s list",
     receipt="Badge",
+    thing="door",
     extending="Keep the door open longer",
 )

@@ -11,6 +11,7 @@ from accessportal.access_requests.kind import Grant
 from accessportal.access_requests.states import AccessRequest, PlaceInLine
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
+from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.transactions import Guard, transact
 
@@ -36,6 +37,11 @@ class LentDoorGrant(DoorGrant):
 
     def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
         return LONGEST_WAIT_SECONDS
+
+    def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
+        if any(door == request.target["door"] for door, _ in BADGES):
+            return refuse("Somebody else has the badge by now.", code="undo_over")
+        return allow("The badge lies there.")
 
     def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
         return PlaceInLine(before=0, lapses_at=request.expires_at, expected=None)

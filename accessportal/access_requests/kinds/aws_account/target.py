@@ -38,7 +38,7 @@ class AccountTarget(Target):
             missing="A permission set is needed: choose one from the list.",
             remedy="Choose one from the list.",
         )
-        principal = _principal(subject.subject_id)
+        principal = principal_of(subject.subject_id)
         return Resolved(
             stored={
                 "account_id": account.account_id,
@@ -94,7 +94,8 @@ def _require_open(account: Account) -> None:
         raise InvalidRequest(text, code="account_not_active", field="account")
 
 
-def _principal(subject: str) -> Principal:
+def principal_of(subject: str) -> Principal:
+    """:raises InvalidRequest: when IAM Identity Center does not know the person or group."""
     is_group = subject.startswith("/")
     principal = catalog.find_group_principal(group_id=subject) if is_group else catalog.find_user_principal(email=subject)
     if principal is None:

@@ -84,7 +84,7 @@ class AccountTerms(Terms):
 
     @classmethod
     def read(cls, section: Place, *, is_deny: bool) -> Self:
-        return cls(_read_targets(section["targets"]), section["permission_sets"].texts(_check_permission_set))
+        return cls(_read_targets(section["targets"]), section["permission_sets"].texts(check_permission_set))
 
     def judge(self, asked: AccountAsked, *, is_deny: bool) -> Iterator[Finding]:
         yield from self._judge_place(asked)
@@ -198,7 +198,7 @@ def _check_account(value: str) -> str:
     return "" if len(value) <= 50 else "is not an account name: write it like payments-dev, at most 50 characters."
 
 
-def _check_permission_set(value: str) -> str:
+def check_permission_set(value: str) -> str:
     if _PERMISSION_SET.fullmatch(value):
         return ""
     return "is not a permission set name: write it like ReadOnlyAccess, 1 to 32 letters, digits and _+=,.@- ."

@@ -63,5 +63,6 @@ FIELDS = Fields(
     beside="You can give it back at any time.",
     extending="Keep your sandbox longer",
     receipt="Sandbox",
+    thing="sandbox",
     queued=("Waiting for a sandbox", "It is approved, and waits for a free sandbox. The time runs already."),
 )
