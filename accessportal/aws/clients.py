@@ -65,6 +65,21 @@ def patient_cognito_client() -> CognitoIdentityProviderClient:
     return _client("cognito-idp", _PATIENT)  # type: ignore[no-any-return]
 
 
+def account_client() -> OrganizationsClient:
+    """For a look at one account, which somebody waits for: no retries of its own."""
+    return _client("organizations", _ONE_ATTEMPT)  # type: ignore[no-any-return]
+
+
+def step_functions_client() -> Any:
+    """For starting executions and looking at them: no retries of its own."""
+    return _client("stepfunctions", _ONE_ATTEMPT)
+
+
+def cost_explorer_client() -> Any:
+    """For reading costs: each call costs money, and so would retries of its own."""
+    return _client("ce", _ONE_ATTEMPT)
+
+
 def forget_clients() -> None:
     """Drop every client, so that the next one reads the environment anew (tests, after a change of the endpoint)."""
     with _lock:

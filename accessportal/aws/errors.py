@@ -15,9 +15,13 @@ R = TypeVar("R")
 
 _THROTTLING = frozenset(
     {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded", "SlowDown", "KMSThrottling"}
+    | {"KmsThrottlingException", "ExecutionLimitExceeded"}
 )
 _BUSY = frozenset({"ConflictException", "ConcurrentModificationException"})
-_GONE = frozenset({"ResourceNotFoundException", "AccountNotFoundException", "EntityNotFoundException", "UserNotFoundException", "NotFound"})
+_GONE = frozenset(
+    {"ResourceNotFoundException", "AccountNotFoundException", "EntityNotFoundException", "UserNotFoundException", "NotFound"}
+    | {"ChildNotFoundException", "ExecutionDoesNotExist"}
+)
 _TRANSIENT = frozenset(
     {"InternalServerException", "ServiceException", "ServiceUnavailable", "InternalFailure", "RequestTimeout", "RequestTimeoutException"}
 )

@@ -18,7 +18,7 @@ class CognitoFaults:
         self._settings = settings
         self._random = random.Random(settings.seed)
 
-    def answer(self, operation: str, forward: Callable[[], Answer]) -> Answer:
+    def answer(self, operation: str, _body: bytes, forward: Callable[[], Answer]) -> Answer:
         """Answer one call as moto does, or make the trouble that the settings ask for. Raises ``LostAnswerError`` when the client is to get
         no answer: after the call took effect, or (an outage) without."""
         if self._settings.cognito_outage:

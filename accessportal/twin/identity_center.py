@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accessportal.kernel.clock import Clock
+from accessportal.twin import cognito, cost_explorer, step_functions
 from accessportal.twin.callers import MANAGEMENT, denied, may_call
-from accessportal.twin.cognito import CognitoFaults
 from accessportal.twin.facts import Facts
 from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError, TwinError, json_answer, parse
 from accessportal.twin.settings import TwinSettings
@@ -73,7 +73,15 @@ class IdentityCenterTwin:
         # One lock for the front and everything that it passes on to: moto is not thread-safe.
         self.lock = threading.RLock()
         self._random = random.Random(settings.seed)
-        self.cognito = CognitoFaults(settings)
+        self.cognito = cognito.CognitoFaults(settings)
+        self.cleaner = step_functions.StepFunctionsTwin(clock, settings)
+        self.costs = cost_explorer.CostExplorerTwin(clock, settings)
+        self._services = {
+            TARGET_PREFIX: self.answer,
+            cognito.TARGET_PREFIX: self.cognito.answer,
+            step_functions.TARGET_PREFIX: self.cleaner.answer,
+            cost_explorer.TARGET_PREFIX: self.costs.answer,
+        }
         self._jobs: dict[str, Job] = {}
         self._open: dict[str, Job] = {}
         self._assignments: set[AssignmentKey] = set()
@@ -90,6 +98,16 @@ class IdentityCenterTwin:
             "ListAccountsForProvisionedPermissionSet": self._list_accounts,
             "ListPermissionSetsProvisionedToAccount": self._list_permission_sets,
         }
+
+    def answer_any(self, target: str, body: bytes, forward: Callable[[], Answer]) -> Answer:
+        """Answer one call to any service, known by its ``X-Amz-Target``; what no front is for goes to ``forward``. Raises
+        ``LostAnswerError`` as below."""
+        prefix, _, operation = target.rpartition(".")
+        with self.lock:
+            if not may_call(self.settings.caller, target):
+                return denied(operation).answer()
+            service = self._services.get(f"{prefix}.")
+            return forward() if service is None else service(operation, body, forward)
 
     def answer(self, operation: str, body: bytes, forward: Callable[[], Answer]) -> Answer:
         """Answer one sso-admin call as AWS does; what does not concern assignments goes to ``forward``. Raises ``LostAnswerError`` when the
@@ -136,7 +154,8 @@ class IdentityCenterTwin:
         """Start the random source anew from ``settings.seed``."""
         with self.lock:
             self._random.seed(self.settings.seed)
-            self.cognito.reseed()
+            for service in (self.cognito, self.cleaner, self.costs):
+                service.reseed()
 
     def _now(self) -> float:
         return self.clock.now().timestamp()

@@ -21,11 +21,9 @@ from moto.utilities.utils import get_partition
 from werkzeug.http import http_date
 
 from accessportal.kernel.clock import Clock
-from accessportal.twin.callers import denied, may_call
-from accessportal.twin.cognito import TARGET_PREFIX as COGNITO_PREFIX
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import IdentityCenterTwin
-from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError
+from accessportal.twin.protocol import Answer, LostAnswerError
 from accessportal.twin.repairs import repair_moto
 from accessportal.twin.settings import TwinSettings
 
@@ -42,22 +40,15 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
 
     def process_request(request: AWSPreparedRequest) -> Any:
         target = _target(request)
-        operation = target.rpartition(".")[2]
 
         def forward() -> Any:
-            return _DynamoDB().answer(request, target) if target.startswith(_DYNAMODB_PREFIX) else moto_answer(request)
+            found: Any = _DynamoDB().answer(request, target) if target.startswith(_DYNAMODB_PREFIX) else moto_answer(request)
+            return None if found is None else Answer(*found)
 
-        with front.lock:
-            try:
-                if not may_call(settings.caller, target):
-                    return denied(operation).answer()
-                if target.startswith(TARGET_PREFIX):
-                    return front.answer(operation, _body(request), lambda: Answer(*forward()))
-                if target.startswith(COGNITO_PREFIX):
-                    return front.cognito.answer(operation, lambda: Answer(*forward()))
-                return forward()
-            except LostAnswerError as lost:
-                raise ConnectionClosedError(endpoint_url=request.url) from lost
+        try:
+            return front.answer_any(target, _body(request), forward)
+        except LostAnswerError as lost:
+            raise ConnectionClosedError(endpoint_url=request.url) from lost
 
     BackendDict.reset()
     botocore_stubber.process_request = process_request  # type: ignore[method-assign]

@@ -25,14 +25,12 @@ from waitress.channel import ClientDisconnected
 from waitress.server import create_server
 
 from accessportal.kernel.clock import Clock, SystemClock
-from accessportal.twin.callers import denied, may_call
-from accessportal.twin.cognito import TARGET_PREFIX as COGNITO_PREFIX
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin, Job
 from accessportal.twin.journal import Journal
 from accessportal.twin.moto_calls import Call, MotoCaller
 from accessportal.twin.moto_state import all_images, item_images, pinned, restore_images
-from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError, json_answer
+from accessportal.twin.protocol import Answer, LostAnswerError, json_answer
 from accessportal.twin.repairs import repair_moto
 from accessportal.twin.sandbox_provider import PREFIX as PROVIDER_PREFIX
 from accessportal.twin.sandbox_provider import ProvidedSandbox, SandboxProviderTwin
@@ -93,14 +91,7 @@ class TwinApplication:
             raise ClientDisconnected from lost
 
     def _aws_answer(self, call: Call) -> Answer:
-        with self.front.lock:
-            if not may_call(self.front.settings.caller, call.target):
-                return denied(call.operation).answer()
-            if call.target.startswith(TARGET_PREFIX):
-                return self.front.answer(call.operation, call.body, lambda: self._moto_answer(call))
-            if call.target.startswith(COGNITO_PREFIX):
-                return self.front.cognito.answer(call.operation, lambda: self._moto_answer(call))
-            return self._moto_answer(call)
+        return self.front.answer_any(call.target, call.body, lambda: self._moto_answer(call))
 
     def _moto_answer(self, call: Call) -> Answer:
         """moto's answer; what the call changed is in the journal before anybody hears of it."""

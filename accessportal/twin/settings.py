@@ -10,8 +10,12 @@ from accessportal.twin.callers import CALLERS, MANAGEMENT
 
 _CHANCES = frozenset({"fail_job", "slow_job", "throttle", "conflict", "server_error", "lose_answer"}) | frozenset(
     {"cognito_throttle", "cognito_server_error", "cognito_lose_answer"}
+    | {"cleaner_fail", "cleaner_throttle", "cleaner_server_error", "cleaner_lose_answer", "cost_throttle"}
     | {f"sandbox_{name}" for name in ("fail_list", "fail_get", "fail_delete", "lose_answer", "list_share", "list_twice", "recycle")}
 )
+
+_WHOLE = ((int,), "whole numbers")
+_BY_ACCOUNT = {"role_quotas": _WHOLE, "cleaner_failures": _WHOLE, "costs_per_day": ((int, float), "numbers")}
 
 
 @dataclass(slots=True)
@@ -33,6 +37,10 @@ class TwinSettings:
     sandbox is ready again. Chances: ``sandbox_fail_list``, ``sandbox_fail_get``, ``sandbox_fail_delete`` (500, no effect),
     ``sandbox_lose_answer`` (of a deletion), ``sandbox_list_twice`` (an entry comes twice), ``sandbox_recycle`` (a deleted one is
     made anew under its id; else it is gone). ``sandbox_list_share``: the share of its sandboxes that the list shows.
+    Of the cleaner of accounts, in Step Functions: ``cleaner_seconds`` that an execution takes; ``cleaner_found`` and ``cleaner_left`` of
+    its output; ``cleaner_failures``, so many of the next executions for an account id fail; chances ``cleaner_fail`` (the execution),
+    ``cleaner_throttle``, ``cleaner_server_error``, ``cleaner_lose_answer``; and ``cleaner_outage``. Of Cost Explorer: ``cost_per_day`` of
+    every account, or by account id ``costs_per_day``; the last ``cost_late_days`` have no figure yet; ``cost_throttle``, ``cost_outage``.
     """
 
     job_seconds: float = 2.0
@@ -62,6 +70,20 @@ class TwinSettings:
     sandbox_list_share: float = 1.0
     sandbox_list_twice: float = 0.0
     sandbox_recycle: float = 1.0
+    cleaner_seconds: float = 5.0
+    cleaner_found: int = 12
+    cleaner_left: int = 0
+    cleaner_failures: dict[str, int] = field(default_factory=dict)
+    cleaner_fail: float = 0.0
+    cleaner_throttle: float = 0.0
+    cleaner_server_error: float = 0.0
+    cleaner_lose_answer: float = 0.0
+    cleaner_outage: bool = False
+    cost_per_day: float = 1.25
+    costs_per_day: dict[str, float] = field(default_factory=dict)
+    cost_late_days: int = 1
+    cost_throttle: float = 0.0
+    cost_outage: bool = False
     seed: int = 1
 
     def role_quota(self, account_id: str) -> int:
@@ -82,9 +104,10 @@ def _checked(name: str, value: Any) -> Any:
     defaults = TwinSettings().as_dict()
     if name not in defaults:
         raise ValueError(f"{name}: no such setting; there are {', '.join(sorted(defaults))}")
-    if name == "role_quotas":
-        if not isinstance(value, dict) or not all(isinstance(quota, int) and quota >= 0 for quota in value.values()):
-            raise ValueError('role_quotas: must be an object of account ids and whole numbers, like {"111122223333": 0}')
+    if name in _BY_ACCOUNT:
+        kinds, words = _BY_ACCOUNT[name]
+        if not isinstance(value, dict) or not all(type(one) in kinds and one >= 0 for one in value.values()):
+            raise ValueError(f'{name}: must be an object of account ids and {words}, like {{"111122223333": 0}}')
         return dict(value)
     if name == "caller":
         if value not in CALLERS:
