@@ -36,6 +36,8 @@ from accessportal.sandboxes.store import keys as key_items
 from accessportal.store.reading import ItemKey
 from accessportal.upstream.errors import UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
+from accessportal.waiting import queries as waiting
+from accessportal.waiting.states import SANDBOXES, Expected, Standing
 
 # From the moment at which something is due to the end of the job that does it: jobs run every minute.
 _RUN_SECONDS = 60
@@ -43,6 +45,8 @@ _RECENT = 50
 _MOST_READS = 5
 _MANY_COUNTS = 1_000
 _SOME = 20
+# The ends that an expected time is told from: those nearest are what counts.
+_MOST_ENDS = 200
 
 
 def get(*, sandbox_id: str) -> Sandbox:
@@ -124,6 +128,23 @@ def _due_moments(due: Due) -> Iterator[datetime]:
     for one in every(lambda cursor: pages.due(due, until=None, cursor=cursor, limit=_SOME if cursor else 1)):
         if isinstance(one, Sandbox) and one.due_at is not None:
             yield one.due_at
+
+
+def find_in_line(*, claim: str) -> Standing | None:
+    """The place in which a person's claim waits for a sandbox, and who is before it; ``None``: it does not wait."""
+    return waiting.find(line=SANDBOXES, claim=claim)
+
+
+def expected_turn(*, standing: Standing, now: datetime) -> Expected | None:
+    """When a sandbox is expected for a place in the line, by the ends of what is lent and what is being cleaned; ``None``: not known."""
+    ends = [one.expires_at for one in _due_first(Due.EXPIRE) if one.expires_at is not None]
+    ends += [one.deletion_requested_at or now for one in _due_first(Due.CLEAN)]
+    return waiting.expected(standing=standing, ends=ends, grace_seconds=current().grace_seconds, now=now)
+
+
+def _due_first(due: Due) -> Iterator[Sandbox]:
+    found = every(lambda cursor: pages.due(due, until=None, cursor=cursor, limit=_MOST_ENDS))
+    return (one for one in itertools.islice(found, _MOST_ENDS) if isinstance(one, Sandbox))
 
 
 def stats() -> Stats | None:
