@@ -17,6 +17,9 @@ def _spec(title: str, *fields: str) -> ActionSpec:
     return ActionSpec(title=title, fields=frozenset(fields))
 
 
+_ACCOUNT = ("fence", "state", "lease", "user", "reason")
+_LEASE = ("account", "fence", "state", "claim", "ends_at", "reason")
+
 # ``role`` is the role that the claim gives (or gave), ``effective_role`` the membership's highest after the change.
 _MEMBERSHIP = ("email", "group_id", "role", "claim", "ends_at", "effective_role")
 
@@ -97,6 +100,28 @@ ACTIONS: dict[str, ActionSpec] = {
     "line.joined": _spec("Joined the line", "place", "waiting"),
     "line.left": _spec("Left the line", "place", "waiting"),
     "line.served": _spec("Served", "place", "waiting", "thing"),
+    # accounts that are lent: each with the fence of the hand-over that it is about
+    "account.added": _spec("Added to the pool", *_ACCOUNT, "pool", "name"),
+    "account.leased": _spec("Lent", *_ACCOUNT, "certificate"),
+    "account.given_back": _spec("Given back", *_ACCOUNT),
+    "account.taken_back": _spec("Taken back by its last holder", *_ACCOUNT),
+    "account.cleaned": _spec("Cleaned, free again", *_ACCOUNT, "certificate"),
+    "account.set_aside": _spec("Not fit to be lent, out of use", *_ACCOUNT),
+    "account.quarantined": _spec("Put out of use", *_ACCOUNT),
+    "account.restored": _spec("Restored", *_ACCOUNT),
+    "account.retiring": _spec("Leaves the pool when it is given back", *_ACCOUNT),
+    "account.retired": _spec("Left the pool", *_ACCOUNT, "certificate"),
+    "account.fence_raised": _spec("Counted on from a higher fence after a restore", *_ACCOUNT),
+    "lease.taken": _spec("Account taken", *_LEASE),
+    "lease.started": _spec("Access proved, time runs", *_LEASE),
+    "lease.prolonged": _spec("Lent for longer", *_LEASE),
+    "lease.shortened": _spec("One of those for whom it is lent let go", *_LEASE),
+    "lease.freeze_asked": _spec("Freeze ordered", *_LEASE),
+    "lease.unfreeze_asked": _spec("Unfreeze ordered", *_LEASE),
+    "lease.frozen": _spec("Frozen: access is off", *_LEASE),
+    "lease.unfrozen": _spec("Access is on again", *_LEASE),
+    "lease.freeze_delayed": _spec("Freeze or unfreeze waits", *_LEASE, "error", "attempts"),
+    "lease.ended": _spec("Ended", *_LEASE),
     # clients: never anything of a token's secret
     "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held", "home_scope"),
     "token.revoked": _spec("Token revoked", "reason"),

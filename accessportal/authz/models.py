@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
 from typing import Any
 
-from pynamodb.attributes import Attribute, BooleanAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.constants import MAP
+from pynamodb.attributes import BooleanAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.authz.states import SHARDS, Scope
+from accessportal.store.attributes import FreeMapAttribute
 from accessportal.store.base import PortalModel, register
 from accessportal.store.keys import join_key
 
@@ -23,19 +22,6 @@ LISTED = "scope"
 # Both sort before whatever a part of a scope may hold, so that what lies below a path is one range.
 _LEVEL, _NAMES = "!", "#"
 _AFTER = "$"
-
-
-class FreeMapAttribute(Attribute[Mapping[str, Any]]):
-    """A map whose names others choose: PynamoDB's own takes ``self`` and ``_user_instantiated`` for arguments."""
-
-    attr_type = MAP
-
-    def serialize(self, value: Mapping[str, Any]) -> Any:
-        return MapAttribute().serialize(value)
-
-    def deserialize(self, value: Any) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = MapAttribute().deserialize(value)
-        return found
 
 
 class TargetIndex(GlobalSecondaryIndex["RecordItem"]):

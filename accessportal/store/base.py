@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -60,7 +61,9 @@ class PortalModel(Model):
         with _lock:
             table = super()._get_connection()
             if table.connection is not (shared := connection()):
-                shared.add_meta_table(table.get_meta_table())
+                # Known from another class of the same table, which has the same keys and indexes.
+                with suppress(ValueError):
+                    shared.add_meta_table(table.get_meta_table())
                 table.connection = shared
             return table
 
@@ -94,8 +97,11 @@ def register(model: type[PortalModel]) -> type[PortalModel]:
 
 
 def registered_models() -> tuple[type[PortalModel], ...]:
-    """Every table's item class, in the order of import."""
-    return tuple(_models)
+    """Every table's item class, in the order of import; the first that was registered, where a table's items have several."""
+    firsts: dict[str, type[PortalModel]] = {}
+    for model in _models:
+        firsts.setdefault(model.base_table_name, model)
+    return tuple(firsts.values())
 
 
 def configure(settings: StoreSettings) -> None:

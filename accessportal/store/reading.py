@@ -157,7 +157,9 @@ def _get_some(keys: Sequence[ItemKey]) -> dict[ItemKey, PortalModel]:
     for model, *values in keys:
         raw_key = {key.attr_name: {key.attr_type: key.serialize(value)} for key, value in zip(keys_of(model).values(), values, strict=True)}
         pending.setdefault(model.Meta.table_name, {"Keys": [], "ConsistentRead": True})["Keys"].append(raw_key)
-    models = {key[0].Meta.table_name: key[0] for key in keys}
+    # A table's items may have several classes; all of them have its keys.
+    any_of = {key[0].Meta.table_name: key[0] for key in keys}
+    models = {(key[0].Meta.table_name, *key[1:]): key[0] for key in keys}
     found: dict[ItemKey, PortalModel] = {}
     for attempt in range(_MOST_ASKED):
         try:
@@ -165,7 +167,10 @@ def _get_some(keys: Sequence[ItemKey]) -> dict[ItemKey, PortalModel]:
         except BOTOCORE_EXCEPTIONS as error:
             raise unavailable(GetError("The items were not read", error)) from error
         for table, items in answer["Responses"].items():
-            found |= dict(_known_item(models[table], raw) for raw in items)
+            for raw in items:
+                key: Any = _values_of_key(any_of[table], raw)
+                model = models[table, *key]
+                found[(model, *key)] = _known_item(model, raw)
         pending = answer.get("UnprocessedKeys") or {}
         if not pending:
             return found
@@ -173,13 +178,15 @@ def _get_some(keys: Sequence[ItemKey]) -> dict[ItemKey, PortalModel]:
     raise NoAnswer("The database has too much to do right now. Try again.", code="store_contended")
 
 
-def _known_item(model: type[PortalModel], raw: RawItem) -> tuple[ItemKey, PortalModel]:
+def _known_item(model: type[PortalModel], raw: RawItem) -> PortalModel:
     try:
-        item = known(model.from_raw_data(dict(raw)))
+        return known(model.from_raw_data(dict(raw)))
     except (AttributeDeserializationError, NewerItem) as error:
         raise unreadable(model, _key_in(model, raw), error) from error
-    key: Any = (model, *(part.deserialize(part.get_value(raw[part.attr_name])) for part in keys_of(model).values()))
-    return key, item
+
+
+def _values_of_key(model: type[PortalModel], raw: RawItem) -> tuple[Any, ...]:
+    return tuple(part.deserialize(part.get_value(raw[part.attr_name])) for part in keys_of(model).values())
 
 
 def query_page(
@@ -240,7 +247,7 @@ def query_page(
     return Page(tuple(items), sign_cursor(pattern, last_key), tuple(broken))
 
 
-def count_items(model: type[M], hash_key: str, index: Index[M], *, where: Condition, only: Condition) -> int:
+def count_items(model: type[M], hash_key: str, index: Index[M], *, where: Condition | None = None, only: Condition | None = None) -> int:
     """How many items of ``index`` under ``hash_key`` meet ``where`` (about the range key) and ``only``, to the end.
 
     :raises Unavailable: when the store did not answer.

@@ -221,6 +221,23 @@ _SHOWN = {
     "line.joined": _Shown(Tone.WAIT, facts=("place", "waiting")),
     "line.left": _Shown(facts=("place", "waiting")),
     "line.served": _Shown(Tone.LIVE, facts=("place", "thing")),
+    "account.leased": _Shown(Tone.LIVE, facts=("user", "fence")),
+    "account.given_back": _Shown(facts=("user", "fence")),
+    "account.taken_back": _Shown(Tone.LIVE, facts=("user", "fence")),
+    "account.set_aside": _Shown(Tone.STOP, facts=("reason",)),
+    "account.quarantined": _Shown(Tone.STOP, facts=("reason",)),
+    "account.retiring": _Shown(Tone.WAIT, facts=("reason",)),
+    "account.retired": _Shown(Tone.STOP, facts=("reason",)),
+    "lease.taken": _Shown(facts=("account", "fence")),
+    "lease.started": _Shown(Tone.LIVE, facts=("account", "ends_at")),
+    "lease.prolonged": _Shown(facts=("ends_at",)),
+    "lease.shortened": _Shown(facts=("ends_at",)),
+    "lease.freeze_asked": _Shown(Tone.WAIT, facts=("reason",)),
+    "lease.unfreeze_asked": _Shown(Tone.WAIT),
+    "lease.frozen": _Shown(Tone.STOP, facts=("reason",)),
+    "lease.unfrozen": _Shown(Tone.LIVE),
+    "lease.freeze_delayed": _Shown(Tone.WAIT, facts=("error", "attempts")),
+    "lease.ended": _Shown(Tone.STOP, facts=("account", "fence")),
     **{
         f"{word}.{verb}": shown
         for word in ("approval", "relationship")

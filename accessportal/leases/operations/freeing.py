@@ -1,0 +1,97 @@
+"""The one way in which an account becomes free: it goes to the first in the line whom it fits, or to whoever comes by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock, whole_second
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.pages import every
+from accessportal.kernel.ports import after_commit
+from accessportal.kernel.runs import Run
+from accessportal.leases.operations import lines
+from accessportal.leases.operations.shared import changed_account, load_account, until_written
+from accessportal.leases.operations.taking import free_that_meet, handed_to, lend, set_aside, why_not
+from accessportal.leases.states import Account, AccountState, ServeReport
+from accessportal.leases.store import rows
+from accessportal.store.restores import held_restore
+from accessportal.store.transactions import Overtaken
+from accessportal.waiting import operations as waiting
+from accessportal.waiting import queries as line
+from accessportal.waiting.states import ACCOUNTS, Place, Turn
+
+
+def make_available(account: Account, *, certificate: Mapping[str, Any], actor: Actor, now: datetime) -> None:
+    """Let an account, as it was read, be free after a cleaning that ``certificate`` proves; one that is retiring leaves.
+
+    :raises Overtaken: when it, or the line, changed meanwhile: read it again and decide again.
+    """
+    if account.is_retiring:
+        changed_account(account, None, "retired", actor=actor, now=now, certificate=dict(certificate))
+        return
+    cleaned = replace(account, certificate=certificate, cleaned_at=whole_second(now))
+    seen, turn = lines.next_turn(account, now=now)
+    if turn is not None and held_restore() is None:
+        _hand_over(account, cleaned, turn, actor=actor, now=now)
+        return
+    free = cleaned.at_rest(AccountState.AVAILABLE, now=now)
+    unmoved = [] if turn is not None else [line.has_not_moved(seen)]
+    changed_account(account, free, "cleaned", unmoved, actor=actor, now=now, certificate=dict(certificate))
+
+
+def serve_line(*, actor: Actor, clock: Clock) -> ServeReport:
+    """Hand what is free to those who wait, in their order. It heals what came between a look at the pool and a place in the line."""
+    run = _Run(actor=actor, clock=clock)
+    if not line.get_line(ACCOUNTS).waiting or held_restore() is not None:
+        return ServeReport()
+    for place in list(every(lambda cursor: line.places(line=ACCOUNTS, cursor=cursor), past=run.pass_over)):
+        run.unit(place.claim, partial(run.serve, place))
+    return ServeReport(served=tuple(run.served), failures=run.failed)
+
+
+@dataclass(kw_only=True)
+class _Run(Run):
+    passes = (Conflict, Overtaken)
+    actor: Actor
+    clock: Clock
+    served: list[str] = field(default_factory=list)
+
+    def serve(self, place: Place) -> None:
+        """Offer what fits this place to whoever is first, until that was this one or nothing is left."""
+        for account in free_that_meet(lines.asked_at(place)):
+            claim = until_written(partial(self._offer, account.account_id))
+            if claim:
+                self.served.append(claim)
+            if claim == place.claim:
+                return
+
+    def _offer(self, account_id: str) -> str:
+        """The claim that got it; empty for nobody's."""
+        account, now = load_account(account_id), self.clock.now()
+        _, turn = lines.next_turn(account, now=now)
+        if account.state is not AccountState.AVAILABLE or turn is None:
+            return ""
+        return _hand_over(account, account, turn, actor=self.actor, now=now)
+
+
+def _hand_over(before: Account, account: Account, turn: Turn, *, actor: Actor, now: datetime) -> str:
+    """The claim whose turn it was, when it has the account now; empty when the account may not go out, or the place was left behind."""
+    asked = lines.asked_at(turn.place)
+    seen = rows.look_up(asked.lease_id, user=asked.user)
+    if seen.lease is not None or rows.last_event(f"lease#{asked.lease_id}") is not None:
+        # Two workers had its request: one joined the line after the other was served.
+        waiting.leave(line=ACCOUNTS, claim=asked.claim, actor=actor, now=now)
+        raise Overtaken
+    if flaw := why_not(account):
+        set_aside(before, flaw, actor=actor, now=now)
+        return ""
+    served = waiting.served(turn, thing=account.account_id, actor=actor, now=now)
+    after = handed_to(asked, account, fence=account.fence + 1, now=now)
+    lend(before, after, asked, seen.person, "leased", further=served, actor=actor, now=now)
+    after_commit("carry_out", request_id=asked.claim)
+    return asked.claim

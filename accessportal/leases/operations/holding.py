@@ -1,0 +1,175 @@
+"""The life of a lease after its account was taken: it starts, is prolonged, ends, and for a moment may be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import whole_second
+from accessportal.kernel.errors import Conflict
+from accessportal.leases import policy
+from accessportal.leases.config import current
+from accessportal.leases.operations.lines import Asked
+from accessportal.leases.operations.shared import changed_lease, epoch_of, load_account, load_lease, told_account, told_lease, until_written
+from accessportal.leases.operations.taking import handed_to, lend
+from accessportal.leases.states import Account, AccountState, Lease, LeaseState, LetGo, NoSuchLease, Person
+from accessportal.leases.store import rows
+from accessportal.store.transactions import ConditionFailed, Guard
+
+
+def start(*, lease_id: str, claim: str, proved_at: datetime, actor: Actor, now: datetime) -> Lease:
+    """The access is there: the lease is active, and its time runs from ``proved_at``. Repeated, it changes nothing.
+
+    :raises NoSuchLease: when it has ended, or is not for ``claim``.
+    """
+
+    def attempt() -> Lease:
+        lease = _of_claim(lease_id, claim)
+        if lease.state is not LeaseState.STARTING:
+            return lease
+        started_at = whole_second(min(proved_at, now))
+        ends_at = started_at + timedelta(seconds=lease.duration_seconds)
+        after = replace(lease.in_state(LeaseState.ACTIVE), started_at=started_at, ends_at=ends_at, claims={claim: ends_at})
+        return changed_lease(lease, after, "started", actor=actor, now=now, claim=claim, ends_at=epoch_of(ends_at))
+
+    return until_written(attempt)
+
+
+def prolong(*, lease_id: str, claim: str, ends_at: datetime, guards: Sequence[Guard] = (), actor: Actor, now: datetime) -> Lease:
+    """The lease is for ``claim``, too, until ``ends_at``. Repeated, it changes nothing.
+
+    :raises NoSuchLease: when it has ended.
+    :raises Conflict: when one of ``guards`` does not hold (``guard_failed``), and before it has started.
+    """
+
+    def attempt() -> Lease:
+        lease = load_lease(lease_id)
+        if lease.state is LeaseState.STARTING:
+            raise Conflict("This lease has not started yet. Extend it once it has.", code="lease_starting", present=lease)
+        if lease.claims.get(claim) == whole_second(ends_at):
+            return lease
+        after = _with_claims(lease, {**lease.claims, claim: whole_second(ends_at)})
+        return changed_lease(lease, after, "prolonged", guards, actor=actor, now=now, claim=claim, ends_at=epoch_of(after.ends_at))
+
+    try:
+        return until_written(attempt)
+    except ConditionFailed as error:
+        raise Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed") from error
+
+
+def let_go(*, lease_id: str, claim: str, actor: Actor, now: datetime) -> LetGo:
+    """The lease is for ``claim`` no longer; to be called once the access is proved gone. With the last claim it ends, and its account is to
+    be cleaned, or leaves if it is retiring. Repeated, it answers the same.
+
+    :raises NoSuchLease: when there never was one.
+    """
+
+    def attempt() -> LetGo:
+        found = rows.get_held(lease_id)
+        if found is None:
+            return _let_go_before(lease_id)
+        lease, account, person = found
+        others = {name: until for name, until in lease.claims.items() if name != claim}
+        answer = LetGo(lease.account_id, lease.fence, tuple(sorted(others)))
+        if len(others) == len(lease.claims):
+            return answer
+        if others:
+            after = _with_claims(lease, others)
+            changed_lease(lease, after, "shortened", actor=actor, now=now, claim=claim, ends_at=epoch_of(after.ends_at))
+        else:
+            _end(lease, account, person, claim, actor, now)
+        return answer
+
+    return until_written(attempt)
+
+
+def _let_go_before(lease_id: str) -> LetGo:
+    last = rows.last_event(f"lease#{lease_id}")
+    if last is None:
+        raise NoSuchLease
+    return LetGo(last.data["account"], last.data["fence"])
+
+
+def _end(lease: Lease, account: Account, person: Person, claim: str, actor: Actor, now: datetime) -> None:
+    due_at = now + timedelta(seconds=current().undo_seconds)
+    returned = replace(account.in_state(AccountState.DIRTY, now=now), due_at=due_at)
+    if account.reason:
+        returned = account.at_rest(AccountState.FAILED, now=now)
+    verb = "retired" if account.is_retiring else "given_back"
+    draft = told_account(verb, returned, lease=lease.lease_id, user=lease.user, reason=account.reason)
+    rows.write(
+        rows.move_account(account, None if account.is_retiring else returned, draft, actor=actor, now=now),
+        rows.move_lease(lease, None, told_lease("ended", lease, claim=claim), actor=actor, now=now),
+        person=rows.move_person(person, without(person, lease.lease_id)),
+    )
+
+
+def without(person: Person, lease_id: str) -> Person | None:
+    """What the person has when this lease is over; ``None``: nothing."""
+    left = tuple(held for held in person.leases if held.lease != lease_id)
+    return replace(person, data=left[-1], leases=left) if left else None
+
+
+def revive(
+    *,
+    account_id: str,
+    ended_lease_id: str,
+    lease_id: str,
+    claim: str,
+    user: str,
+    permission_set: str,
+    duration_seconds: int,
+    most_held: int,
+    guards: Sequence[Guard] = (),
+    actor: Actor,
+    now: datetime,
+) -> Lease:
+    """Let the last holder have the very account again, at the same hand-over, for a new request. Repeated, it answers with the same lease.
+
+    :raises Conflict: when the moment for that is over, or somebody has begun to clean it (``undo_over``); and when one of ``guards`` does
+        not hold (``guard_failed``).
+    """
+
+    asked = Asked(
+        claim=claim,
+        lease_id=lease_id,
+        user=user,
+        pool="",
+        permission_set=permission_set,
+        duration_seconds=duration_seconds,
+        most_held=most_held,
+    )
+
+    def attempt() -> Lease:
+        seen = rows.look_up(lease_id, user=user)
+        if seen.lease is not None:
+            return seen.lease
+        account = load_account(account_id)
+        window = current().undo_seconds
+        if not policy.is_revivable(account, lease_id=ended_lease_id, user=user, undo_seconds=window, now=now):
+            raise Conflict(
+                "This can't be taken back any more: it is being cleaned. Ask for another one.", code="undo_over", present=account
+            )
+        if asked.is_one_too_many(seen.person):
+            raise Conflict("You have as many accounts by now as you may have at once. Give one back.", code="too_many_held")
+        after = handed_to(asked, account, fence=account.fence, now=now)
+        return lend(account, after, asked, seen.person, "taken_back", further=guards, actor=actor, now=now)
+
+    try:
+        return until_written(attempt)
+    except ConditionFailed as error:
+        raise Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed") from error
+
+
+def _of_claim(lease_id: str, claim: str) -> Lease:
+    lease = load_lease(lease_id)
+    if claim not in lease.claims:
+        raise NoSuchLease
+    return lease
+
+
+def _with_claims(lease: Lease, claims: Mapping[str, datetime]) -> Lease:
+    ends_at = max(claims.values()) if lease.started_at is not None else None
+    return replace(lease, claims=claims, ends_at=ends_at)

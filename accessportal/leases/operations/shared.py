@@ -1,0 +1,90 @@
+"""What the operations share: reading what must be there, the events, and trying again after a lost race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.errors import NoAnswer
+from accessportal.leases.states import Account, Lease, NoSuchAccount, NoSuchLease
+from accessportal.leases.store import rows
+from accessportal.store import transactions
+from accessportal.store.transactions import Guard, Step
+
+T = TypeVar("T")
+SCOPE = "leases"
+
+
+def until_written(attempt: Callable[[], T]) -> T:
+    """The result of ``attempt``, which reads, decides and writes; again from the start whenever it was overtaken."""
+    words = "Too many others are changing this account right now. Try again."
+    return transactions.until_written(attempt, contended=NoAnswer(words, code="account_contended"))
+
+
+def load_account(account_id: str) -> Account:
+    """:raises NoSuchAccount: when the pool has none with this id."""
+    account = rows.get_account(account_id)
+    if account is None:
+        raise NoSuchAccount
+    return account
+
+
+def load_lease(lease_id: str) -> Lease:
+    """:raises NoSuchLease: when there is none, or it has ended."""
+    lease = rows.get_lease(lease_id)
+    if lease is None:
+        raise NoSuchLease
+    return lease
+
+
+def told_account(verb: str, account: Account, **data: Any) -> Draft:
+    """The event of a change that leaves ``account``; always with its fence and state."""
+    facts = {"fence": account.fence, "state": account.state.value, **_given(data)}
+    return Draft(f"account.{verb}", account.account_id, facts, scope=SCOPE)
+
+
+def told_lease(verb: str, lease: Lease, **data: Any) -> Draft:
+    """The event of a change that leaves ``lease``; always with its account and hand-over."""
+    facts = {"account": lease.account_id, "fence": lease.fence, "state": lease.state.value, **_given(data)}
+    return Draft(f"lease.{verb}", lease.user, facts, scope=SCOPE)
+
+
+def changed_lease(
+    before: Lease, after: Lease, verb: str, guards: Sequence[Guard] = (), *, actor: Actor, now: datetime, **data: Any
+) -> Lease:
+    """Write the lease by itself.
+
+    :raises Overtaken: when somebody else changed it first.
+    :raises ConditionFailed: when one of ``guards`` does not hold.
+    """
+    move = rows.move_lease(before, after, told_lease(verb, after, **data), actor=actor, now=now)
+    rows.write(move, further=guards)
+    return move.record
+
+
+def changed_account(
+    before: Account, after: Account | None, verb: str, further: Sequence[Step] = (), *, actor: Actor, now: datetime, **data: Any
+) -> Account:
+    """Write the account by itself (``None``: it leaves the pool).
+
+    :raises Overtaken: when somebody else changed it first, or one of ``further`` does not hold.
+    """
+    move = rows.move_account(before, after, told_account(verb, after or before, **data), actor=actor, now=now)
+    try:
+        rows.write(move, further=further)
+    except transactions.ConditionFailed as error:
+        raise transactions.Overtaken from error
+    return move.record
+
+
+def epoch_of(moment: datetime | None) -> int | None:
+    """A moment in an event; ``None`` is left out of it."""
+    return None if moment is None else to_epoch(moment)
+
+
+def _given(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value not in (None, "")}

@@ -1,0 +1,181 @@
+"""Taking an account: for whoever comes by while nobody waits, and for whoever is first in the line."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock, whole_second
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.pages import Page, every
+from accessportal.kernel.proofs import Waiting
+from accessportal.leases.config import current
+from accessportal.leases.operations import lines
+from accessportal.leases.operations.lines import Asked
+from accessportal.leases.operations.shared import changed_account, told_account, told_lease, until_written
+from accessportal.leases.states import SHARDS, Account, AccountState, Held, Lease, LeaseData, LeaseState, Person
+from accessportal.leases.store import pages, rows
+from accessportal.store.restores import held_back
+from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, Step
+from accessportal.waiting.queries import nobody_waits
+from accessportal.waiting.states import ACCOUNTS
+
+_FEW = 5
+_PAGE = 100
+_LOOK_AGAIN = timedelta(minutes=1)
+_LATER = timedelta(minutes=5)
+
+
+def take(
+    *,
+    claim: str,
+    lease_id: str,
+    user: str,
+    pool: str,
+    size: str = "",
+    tags: Mapping[str, str] | None = None,
+    permission_set: str,
+    duration_seconds: int,
+    most_held: int,
+    lapses_at: datetime,
+    guards: Sequence[Guard] = (),
+    actor: Actor,
+    clock: Clock,
+) -> Lease | Waiting:
+    """Take a free account that fits for the request ``claim``, or give it a place in the line, which lapses at ``lapses_at``. Repeated, it
+    answers with the same lease.
+
+    :raises Conflict: when one of ``guards`` does not hold (``guard_failed``): nothing was written.
+    """
+    asked = Asked(
+        claim=claim,
+        lease_id=lease_id,
+        user=user,
+        pool=pool,
+        size=size,
+        tags=tags or {},
+        permission_set=permission_set,
+        duration_seconds=duration_seconds,
+        most_held=most_held,
+    )
+    try:
+        return until_written(lambda: _take(asked, lapses_at, guards, actor, clock.now()))
+    except ConditionFailed as error:
+        raise Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed") from error
+
+
+def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Actor, now: datetime) -> Lease | Waiting:
+    seen = rows.look_up(asked.lease_id, user=asked.user)
+    if seen.lease is not None:
+        if asked.claim not in seen.lease.claims:
+            raise Conflict("This lease is another request's.", code="lease_of_another", present=seen.lease)
+        return seen.lease
+    if seen.is_held:
+        return held_back(now)
+    if asked.is_one_too_many(seen.person):
+        return _too_many(asked, now)
+    free = nobody_waits(ACCOUNTS)
+    for account in free_that_meet(asked):
+        if flaw := why_not(account):
+            with suppress(Overtaken):
+                set_aside(account, flaw, actor=actor, now=now)
+            continue
+        try:
+            after = handed_to(asked, account, fence=account.fence + 1, now=now)
+            return lend(account, after, asked, seen.person, "leased", further=[*guards, free], actor=actor, now=now)
+        except Overtaken:
+            if rows.look_up(asked.lease_id, user=asked.user) != seen:
+                raise
+            if rows.last_event(f"lease#{asked.lease_id}") is not None:
+                words = "The account was given back, or taken away, before this was done. End this request; another can be asked for."
+                return Waiting("lease_over", words, now + _LATER, is_error=True)
+        except ConditionFailed as error:
+            if error.step is not free:
+                raise
+            break
+    lines.join(asked, lapses_at=lapses_at, guards=guards, actor=actor, now=now)
+    words = "No account that fits is free at the moment. It gets one as soon as its turn comes."
+    return Waiting("no_account_free", words, now + _LOOK_AGAIN, is_error=False, is_queued=True)
+
+
+def _too_many(asked: Asked, now: datetime) -> Waiting:
+    most = "one account" if asked.most_held == 1 else f"{asked.most_held} accounts"
+    words = f"{asked.user} has {most}, as many as one person may have at once. Give one back."
+    return Waiting("too_many_held", words, now + _LATER, is_error=True)
+
+
+def free_that_meet(asked: Asked) -> Iterator[Account]:
+    """Free accounts that are what is asked for, by the index: a few near a random place, where many takers seldom meet, then all. What
+    can't be read is nobody's; ``check_pool`` names it."""
+    shares = random.sample(range(SHARDS), SHARDS)
+    for share in shares:
+        place = f"{random.randrange(10**12):012d}"
+        page = pages.page_in_state(asked.pool, AccountState.AVAILABLE, share, after=place, cursor=None, limit=_FEW)
+        yield from (account for account in page.items if asked.is_met_by(account))
+    for share in shares:
+        every_free = every(partial(_free_page, asked.pool, share), past=lambda _one: None)
+        yield from (account for account in every_free if asked.is_met_by(account))
+
+
+def _free_page(pool: str, share: int, cursor: str | None) -> Page[Account]:
+    return pages.page_in_state(pool, AccountState.AVAILABLE, share, cursor=cursor, limit=_PAGE)
+
+
+def why_not(account: Account) -> str:
+    """Why the account may not go out, by a look at it; empty when it may."""
+    return current().flaw_of(account.account_id)
+
+
+def set_aside(account: Account, flaw: str, *, actor: Actor, now: datetime) -> None:
+    """Put an account that may not go out, as it was read, out of use.
+
+    :raises Overtaken: when it has changed meanwhile.
+    """
+    after = replace(account.at_rest(AccountState.FAILED, now=now), reason=flaw)
+    changed_account(account, after, "set_aside", actor=actor, now=now, reason=flaw)
+
+
+def handed_to(asked: Asked, account: Account, *, fence: int, now: datetime) -> Account:
+    """The account as it is theirs, at the hand-over ``fence``."""
+    return replace(account.in_state(AccountState.LEASED, now=now), fence=fence, lease_id=asked.lease_id, user=asked.user)
+
+
+def lend(
+    before: Account,
+    after: Account,
+    asked: Asked,
+    person: Person | None,
+    verb: str,
+    *,
+    further: Sequence[Step],
+    actor: Actor,
+    now: datetime,
+) -> Lease:
+    """Write the hand-over of an account, as it was read ``before``.
+
+    :raises Overtaken: when it, the lease or what the person has changed meanwhile.
+    :raises ConditionFailed: when one of ``further`` does not hold.
+    """
+    lease = Lease(
+        lease_id=asked.lease_id,
+        data=LeaseData(LeaseState.STARTING, after.account_id, asked.user),
+        pool=after.pool,
+        permission_set=asked.permission_set,
+        fence=after.fence,
+        duration_seconds=asked.duration_seconds,
+        taken_at=now,
+        claims={asked.claim: whole_second(now) + timedelta(seconds=asked.duration_seconds)},
+    )
+    held = Held(asked.lease_id, after.account_id)
+    has = Person(asked.user, held, (held,)) if person is None else replace(person, data=held, leases=(*person.leases, held))
+    certificate = dict(after.certificate) if after.cleaned_at != before.cleaned_at else None
+    told = told_account(verb, after, lease=lease.lease_id, user=lease.user, certificate=certificate)
+    taken = rows.move_lease(None, lease, told_lease("taken", lease, claim=asked.claim), actor=actor, now=now)
+    moved = rows.move_account(before, after, told, actor=actor, now=now)
+    rows.write(moved, taken, person=rows.move_person(person, has), further=further)
+    return taken.record

@@ -1,0 +1,128 @@
+"""Reads of the pool of accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+from accessportal.audit import queries as audit
+from accessportal.audit.states import AuditEvent
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.moments import furthest
+from accessportal.kernel.pages import Page, Unreadable
+from accessportal.leases.states import SHARDS, Account, AccountState, Lease, NoSuchAccount, NoSuchLease
+from accessportal.leases.store import pages, rows
+from accessportal.store.reading import side_by_side
+from accessportal.store.transactions import Guard
+
+R = TypeVar("R", Account, Lease)
+LONGEST_GAP = timedelta(hours=1)
+"""Nothing that is due is put off for longer."""
+
+
+def get_account(*, account_id: str) -> Account:
+    """Strongly read.
+
+    :raises NoSuchAccount: when the pool has none with this id.
+    """
+    account = rows.get_account(account_id)
+    if account is None:
+        raise NoSuchAccount
+    return account
+
+
+def get_lease(*, lease_id: str) -> Lease:
+    """Strongly read.
+
+    :raises NoSuchLease: when there is none, or it has ended.
+    """
+    lease = rows.get_lease(lease_id)
+    if lease is None:
+        raise NoSuchLease
+    return lease
+
+
+def find_lease(*, lease_id: str) -> Lease | None:
+    """As :func:`get_lease`; ``None`` when there is none."""
+    return rows.get_lease(lease_id)
+
+
+def leases_of(*, user: str) -> tuple[Lease, ...]:
+    """What a person has, the newest last; strongly read."""
+    person = rows.get_person(user)
+    if person is None:
+        return ()
+    found = rows.get_leases(held.lease for held in person.leases)
+    return tuple(found[held.lease] for held in person.leases if held.lease in found)
+
+
+def list_accounts(*, pool: str = "", state: AccountState | None = None, cursor: str | None = None, limit: int = 50) -> Page[Account]:
+    """Accounts of one ``pool`` or all, share by share; in one ``state`` of a pool."""
+    if state is not None and pool:
+        return _over_shares(lambda share, inner: pages.page_in_state(pool, state, share, cursor=inner, limit=limit), cursor)
+    page = _over_shares(lambda share, inner: pages.page_of_accounts(share, pool=pool, cursor=inner, limit=limit), cursor)
+    if state is None:
+        return page
+    return Page(tuple(one for one in page.items if one.state is state), page.next_cursor, page.unreadable)
+
+
+def list_leases(*, pool: str = "", cursor: str | None = None, limit: int = 50) -> Page[Lease]:
+    """Leases of one ``pool`` or all, share by share."""
+    return _over_shares(lambda share, inner: pages.page_of_leases(share, pool=pool, cursor=inner, limit=limit), cursor)
+
+
+def count_by_state(*, pool: str) -> dict[AccountState, int]:
+    """How many accounts of the pool are in each state, by the index, which may lag."""
+    wanted = [(state, share) for state in AccountState for share in range(SHARDS)]
+    counts = side_by_side([partial(pages.count_in_state, pool, state, share) for state, share in wanted])
+    found = dict.fromkeys(AccountState, 0)
+    for (state, _), count in zip(wanted, counts, strict=True):
+        found[state] += count
+    return found
+
+
+def list_pools() -> tuple[str, ...]:
+    """The labels of the pools that have accounts; a request for each and share."""
+    return tuple(sorted({pool for share in range(SHARDS) for pool in pages.pools_in(share)}))
+
+
+def to_clean(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator[Account]:
+    """What cleaning is to look at now."""
+    return pages.to_clean(until=now, beyond=furthest(now, longest=LONGEST_GAP), past=past)
+
+
+def to_freeze(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator[Lease]:
+    """The leases whose access is to be put off or on now."""
+    return pages.to_freeze(until=now, beyond=furthest(now, longest=LONGEST_GAP), past=past)
+
+
+def still(lease: Lease) -> Guard:
+    """The guard that a lease is at the same hand-over, in the same state and with the same order as it was read."""
+    return rows.still(lease)
+
+
+def history_of_account(*, account_id: str, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
+    """All holders and cleanings of an account, newest first; it outlives its row."""
+    return audit.history(f"account#{account_id}", cursor=cursor, limit=limit)
+
+
+def history_of_lease(*, lease_id: str, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
+    """What happened with a lease, newest first; it outlives its row."""
+    return audit.history(f"lease#{lease_id}", cursor=cursor, limit=limit)
+
+
+def _over_shares(page_of: Callable[[int, str | None], Page[R]], cursor: str | None) -> Page[R]:
+    """A page of the share that the cursor names; the last page of one goes on with the next. Empty ones are passed over."""
+    number, _, inner = (cursor or "0:").partition(":")
+    if not number.isdecimal() or len(number) > 2 or int(number) >= SHARDS:
+        raise InvalidRequest("This cursor is not of this list. Begin anew.", code="cursor_forged", field="cursor")
+    for share in range(int(number), SHARDS):
+        page = page_of(share, inner or None)
+        inner = ""
+        if page.next_cursor is not None:
+            return Page(page.items, f"{share}:{page.next_cursor}", page.unreadable)
+        if page.items or page.unreadable:
+            return Page(page.items, f"{share + 1}:" if share + 1 < SHARDS else None, page.unreadable)
+    return Page(())

@@ -1,0 +1,228 @@
+"""Records of the pool of accounts (seed 004): the account, its lease, what a person has, and the seed's states and lists."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from accessportal.kernel.clock import Precise
+from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.kernel.runs import Report
+
+SHARDS = 4
+"""In so many shares the accounts of a pool in one state lie, so that none is a hot partition."""
+MOST_ACCOUNTS = 30_000
+MOST_LEASES = 10_000
+"""The seed keeps all ids of a state in one item, which DynamoDB ends at 400 KB: 31,500 accounts, 11,000 leases."""
+NEARLY_FULL = 0.8
+
+
+class AccountState(enum.StrEnum):
+    """The seed's three; ``dirty``: given back, to be cleaned; ``failed``: out of use, for a reason."""
+
+    INITIAL = "initial"
+    AVAILABLE = "available"
+    LEASED = "leased"
+    DIRTY = "dirty"
+    FAILED = "failed"
+
+    @property
+    def is_cleaned_next(self) -> bool:
+        return self in (AccountState.INITIAL, AccountState.DIRTY)
+
+
+class LeaseState(enum.StrEnum):
+    """``starting``: the account is taken, and the access is not proved yet. ``frozen``: the access is off, the account stays."""
+
+    STARTING = "starting"
+    ACTIVE = "active"
+    FROZEN = "frozen"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An AWS account of the pool. ``fence`` grows with every hand-over. ``lease_id`` and ``user`` are those of its lease, or of the last
+    one while it is to be cleaned. ``since``: when it came into its state. ``due_at``: when cleaning is next to look at it, after
+    ``attempts`` failures, the last with ``error``; ``run``: the execution that cleans it now. ``certificate``: of its last cleaning.
+    ``reason``: why it is out of use, or will be when it is given back. ``is_retiring``: it leaves when it is given back."""
+
+    account_id: str
+    state: AccountState
+    pool: str
+    added_at: datetime
+    since: Precise
+    name: str = ""
+    size: str = ""
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    fence: int = 0
+    lease_id: str = ""
+    user: str = ""
+    due_at: Precise | None = None
+    attempts: int = 0
+    error: str = ""
+    run: str = ""
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    cleaned_at: datetime | None = None
+    reason: str = ""
+    is_retiring: bool = False
+    version: int = 0
+    audit_head: str = ""
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return f"account#{self.account_id}"
+
+    @property
+    def is_being_cleaned(self) -> bool:
+        """A cleaner has begun, and its answer is not known yet."""
+        return self.state.is_cleaned_next and bool(self.run)
+
+    def in_state(self, state: AccountState, *, now: datetime) -> Account:
+        """The account as it comes into ``state``, with nothing due."""
+        return replace(self, state=state, since=now, due_at=None, attempts=0, error="", run="")
+
+    def at_rest(self, state: AccountState, *, now: datetime) -> Account:
+        """As :meth:`in_state`, and nobody's."""
+        return replace(self.in_state(state, now=now), lease_id="", user="")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseData:
+    """What the seed says of a lease."""
+
+    state: LeaseState
+    account: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """``claims``: for which requests the account is lent, each until when; before the access was proved the ends are not counted yet.
+    ``fence``: of the hand-over. ``wanted``: the state that was ordered for ``freeze_reason``, tried next at ``due_at``. ``spent``: what the
+    account has cost, in cents, as it was known at ``spent_as_of``."""
+
+    lease_id: str
+    data: LeaseData
+    pool: str
+    permission_set: str
+    fence: int
+    duration_seconds: int
+    taken_at: Precise
+    claims: Mapping[str, datetime] = field(default_factory=dict)
+    started_at: datetime | None = None
+    ends_at: datetime | None = None
+    wanted: LeaseState | None = None
+    freeze_reason: str = ""
+    due_at: Precise | None = None
+    attempts: int = 0
+    error: str = ""
+    spent: int = 0
+    spent_as_of: datetime | None = None
+    version: int = 0
+    audit_head: str = ""
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return f"lease#{self.lease_id}"
+
+    @property
+    def state(self) -> LeaseState:
+        return self.data.state
+
+    @property
+    def account_id(self) -> str:
+        return self.data.account
+
+    @property
+    def user(self) -> str:
+        return self.data.user
+
+    def in_state(self, state: LeaseState) -> Lease:
+        """The lease in ``state``, with nothing ordered any more."""
+        return replace(self, data=replace(self.data, state=state), wanted=None, due_at=None, attempts=0, error="")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lease as the seed names it beside its person."""
+
+    lease: str
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What a person has: ``data`` is the newest of the ``leases``."""
+
+    user: str
+    data: Held
+    leases: tuple[Held, ...]
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """What became of a claim: of which account, at which hand-over, and the claims that go on holding it."""
+
+    account_id: str
+    fence: int
+    kept_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A list that is not as the rows say: ``missing`` and ``extra`` are ids, one that is there twice is extra once."""
+
+    name: str
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lacks = f"lacks {', '.join(self.missing)}" if self.missing else ""
+        much = f"should not hold {', '.join(self.extra)}" if self.extra else ""
+        return f"{self.name} {' and '.join(filter(None, (lacks, much)))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport(Report):
+    """The seed's lists against the rows. ``mended``: so many ids were put in or taken out."""
+
+    accounts: int
+    leases: int
+    differences: tuple[Difference, ...] = ()
+    nearly_full: tuple[str, ...] = ()
+    mended: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeReport(Report):
+    """Who waited, and was handed what was free: their claims."""
+
+    served: tuple[str, ...] = ()
+
+
+class NoSuchAccount(NotFound):
+    """The pool has none with this id."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such account in the pool.", code="account_not_found")
+
+
+class NoSuchLease(NotFound):
+    """There is none with this id, or it has ended."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such lease, or it has ended.", code="lease_not_found")
+
+
+class ListFull(Conflict):
+    """A list of the seed holds as many ids as one item can."""
+
+    def __init__(self, name: str, most: int) -> None:
+        message = f"{name} holds {most:,} ids, as many as it can. Retire accounts first, or use another installation for the others."
+        super().__init__(message, code="pool_full")

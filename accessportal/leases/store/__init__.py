@@ -1,0 +1,1 @@
+"""The only user of the items of the pool of accounts."""

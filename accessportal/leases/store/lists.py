@@ -1,0 +1,113 @@
+"""The seed's lists of ids: they change in the transaction of what they are about, and decide nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pynamodb.expressions.condition import size
+
+from accessportal.kernel.errors import NoAnswer
+from accessportal.leases.models import ACTIVE, ALL, LISTS, ListItem, list_of_state
+from accessportal.leases.states import MOST_ACCOUNTS, MOST_LEASES, Account, AccountState, Lease, LeaseState, ListFull
+from accessportal.store.reading import get_together
+from accessportal.store.transactions import Change, ConditionFailed, Overtaken, Step, Upsert, transact, until_written
+
+_CONTENDED = NoAnswer("Too many others are changing the pool of accounts right now. Try again.", code="pool_contended")
+# Every change of the pool meets at its lists: of one process, one at a time is faster than many who undo each other.
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An id leaves some lists and comes into others."""
+
+    name: str
+    left: frozenset[str]
+    entered: frozenset[str]
+
+
+def of_account(account: Account | None) -> frozenset[str]:
+    """The lists in which the account is."""
+    return frozenset() if account is None else frozenset({ALL, list_of_state(account.state)})
+
+
+def of_lease(lease: Lease | None) -> frozenset[str]:
+    """The lists in which the lease is: none before its access was proved."""
+    return frozenset() if lease is None or lease.state is LeaseState.STARTING else frozenset({ACTIVE})
+
+
+def moved(name: str, before: frozenset[str], after: frozenset[str]) -> Moved:
+    return Moved(name, before - after, after - before)
+
+
+def read_all() -> dict[str, list[str]]:
+    """All lists, strongly read in one request."""
+    return _read(LISTS)
+
+
+def _read(names: Sequence[str]) -> dict[str, list[str]]:
+    items = get_together([(ListItem, name) for name in names])
+    return {name: list(item.data or ()) if item is not None else [] for name, item in zip(names, items, strict=True)}
+
+
+def write(own: Sequence[Step], moves: Iterable[Moved], *, further: Sequence[Step]) -> None:
+    """Write ``own`` and ``further`` with the lists that follow.
+
+    :raises Overtaken: when one of ``own`` does not hold.
+    :raises ConditionFailed: when one of ``further`` does not hold.
+    :raises ListFull: when a list holds as many ids as it can.
+    """
+    wanted = [move for move in moves if move.left or move.entered]
+
+    def attempt() -> None:
+        names = sorted({name for move in wanted for name in move.left})
+        leaving = _leaving(wanted, _read(names) if names else {})
+        entering = {name: enter(name, move.name) for move in wanted for name in move.entered}
+        try:
+            transact([*own, *further, *leaving, *entering.values()])
+        except ConditionFailed as error:
+            full = next((name for name, step in entering.items() if error.step is step), "")
+            if full:
+                raise ListFull(full, _most_in(full)) from error
+            if any(error.step is step for step in leaving):
+                # An id before it left the list meanwhile, so that it is found at another place.
+                raise Overtaken from error
+            raise
+
+    with _one_at_a_time:
+        try:
+            until_written(attempt, contended=_CONTENDED)
+        except ConditionFailed as error:
+            if any(error.step is step for step in own):
+                raise Overtaken from error
+            raise
+
+
+def _leaving(moves: Iterable[Moved], lists: Mapping[str, Sequence[str]]) -> list[Change]:
+    """What is in no list, against the rows, leaves it all the same: ``check_pool`` reports and mends."""
+    return [
+        remove(name, move.name, lists[name].index(move.name)) for move in moves for name in sorted(move.left) if move.name in lists[name]
+    ]
+
+
+def remove(name: str, one: str, place: int) -> Change:
+    """The step that takes ``one`` out of a list, if it is at that place."""
+    return Change(ListItem, name, [ListItem.data[place].remove()], ListItem.data[place] == one)
+
+
+def enter(name: str, one: str) -> Upsert:
+    """The step that puts ``one`` into a list, unless that is full."""
+    room = ListItem.data.does_not_exist() | (size(ListItem.data) < _most_in(name))
+    return Upsert(ListItem, name, [ListItem.data.set((ListItem.data | []).append([one]))], room)
+
+
+def _most_in(name: str) -> int:
+    return MOST_LEASES if name in (ACTIVE, list_of_state(AccountState.LEASED)) else MOST_ACCOUNTS
+
+
+def extra_in(found: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
+    """What a list holds and should not, or holds twice."""
+    return tuple((Counter(found) - Counter(set(wanted))).elements())

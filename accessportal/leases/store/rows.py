@@ -1,0 +1,169 @@
+"""The rows of accounts, leases and people. What belongs together changes in one transaction, with its events and the seed's lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from accessportal.audit import operations as audit
+from accessportal.audit import queries as audit_log
+from accessportal.audit.states import AuditEvent, Draft
+from accessportal.kernel.actors import Actor
+from accessportal.leases import models
+from accessportal.leases.models import AccountItem, LeaseItem, PersonItem
+from accessportal.leases.states import Account, Lease, Person
+from accessportal.leases.store import lists
+from accessportal.store.reading import get_together, read_as
+from accessportal.store.records import Records
+from accessportal.store.restores import HEAD, is_held_by
+from accessportal.store.transactions import Guard, Overtaken, Step
+
+R = TypeVar("R", Account, Lease)
+
+
+def _indexed_account(account: Account) -> dict[str, Any]:
+    share = models.share_of(account.account_id)
+    return {
+        "state_share": models.state_share(account.pool, account.state, share),
+        "listed": models.listed_share("accounts", share),
+        "place": models.place_of(account.pool, account.account_id),
+        "due": None if account.due_at is None else models.listed_share("clean", share),
+    }
+
+
+def _indexed_lease(lease: Lease) -> dict[str, Any]:
+    share = models.share_of(lease.lease_id)
+    return {
+        "listed": models.listed_share("leases", share),
+        "place": models.place_of(lease.pool, lease.lease_id),
+        "due": None if lease.due_at is None else models.listed_share("freeze", share),
+    }
+
+
+accounts = Records(AccountItem, Account, key=lambda one: (models.account_key(one.account_id),), also=_indexed_account)
+leases = Records(LeaseItem, Lease, key=lambda one: (models.lease_key(one.lease_id),), also=_indexed_lease)
+people = Records(PersonItem, Person, key=lambda one: (models.person_key(one.user),))
+
+
+@dataclass(frozen=True, slots=True)
+class Move(Generic[R]):
+    """One record in a transaction, as it will be (or was, where it goes), with its steps and what becomes of it in the lists."""
+
+    record: R
+    steps: Sequence[Step]
+    lists: lists.Moved
+
+
+def move_account(before: Account | None, after: Account | None, draft: Draft, *, actor: Actor, now: datetime) -> Move[Account]:
+    """``before``: as it was read (``None``: it is new); ``after``: as it is to be (``None``: it goes)."""
+    record, steps = _told(accounts, before, after, draft, actor, now)
+    return Move(record, steps, lists.moved(record.account_id, lists.of_account(before), lists.of_account(after)))
+
+
+def move_lease(before: Lease | None, after: Lease | None, draft: Draft, *, actor: Actor, now: datetime) -> Move[Lease]:
+    """As :func:`move_account`."""
+    record, steps = _told(leases, before, after, draft, actor, now)
+    return Move(record, steps, lists.moved(record.lease_id, lists.of_lease(before), lists.of_lease(after)))
+
+
+def _told(records: Records[Any, R], before: R | None, after: R | None, draft: Draft, actor: Actor, now: datetime) -> tuple[R, list[Step]]:
+    one = before if after is None else after
+    assert one is not None
+    told, event = audit.told(one, draft, actor=actor, now=now)
+    if before is None:
+        step: Step = records.insertion(told)
+    else:
+        step = records.removal(before) if after is None else records.change(before, told)
+    return records.kept(told), [step, event]
+
+
+def move_person(before: Person | None, after: Person | None) -> Step:
+    """As :func:`move_account`, for what a person has; no event: those of the leases tell."""
+    if after is None:
+        assert before is not None
+        return people.removal(before)
+    written = replace(after, version=after.version + 1)
+    return people.insertion(written) if before is None else people.change(before, written)
+
+
+def write(*moves: Move[Any], person: Step | None = None, further: Sequence[Step] = ()) -> None:
+    """Write an account, its lease and what their person has, with the events and the lists, all or nothing.
+
+    :raises Overtaken: when somebody else changed one of them first.
+    :raises ConditionFailed: when one of ``further`` does not hold.
+    :raises ListFull: when the pool holds as much as it can.
+    """
+    own = [step for move in moves for step in move.steps] + ([] if person is None else [person])
+    lists.write(own, [move.lists for move in moves], further=further)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What decides a hand-over beside the account, strongly read in one request. ``is_held``: a restore is not confirmed yet."""
+
+    lease: Lease | None
+    person: Person | None
+    is_held: bool
+
+
+def look_up(lease_id: str, *, user: str) -> Seen:
+    """The lease, what its person has, and whether anything may be given.
+
+    :raises Unavailable: when the store did not answer, or one of them can't be read.
+    """
+    lease, person, head = get_together([(LeaseItem, models.lease_key(lease_id)), (PersonItem, models.person_key(user)), HEAD])
+    return Seen(
+        None if lease is None else read_as(leases.record, lease),
+        None if person is None else read_as(people.record, person),
+        is_held_by(head),
+    )
+
+
+def get_account(account_id: str) -> Account | None:
+    """Strongly read."""
+    return accounts.get(models.account_key(account_id))
+
+
+def get_lease(lease_id: str) -> Lease | None:
+    """Strongly read."""
+    return leases.get(models.lease_key(lease_id))
+
+
+def get_person(user: str) -> Person | None:
+    """Strongly read."""
+    return people.get(models.person_key(user))
+
+
+def get_leases(lease_ids: Iterable[str]) -> dict[str, Lease]:
+    """Those that exist, strongly read."""
+    found = leases.get_many([models.lease_key(one) for one in lease_ids])
+    return {lease.lease_id: lease for lease in found.values()}
+
+
+def get_held(lease_id: str) -> tuple[Lease, Account, Person] | None:
+    """A lease with its account and what its person has; ``None``: it has ended. Strongly read, in two requests.
+
+    :raises Overtaken: when it ended, or changed hands, between them.
+    """
+    lease = get_lease(lease_id)
+    if lease is None:
+        return None
+    account, person = get_together([(AccountItem, models.account_key(lease.account_id)), (PersonItem, models.person_key(lease.user))])
+    if account is None or person is None:
+        raise Overtaken
+    return lease, read_as(accounts.record, account), read_as(people.record, person)
+
+
+def last_event(entity: str) -> AuditEvent | None:
+    """The end of a chain, whether or not its row exists."""
+    return next(iter(audit_log.history(entity, limit=1).items), None)
+
+
+def still(lease: Lease) -> Guard:
+    """The guard that the lease is at the same hand-over, and in the same state with the same order as it was read."""
+    wanted = LeaseItem.wanted
+    ordered = wanted.does_not_exist() if lease.wanted is None else wanted == lease.wanted.value
+    same = (LeaseItem.fence == lease.fence) & (LeaseItem.data["state"] == lease.state.value) & ordered
+    return Guard(LeaseItem, models.lease_key(lease.lease_id), same)
