@@ -2,7 +2,8 @@
 
     python tools/dynamodb_local.py python -m benchmarks.authz_http
 
-Half of the questions are about records that count, half about ones that are not there. Exit code 1 when an answer was wrong or missing.
+Half of the questions are about records that count, half about ones that are not there. Exit code 1 when an answer was wrong or missing:
+each kind of these is told with how often and when it came, the number of one such request, and what the servers logged last.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from benchmarks.lending_place import place
 
 _ANSWER_SECONDS = 60.0
 _WARM_UP = 20
+_LAST_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """``told``: how often each answer was given: ``right``, ``wrong``, or the status and code of an error."""
+    """How long each answer took, and of each that was not right the moment, what it was instead, and its request's number."""
 
     seconds: list[float]
-    told: dict[str, int]
+    wrong: list[tuple[float, str, str]]
 
     @classmethod
     def together(cls, parts: list[Heard]) -> Heard:
-        told = sum((Counter(part.told) for part in parts), Counter[str]())
-        return cls([one for part in parts for one in part.seconds], dict(told))
+        return cls([one for part in parts for one in part.seconds], [one for part in parts for one in part.wrong])
 
 
 def main() -> int:
@@ -74,10 +74,12 @@ def main() -> int:
                 Task(ports, token, options.clients // CLIENT_PROCESSES, options.checks // CLIENT_PROCESSES, options.records, number)
                 for number in range(CLIENT_PROCESSES)
             ]
+            print(f"From {time.strftime('%H:%M:%S')} on {options.clients} clients ask.", flush=True)
             began = time.monotonic()
             heard = _run(tasks)
             seconds = time.monotonic() - began
-    return _report(heard, options.clients, options.servers, seconds)
+            _report(heard, options.clients, options.servers, seconds)
+            return _tell_wrong(heard, began, Path(folder))
 
 
 def _fill(records: int) -> str:
@@ -120,28 +122,41 @@ def _ask(task: Task) -> Heard:
 def _client(task: Task, number: int, share: int) -> Heard:
     chance = random.Random(f"{task.seed}-{number}")
     connection = http.client.HTTPConnection("127.0.0.1", task.ports[number % len(task.ports)], timeout=_ANSWER_SECONDS)
-    headers = {"Authorization": f"Bearer {task.token}", "Content-Type": "application/json"}
-    seconds, told = list[float](), Counter[str]()
+    heard = Heard([], [])
     for turn in range(_WARM_UP + share):
-        asked = chance.randrange(task.records)
+        asked, request_id = chance.randrange(task.records), f"{task.seed}-{number}-{turn}"
+        headers = {"Authorization": f"Bearer {task.token}", "Content-Type": "application/json", "X-Request-ID": request_id}
         body = dict(zip(("identity", "resource", "action"), _names(asked), strict=True), kind="approval", scope="tenant:bench")
         began = time.monotonic()
-        connection.request("POST", "/v1/authz/check", body=json.dumps(body), headers=headers)
-        response = connection.getresponse()
-        text = response.read()
+        try:
+            connection.request("POST", "/v1/authz/check", body=json.dumps(body), headers=headers)
+            response = connection.getresponse()
+            wrong = _judged(response.status, response.read(), counts=asked % 2 == 0)
+        except (OSError, http.client.HTTPException) as error:
+            # The next request connects anew.
+            connection.close()
+            wrong = f"no answer: {type(error).__name__}"
         if turn >= _WARM_UP:
-            seconds.append(time.monotonic() - began)
-        told[_judged(response.status, json.loads(text), counts=asked % 2 == 0)] += 1
-    return Heard(seconds, dict(told))
+            heard.seconds.append(time.monotonic() - began)
+        if wrong:
+            heard.wrong.append((time.monotonic(), wrong, request_id))
+    return heard
 
 
-def _judged(status: int, body: dict[str, Any], *, counts: bool) -> str:
-    if status != http.client.OK:
-        return f"{status} {body['error']['code']}"
-    return "right" if body["allowed"] is counts else "wrong"
+def _judged(status: int, text: bytes, *, counts: bool) -> str:
+    """What is wrong with the answer; "" for one that is right."""
+    try:
+        body: dict[str, Any] = json.loads(text)
+        if status != http.client.OK:
+            return f"{status} {body['error']['code']}"
+        if body["allowed"] is counts:
+            return ""
+        return f"{'yes' if body['allowed'] else 'no'} ({body['why']}) about what {'counts' if counts else 'is not there'}"
+    except (ValueError, LookupError, TypeError):
+        return f"{status} with a body that says nothing"
 
 
-def _report(heard: Heard, clients: int, servers: int, seconds: float) -> int:
+def _report(heard: Heard, clients: int, servers: int, seconds: float) -> None:
     from benchmarks.lending_proof import quantile
 
     spans = sorted(1000 * one for one in heard.seconds)
@@ -150,10 +165,19 @@ def _report(heard: Heard, clients: int, servers: int, seconds: float) -> int:
         f"p50 {quantile(spans, 0.5):.0f} ms, p99 {quantile(spans, 0.99):.0f} ms, max {spans[-1]:.0f} ms; "
         f"load of this machine {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores"
     )
-    problems = {told: count for told, count in heard.told.items() if told != "right"}
-    if problems:
-        print("NOT GOOD ENOUGH: " + ", ".join(f"{count} × {told}" for told, count in problems.items()))
-    return 1 if problems else 0
+
+
+def _tell_wrong(heard: Heard, began: float, folder: Path) -> int:
+    """Each kind of them: all in one second are the servers' doing, those over the whole run the answers' own."""
+    kinds = dict[str, list[tuple[float, str]]]()
+    for at, wrong, request_id in sorted(heard.wrong):
+        kinds.setdefault(wrong, []).append((at - began, request_id))
+    for wrong, found in kinds.items():
+        when = f"{found[0][0]:.1f} to {found[-1][0]:.1f} s after the beginning"
+        print(f"NOT GOOD ENOUGH: {len(found)} × {wrong}, {when}, first for the request {found[0][1]}")
+    for log in sorted(folder.glob("*.log")) if kinds else ():
+        print(f"{log.name} ends with:", *log.read_text().splitlines()[-_LAST_LINES:], sep="\n  ")
+    return 1 if kinds else 0
 
 
 if __name__ == "__main__":

@@ -42,16 +42,17 @@ class RateLimit:
             share = self._shares.setdefault(token.token_id, _Share())
         window_at = policy.window_of(now)
         with share.lock:
-            if share.window_at != window_at:
+            # Whoever came before the minute turned counts in the one that others have begun: each way back would cost a block of it.
+            if share.window_at not in (window_at, window_at + policy.WINDOW_SECONDS):
                 share.window_at, share.left, share.is_exhausted = window_at, 0, False
             if not share.left and not share.is_exhausted:
-                share.left = _reserved(token, window_at)
+                share.left = _reserved(token, share.window_at)
                 # Remembered, or a client that keeps asking would cost a write each time that it is refused.
                 share.is_exhausted = not share.left
             if share.left:
                 share.left -= 1
                 return 0.0
-        return window_at + policy.WINDOW_SECONDS - now.timestamp()
+            return share.window_at + policy.WINDOW_SECONDS - now.timestamp()
 
 
 def _reserved(token: ApiToken, window_at: int) -> int:

@@ -53,6 +53,17 @@ def test_two_processes_share_one_limit(tokens: Tokens) -> None:
     assert let_in == 100
 
 
+def test_requests_that_came_before_the_minute_turned_use_up_no_more_than_themselves(tokens: Tokens) -> None:
+    """They were let in then, and are counted while others begin the next minute already."""
+    token, limit = tokens.create(rate=100).token, RateLimit()
+    before = tokens.clock.now()
+    tokens.clock.advance(60)
+
+    let_in = [limit.claim(token, now=now) == 0.0 for _ in range(60) for now in (before, tokens.clock.now())]
+    assert sum(let_in) == 101
+    assert limit.claim(token, now=before) == 120.0
+
+
 def test_a_clock_a_little_ahead_gives_nothing_away(tokens: Tokens) -> None:
     token = tokens.create(rate=10).token
     ahead, behind = processes(2)
