@@ -21,6 +21,7 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import NotFound, Unavailable
 from accessportal.kernel.pages import Page, every
+from accessportal.leases import queries as leases
 from accessportal.rules import queries as rules
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox, Unreadable
@@ -57,8 +58,8 @@ class _Recorded(Protocol):
 
 
 def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
-    """The head of every request, assignment, rule, person, group, sandbox, line, restore, API token, approval and relationship, and of
-    every scope that is not deleted, each list paged to its end. ``past`` is told of what can't be read."""
+    """The head of every request, assignment, rule, person, group, sandbox, account, lease, line, restore, API token, approval and
+    relationship, and of every scope that is not deleted, each list paged to its end. ``past`` is told of what can't be read."""
     for status in Status:
         for request in every(partial(_requests, status), past=past):
             yield _head(request.entity, request, partial(_request, request.request_id))
@@ -79,6 +80,8 @@ def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
             if isinstance(sandbox, Sandbox) and sandbox.version:
                 yield _head(sandbox.entity, sandbox, partial(sandboxes.get, sandbox_id=sandbox.sandbox_id))
     yield from _of_pool()
+    for row in leases.every_row(past=past):
+        yield _head(row.entity, row, partial(leases.find_row, row))
     for line in (waiting.get_line(name) for name in LINES):
         if line.version:
             yield _head(line.entity, line, partial(waiting.get_line, line.line))

@@ -16,6 +16,7 @@ from accessportal.store.attributes import FreeMapAttribute
 from accessportal.store.base import PortalModel, register
 from accessportal.store.keys import join_key
 
+ACCOUNT, LEASE, PERSON = "account_id", "lease_id", "user_id"
 ACTIVE = "lease_status#active"
 ALL = "account_status#all"
 
@@ -162,22 +163,19 @@ class ListItem(PoolItem):
 
 
 def account_key(account_id: str) -> str:
-    return f"account_id#{account_id}"
+    return f"{ACCOUNT}#{account_id}"
 
 
 def lease_key(lease_id: str) -> str:
-    return f"lease_id#{lease_id}"
+    return f"{LEASE}#{lease_id}"
 
 
 def person_key(user: str) -> str:
-    return f"user_id#{user}"
+    return f"{PERSON}#{user}"
 
 
 def list_of_state(state: AccountState) -> str:
     return f"account_status#{state.value}"
-
-
-LISTS = (ALL, *map(list_of_state, AccountState), ACTIVE)
 
 
 def share_of(name: str) -> int:

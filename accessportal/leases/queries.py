@@ -88,6 +88,16 @@ def list_pools() -> tuple[str, ...]:
     return tuple(sorted({pool for share in range(SHARDS) for pool in pages.pools_in(share)}))
 
 
+def every_row(*, past: Callable[[Unreadable], object]) -> Iterator[Account | Lease]:
+    """Every account and every lease, strongly read. For checks, not for pages."""
+    return pages.every_row(past=past)
+
+
+def find_row(row: Account | Lease) -> Account | Lease | None:
+    """The same account or lease as it is now, strongly read."""
+    return rows.get_account(row.account_id) if isinstance(row, Account) else rows.get_lease(row.lease_id)
+
+
 def to_clean(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator[Account]:
     """What cleaning is to look at now."""
     return pages.to_clean(until=now, beyond=furthest(now, longest=LONGEST_GAP), past=past)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -17,7 +18,7 @@ from accessportal.kernel.runs import Run
 from accessportal.leases.operations import lines
 from accessportal.leases.operations.shared import changed_account, load_account, until_written
 from accessportal.leases.operations.taking import free_that_meet, handed_to, lend, set_aside, why_not
-from accessportal.leases.states import Account, AccountState, ServeReport
+from accessportal.leases.states import Account, AccountState, ListFull, ServeReport
 from accessportal.leases.store import rows
 from accessportal.store.restores import held_restore
 from accessportal.store.transactions import Overtaken
@@ -37,8 +38,9 @@ def make_available(account: Account, *, certificate: Mapping[str, Any], actor: A
     cleaned = replace(account, certificate=certificate, cleaned_at=whole_second(now))
     seen, turn = lines.next_turn(account, now=now)
     if turn is not None and held_restore() is None:
-        _hand_over(account, cleaned, turn, actor=actor, now=now)
-        return
+        with suppress(ListFull):
+            _hand_over(account, cleaned, turn, actor=actor, now=now)
+            return
     free = cleaned.at_rest(AccountState.AVAILABLE, now=now)
     unmoved = [] if turn is not None else [line.has_not_moved(seen)]
     changed_account(account, free, "cleaned", unmoved, actor=actor, now=now, certificate=dict(certificate))

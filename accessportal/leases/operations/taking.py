@@ -18,7 +18,7 @@ from accessportal.leases.config import current
 from accessportal.leases.operations import lines
 from accessportal.leases.operations.lines import Asked
 from accessportal.leases.operations.shared import changed_account, told_account, told_lease, until_written
-from accessportal.leases.states import SHARDS, Account, AccountState, Held, Lease, LeaseData, LeaseState, Person
+from accessportal.leases.states import SHARDS, Account, AccountState, Held, Lease, LeaseData, LeaseState, ListFull, Person
 from accessportal.leases.store import pages, rows
 from accessportal.store.restores import held_back
 from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, Step
@@ -97,6 +97,8 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
         except ConditionFailed as error:
             if error.step is not free:
                 raise
+            break
+        except ListFull:
             break
     lines.join(asked, lapses_at=lapses_at, guards=guards, actor=actor, now=now)
     words = "No account that fits is free at the moment. It gets one as soon as its turn comes."

@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pynamodb.expressions.condition import size
+from pynamodb.expressions.condition import Condition, size
 
 from accessportal.kernel.errors import NoAnswer
-from accessportal.leases.models import ACTIVE, ALL, LISTS, ListItem, list_of_state
+from accessportal.leases.models import ACTIVE, ALL, ListItem, list_of_state
 from accessportal.leases.states import MOST_ACCOUNTS, MOST_LEASES, Account, AccountState, Lease, LeaseState, ListFull
 from accessportal.store.reading import get_together
 from accessportal.store.transactions import Change, ConditionFailed, Overtaken, Step, Upsert, transact, until_written
 
 _CONTENDED = NoAnswer("Too many others are changing the pool of accounts right now. Try again.", code="pool_contended")
+NAMES = (ALL, *map(list_of_state, AccountState), ACTIVE)
+"""All lists of the seed."""
 # Every change of the pool meets at its lists: of one process, one at a time is faster than many who undo each other.
 _one_at_a_time = threading.Lock()
 
@@ -43,9 +45,19 @@ def moved(name: str, before: frozenset[str], after: frozenset[str]) -> Moved:
     return Moved(name, before - after, after - before)
 
 
+def of_row(row: Account | Lease) -> frozenset[str]:
+    """As :func:`of_account` or :func:`of_lease`."""
+    return of_account(row) if isinstance(row, Account) else of_lease(row)
+
+
+def read(name: str) -> list[str]:
+    """One list, strongly read."""
+    return _read([name])[name]
+
+
 def read_all() -> dict[str, list[str]]:
     """All lists, strongly read in one request."""
-    return _read(LISTS)
+    return _read(NAMES)
 
 
 def _read(names: Sequence[str]) -> dict[str, list[str]]:
@@ -65,13 +77,13 @@ def write(own: Sequence[Step], moves: Iterable[Moved], *, further: Sequence[Step
     def attempt() -> None:
         names = sorted({name for move in wanted for name in move.left})
         leaving = _leaving(wanted, _read(names) if names else {})
-        entering = {name: enter(name, move.name) for move in wanted for name in move.entered}
+        entering = {name: enter(name, move.name) for move in wanted for name in sorted(move.entered)}
         try:
             transact([*own, *further, *leaving, *entering.values()])
         except ConditionFailed as error:
             full = next((name for name, step in entering.items() if error.step is step), "")
             if full:
-                raise ListFull(full, _most_in(full)) from error
+                raise ListFull(full, most_in(full)) from error
             if any(error.step is step for step in leaving):
                 # An id before it left the list meanwhile, so that it is found at another place.
                 raise Overtaken from error
@@ -100,11 +112,25 @@ def remove(name: str, one: str, place: int) -> Change:
 
 def enter(name: str, one: str) -> Upsert:
     """The step that puts ``one`` into a list, unless that is full."""
-    room = ListItem.data.does_not_exist() | (size(ListItem.data) < _most_in(name))
-    return Upsert(ListItem, name, [ListItem.data.set((ListItem.data | []).append([one]))], room)
+    return _entering(name, one, _has_room(name))
 
 
-def _most_in(name: str) -> int:
+def enter_once(name: str, one: str) -> Upsert:
+    """As :func:`enter`, unless it is there."""
+    return _entering(name, one, _has_room(name) & ~ListItem.data.contains(one))
+
+
+def _has_room(name: str) -> Condition:
+    room: Condition = ListItem.data.does_not_exist() | (size(ListItem.data) < most_in(name))
+    return room
+
+
+def _entering(name: str, one: str, condition: Condition) -> Upsert:
+    return Upsert(ListItem, name, [ListItem.data.set((ListItem.data | []).append([one]))], condition)
+
+
+def most_in(name: str) -> int:
+    """How many ids a list may hold: no lease is given up because its own has no room."""
     return MOST_LEASES if name in (ACTIVE, list_of_state(AccountState.LEASED)) else MOST_ACCOUNTS
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from pynamodb.expressions.condition import Condition
 
 from accessportal.kernel.clock import precise
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.leases import models
 from accessportal.leases.models import AccountItem, LeaseItem
 from accessportal.leases.states import SHARDS, Account, AccountState, Lease
 from accessportal.leases.store import rows
 from accessportal.store.listing import Listing
-from accessportal.store.reading import count_items
+from accessportal.store.reading import BROKEN, RawItem, count_items, read_as, scan_all
 
 _in_state = Listing("leases.in_state", AccountItem, rows.accounts.record, AccountItem.state_index)
 _accounts = Listing("leases.accounts", AccountItem, rows.accounts.record, AccountItem.list_index)
@@ -74,6 +76,29 @@ def every_lease(*, past: Callable[[Unreadable], object]) -> Iterator[Lease]:
     """All leases by our index."""
     for share in range(SHARDS):
         yield from _leases.every(models.listed_share("leases", share), past=past)
+
+
+def every_row(*, past: Callable[[Unreadable], object]) -> Iterator[Account | Lease]:
+    """Every account and lease of the table, strongly read. For checks, not for pages.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    found = scan_all(AccountItem, rows.accounts.record, stand_in=partial(_other_row, past), segment=0, segments=1)
+    return (row for row in found if row is not None)
+
+
+def _other_row(past: Callable[[Unreadable], object], raw: RawItem) -> Account | Lease | None:
+    """What is no account, or none that can be read; by itself it says what is wrong with it."""
+    word, _, one = str(raw["pk"]["S"]).partition("#")
+    try:
+        if word == models.LEASE:
+            with suppress(*BROKEN):
+                return read_as(rows.leases.record, LeaseItem.from_raw_data(dict(raw)))
+            return rows.get_lease(one)
+        return rows.get_account(one) if word == models.ACCOUNT else None
+    except UnreadableItem as error:
+        past(error.item)
+        return None
 
 
 def pools_in(share: int) -> Iterator[str]:

@@ -18,9 +18,10 @@ from accessportal.leases.store import lists
 from accessportal.store.reading import get_together, read_as
 from accessportal.store.records import Records
 from accessportal.store.restores import HEAD, is_held_by
-from accessportal.store.transactions import Guard, Overtaken, Step
+from accessportal.store.transactions import Guard, Overtaken, Step, transact
 
 R = TypeVar("R", Account, Lease)
+B = TypeVar("B")
 
 
 def _indexed_account(account: Account) -> dict[str, Any]:
@@ -42,9 +43,32 @@ def _indexed_lease(lease: Lease) -> dict[str, Any]:
     }
 
 
-accounts = Records(AccountItem, Account, key=lambda one: (models.account_key(one.account_id),), also=_indexed_account)
-leases = Records(LeaseItem, Lease, key=lambda one: (models.lease_key(one.lease_id),), also=_indexed_lease)
-people = Records(PersonItem, Person, key=lambda one: (models.person_key(one.user),))
+def _account_key(account: Account) -> tuple[str]:
+    return (models.account_key(account.account_id),)
+
+
+def _lease_key(lease: Lease) -> tuple[str]:
+    return (models.lease_key(lease.lease_id),)
+
+
+def _person_key(person: Person) -> tuple[str]:
+    return (models.person_key(person.user),)
+
+
+class _Keyed(Records[Any, B]):
+    """An item that somebody put under another's key says nothing of either."""
+
+    def record(self, item: Any) -> B:
+        """:raises ValueError: also for a key that is not made of its id."""
+        record = super().record(item)
+        if self._key_of(record)[0] != item.pk:
+            raise ValueError("its id is not that of its key")
+        return record
+
+
+accounts: Records[AccountItem, Account] = _Keyed(AccountItem, Account, key=_account_key, also=_indexed_account)
+leases: Records[LeaseItem, Lease] = _Keyed(LeaseItem, Lease, key=_lease_key, also=_indexed_lease)
+people: Records[PersonItem, Person] = _Keyed(PersonItem, Person, key=_person_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +191,27 @@ def still(lease: Lease) -> Guard:
     ordered = wanted.does_not_exist() if lease.wanted is None else wanted == lease.wanted.value
     same = (LeaseItem.fence == lease.fence) & (LeaseItem.data["state"] == lease.state.value) & ordered
     return Guard(LeaseItem, models.lease_key(lease.lease_id), same)
+
+
+def id_of(row: Account | Lease) -> str:
+    return row.account_id if isinstance(row, Account) else row.lease_id
+
+
+def get_row(list_name: str, one: str) -> Account | Lease | None:
+    """What an id in the list names, strongly read."""
+    return get_lease(one) if list_name == models.ACTIVE else get_account(one)
+
+
+def mend(list_name: str, one: str, row: Account | Lease | None, ids: Sequence[str]) -> None:
+    """Put ``one`` into the list of ``ids`` or take it out, as its row says, if neither has changed since it was read.
+
+    :raises ConditionFailed: when one has.
+    """
+    if row is None:
+        model, key = (LeaseItem, models.lease_key(one)) if list_name == models.ACTIVE else (AccountItem, models.account_key(one))
+        guard = Guard(model, key, model.pk.does_not_exist(), may_be_missing=True)
+    elif isinstance(row, Account):
+        guard = Guard(AccountItem, models.account_key(one), accounts.is_unchanged(row))
+    else:
+        guard = Guard(LeaseItem, models.lease_key(one), leases.is_unchanged(row))
+    transact([guard, lists.remove(list_name, one, ids.index(one)) if one in ids else lists.enter_once(list_name, one)])
