@@ -142,6 +142,7 @@ ROUTES: dict[str, list[Route]] = {
         signed_in("/requests/{mine}/nothing/", 404),
     ],
     "approvals_tally": [signed_in("/fragments/approvals/")],
+    "accounts": [signed_in("/accounts/"), signed_in("/accounts/?range=7d"), post("/accounts/", 302, *(405,) * 5)],
     "sandboxes": [signed_in("/sandboxes/"), signed_in("/sandboxes/?range=7d"), post("/sandboxes/", 302, *(405,) * 5)],
     "groups": [signed_in("/groups/"), signed_in("/groups/?open=/engineering"), signed_in("/groups/?q=pay")],
     "group_branch": [signed_in("/groups/branch/at/engineering/"), signed_in("/groups/branch/at/nothing/", 404)],
@@ -277,6 +278,47 @@ ROUTES |= {
         post("/admin/scopes/tenant:acme/do/delete/", 302, 403, 403, 403, 403, 409),
     ],
     "console_scopes_bulk": [post("/admin/scopes/bulk/policy/", 302, 403, 403, 403, 400, 400, key="tenant:acme")],
+    # accounts that are lent
+    "console_account-pool": [
+        overseers("/admin/account-pool/"),
+        overseers("/admin/account-pool/?pattern=leased&q=default"),
+        overseers("/admin/account-pool/?cursor=forged", 400),
+    ],
+    "console_account-pool_detail": [overseers("/admin/account-pool/{lent_account}/"), overseers("/admin/account-pool/nothing/", 404)],
+    "console_account-pool_history": [overseers("/admin/account-pool/{lent_account}/history/?check=1")],
+    "console_account-pool_operate": [
+        get("/admin/account-pool/{lent_account}/do/restore/", 302, 403, 403, 403, 302, 302),
+        post("/admin/account-pool/{lent_account}/do/restore/", 302, 403, 403, 403, 403, 409),
+        *(post(f"/admin/account-pool/{{lent_account}}/do/{deed}/", 302, 403, 403, 403, 403, 200) for deed in ("quarantine", "retire")),
+        # Whoever was not asked has not said which hand-over is meant.
+        post("/admin/account-pool/{lent_account}/do/retire/", 302, 403, 403, 403, 403, 409, confirmed="yes", reason="Smoke."),
+        post("/admin/account-pool/{lent_account}/do/nothing/", 302, 403, 403, 403, 404, 404),
+    ],
+    "console_account-pool_bulk": [
+        post("/admin/account-pool/bulk/restore/", 302, 403, 403, 403, 200, 200, key="{lent_account}"),
+        post("/admin/account-pool/bulk/retire/", 302, 403, 403, 403, 400, 400, key="{lent_account}", confirmed="yes", reason="Smoke."),
+    ],
+    "console_order_cleaning": [
+        get("/admin/account-pool/clean/", 302, 403, 403, 403, 403, 200),
+        post("/admin/account-pool/clean/", 302, 403, 403, 403, 403, 302),
+    ],
+    "console_leases": [
+        overseers("/admin/leases/"),
+        overseers("/admin/leases/?pattern=person&q=alice@example.com"),
+        overseers("/admin/leases/?cursor=forged", 400),
+    ],
+    "console_leases_detail": [overseers("/admin/leases/{lease}/"), overseers("/admin/leases/nothing/", 404)],
+    "console_leases_history": [overseers("/admin/leases/{lease}/history/?check=1")],
+    "console_leases_operate": [
+        get("/admin/leases/{lease}/do/unfreeze/", 302, 403, 403, 403, 302, 302),
+        post("/admin/leases/{lease}/do/freeze/", 302, 403, 403, 403, 403, 200),
+        post("/admin/leases/{lease}/do/freeze/", 302, 403, 403, 403, 403, 409, confirmed="yes", reason="Smoke."),
+        post("/admin/leases/{lease}/do/nothing/", 302, 403, 403, 403, 404, 404),
+    ],
+    "console_leases_bulk": [
+        post("/admin/leases/bulk/freeze/", 302, 403, 403, 403, 200, 200, key="{lease}"),
+        post("/admin/leases/bulk/freeze/", 302, 403, 403, 403, 302, 302, key="{lease}", confirmed="yes", reason="Smoke."),
+    ],
     "console_sandboxes": [
         overseers("/admin/sandboxes/"),
         overseers("/admin/sandboxes/?pattern=quarantined"),

@@ -18,12 +18,14 @@ from moto.core.models import botocore_stubber
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
+from accessportal.leases.states import Lease
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.tokens import operations as tokens
 from accessportal.tokens.states import Scope
 from accessportal.twin.identity_center import AssignmentKey
 from accessportal.web.addresses import KeyConverter
 from tests.fixtures_story import Story
+from tests.leases.conftest import AccountsPool
 from tests.moto_snapshots import Snapshot
 from tests.route_table import PEOPLE, REQUEST, ROUTES, Route, get, post
 
@@ -53,6 +55,7 @@ class Scene:
     active: AccessRequest
     token_id: str
     sandbox_id: str
+    lease: Lease
 
     def keys(self) -> dict[str, str]:
         (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
@@ -69,6 +72,8 @@ class Scene:
             "user": str(user.pk),
             "token": self.token_id,
             "sandbox": self.sandbox_id,
+            "lent_account": self.lease.account_id,
+            "lease": self.lease.lease_id,
         }
 
 
@@ -101,7 +106,9 @@ def build(story: Story) -> Scene:
     made = tokens.create_token(name="Lab runner", scope=Scope.TRACK, actor=story.olga, now=story.clock.now())
     sandbox = sandboxes.add(external_id="ext-1", name="lab-1", lab_duration_hours=4, actor=story.olga, now=story.clock.now())
     active = story.carry_out(story.ask(seconds=3600))
-    return Scene(story, story.ask_for_prod(), active, made.token.token_id, sandbox.sandbox_id)
+    pool = AccountsPool(story.clock)
+    pool.fill(1)
+    return Scene(story, story.ask_for_prod(), active, made.token.token_id, sandbox.sandbox_id, pool.started())
 
 
 def sign_in(name: str, client: Client | None = None) -> Client:

@@ -69,6 +69,7 @@ _LISTED = (
     # Below the hold of a run (sandboxes.operations.runs.HOLD): a second performer comes only when the first is surely dead.
     Job("run_sandbox_work", minutes=1, timeout_seconds=840),
     Job("sync_sandboxes", minutes=5, timeout_seconds=900),
+    Job("count_accounts", minutes=5, timeout_seconds=300),
     *(
         Job(f"show_{line.part}", minutes=1, timeout_seconds=30, line=line, task="show_line", arguments={"line": line.value})
         for line in Line

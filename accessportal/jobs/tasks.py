@@ -27,6 +27,7 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Report
+from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
 from accessportal.mirror.queries import is_mirrored
 from accessportal.observe import heartbeats
@@ -265,6 +266,13 @@ def sync_sandboxes() -> Report | str:
         return sandboxes.sync(provider=upstream.provider(), apply=True, clock=_CLOCK)
     except SyncStopped as error:
         return dataclasses.replace(error.plan, stopped=error.message)
+
+
+@job
+def count_accounts() -> str:
+    """The pages of the pool of accounts have something to tell, to draw and to foretell from."""
+    count = leases.count_accounts(clock=_CLOCK)
+    return _counted("count_accounts", {**{state.value: number for state, number in count.counts.items()}, "unreadable": count.unreadable})
 
 
 @job

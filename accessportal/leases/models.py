@@ -6,6 +6,7 @@ Other programs read ``pk`` and ``data``. The attributes beside them are ours; th
 from __future__ import annotations
 
 import zlib
+from datetime import datetime
 from typing import Any
 
 from pynamodb.attributes import BooleanAttribute, ListAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
@@ -19,6 +20,7 @@ from accessportal.store.keys import join_key
 ACCOUNT, LEASE, PERSON = "account_id", "lease_id", "user_id"
 ACTIVE = "lease_status#active"
 ALL = "account_status#all"
+LAST_COUNT = "account_count#last"
 
 
 class StateIndex(GlobalSecondaryIndex[Any]):
@@ -162,6 +164,21 @@ class ListItem(PoolItem):
     data: Any = ListAttribute(of=UnicodeAttribute, null=True)
 
 
+@register
+class CountItem(PoolItem):
+    """How the pool stood in one day: a text of numbers for each count, in ``data``; or the ``last`` count."""
+
+    base_table_name = "AccountPool"
+
+    class Meta:
+        table_name = "AccountPool"
+        billing_mode = "PAY_PER_REQUEST"
+
+    data: Any = ListAttribute(of=UnicodeAttribute, null=True)
+    counted_at = NumberAttribute(null=True)
+    last = UnicodeAttribute(null=True)
+
+
 def account_key(account_id: str) -> str:
     return f"{ACCOUNT}#{account_id}"
 
@@ -176,6 +193,11 @@ def person_key(user: str) -> str:
 
 def list_of_state(state: AccountState) -> str:
     return f"account_status#{state.value}"
+
+
+def counts_key(moment: datetime) -> str:
+    """The item of a day."""
+    return f"account_count#{moment:%Y-%m-%d}"
 
 
 def share_of(name: str) -> int:

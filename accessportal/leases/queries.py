@@ -9,10 +9,14 @@ from typing import TypeVar
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, Unreadable
-from accessportal.leases.states import SHARDS, Account, AccountState, Lease, NoSuchAccount, NoSuchLease
+from accessportal.leases import policy
+from accessportal.leases.states import SHARDS, Account, AccountState, Count, Lease, NoSuchAccount, NoSuchLease
+from accessportal.leases.store import counts as kept
 from accessportal.leases.store import pages, rows
 from accessportal.store.reading import side_by_side
 from accessportal.store.transactions import Guard
@@ -20,6 +24,11 @@ from accessportal.store.transactions import Guard
 R = TypeVar("R", Account, Lease)
 LONGEST_GAP = timedelta(hours=1)
 """Nothing that is due is put off for longer."""
+
+
+def may_operate(*, actor: Actor) -> Decision:
+    """Whether ``actor`` may change the pool and other people's leases."""
+    return policy.may_operate(actor)
 
 
 def get_account(*, account_id: str) -> Account:
@@ -81,6 +90,16 @@ def count_by_state(*, pool: str) -> dict[AccountState, int]:
     for (state, _), count in zip(wanted, counts, strict=True):
         found[state] += count
     return found
+
+
+def last_count() -> Count | None:
+    """How the accounts stood when they were last counted; ``None``: nobody has counted yet."""
+    return kept.last()
+
+
+def counts_between(*, since: datetime, until: datetime) -> tuple[Count, ...]:
+    """The counts of a time, oldest first."""
+    return tuple(kept.between(since, until))
 
 
 def list_pools() -> tuple[str, ...]:

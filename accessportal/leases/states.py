@@ -175,6 +175,24 @@ class LetGo:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """How many accounts were in each state at ``counted_at``; ``handed_out``: how many were lent since the count before. Known of the last
+    count alone: the same of each of the ``pools``, the ``ends`` of leases, soonest first (of what is to be cleaned: when that began), and
+    how many rows are ``unreadable``, which are in no state."""
+
+    counted_at: datetime
+    counts: Mapping[AccountState, int]
+    handed_out: int
+    pools: Mapping[str, Mapping[AccountState, int]] = field(default_factory=dict)
+    ends: tuple[datetime, ...] = ()
+    unreadable: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """A list that is not as the rows say: ``missing`` and ``extra`` are ids, one that is there twice is extra once."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from accessportal.portal import sandboxes
+from accessportal.portal import accounts, sandboxes
 from accessportal.portal.directory import groups, people
 from accessportal.portal.requests import home, new, page
 from accessportal.web import addresses, tally  # noqa: F401  # the converters of addresses
@@ -26,6 +26,7 @@ urlpatterns = [
     path("groups/live/at<group:group_id>", groups.live, name="group_live"),
     path("groups/at<group:group_id>", groups.show, name="group"),
     path("groups/<slug:deed>/at<group:group_id>", groups.confirm, name="group_deed"),
+    path("accounts/", accounts.index, name="accounts"),
     path("sandboxes/", sandboxes.index, name="sandboxes"),
     path("people/<email:email>/", people.show, name="person"),
     path("people/<email:email>/live/", people.live, name="person_live"),

@@ -54,10 +54,9 @@ def forecast(supply: Supply, *, a_day: float | None, now: datetime) -> Forecast 
     raise AssertionError("the loop ends with the returns")
 
 
-def pace(totals: Sequence[tuple[datetime, int]]) -> float | None:
-    """How many are handed out a day, by how many had been at each of some moments, oldest first. A total that falls is of things that left
-    the pool. ``None`` when the moments lie too close together to tell."""
-    if not totals or (span := totals[-1][0] - totals[0][0]) < _SHORTEST_TO_TELL:
+def pace(handed_out: Sequence[tuple[datetime, int]]) -> float | None:
+    """How many are handed out a day, by how many were until each of some moments since the one before it, oldest first. ``None`` when they
+    lie too close together to tell."""
+    if not handed_out or (span := handed_out[-1][0] - handed_out[0][0]) < _SHORTEST_TO_TELL:
         return None
-    grown = sum(max(later - before, 0) for (_, before), (_, later) in itertools.pairwise(totals))
-    return grown / (span / timedelta(days=1))
+    return sum(count for _, count in handed_out[1:]) / (span / timedelta(days=1))

@@ -174,6 +174,8 @@ LISTS = {
     "audit": "/admin/audit/",
     "accounts": "/admin/accounts/",
     "permission-sets": "/admin/permission-sets/",
+    "account-pool": "/admin/account-pool/",
+    "leases": "/admin/leases/",
 }
 
 

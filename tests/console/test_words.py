@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from accessportal.access_requests.kinds.aws_account.terms import AccountTargets, AccountTerms
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.console.resources.sandboxes import WORDS
+from accessportal.console.resources import account_pool, leases, sandboxes
 from accessportal.console.rule_versions import changes_between, lines_of
 from accessportal.console.templatetags.console import limits_words, until
 from accessportal.rules.loading import read_rules
@@ -176,7 +176,7 @@ def test_one_word_for_a_state_has_one_colour_on_every_page() -> None:
     for path in (settings.BASE_DIR / "templates").rglob("*.html"):
         for tone, word in re.findall(r'class="state (live|wait|stop|done|held)"[^>]*>([A-Z][^<{]*)<', path.read_text()):
             tones.setdefault(word, set()).add(tone)
-    for word, tone in WORDS.values():
+    for word, tone in (*sandboxes.WORDS.values(), *account_pool.WORDS.values(), *leases.WORDS.values()):
         tones.setdefault(word, set()).add(tone)
 
     assert {word: sorted(found) for word, found in tones.items() if len(found) > 1} == {}

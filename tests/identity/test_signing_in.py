@@ -376,7 +376,7 @@ def test_the_sign_in_page_has_the_ways_in_that_there_are(traveller: Traveller, s
 
 
 @pytest.mark.parametrize(
-    "path", ["/accounts/login/", "/accounts/signup/", "/accounts/social/connections/", "/accounts/email/", "/accounts/", "/sign-in/signup/"]
+    "path", ["/accounts/login/", "/accounts/signup/", "/accounts/social/connections/", "/accounts/email/", "/sign-in/signup/"]
 )
 def test_no_page_of_allauths_own_can_be_reached(traveller: Traveller, path: str) -> None:
     assert traveller.client.get(path).status_code == 404

@@ -365,7 +365,7 @@ def test_a_job_that_fails_before_its_heartbeat_is_told_to_have_failed(
     if known:
         heartbeats.beat(name, now=began, detail={"done": 3})
     on_story_clock.clock.advance(60)
-    for room in ("requests", "audit", "authz", "catalog", "mirror", "sandboxes", "upstream", "is_mirrored", "topic_sender"):
+    for room in ("requests", "audit", "authz", "catalog", "leases", "mirror", "sandboxes", "upstream", "is_mirrored", "topic_sender"):
         monkeypatch.setattr(tasks, room, Broken())
     until = {"until": began.isoformat()} if name == "watch_ends" else {}
 

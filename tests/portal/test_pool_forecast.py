@@ -60,15 +60,15 @@ def test_without_a_pace_nothing_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("totals", "a_day"),
+    ("handed_out", "a_day"),
     [
         pytest.param([], None, id="no counts"),
         pytest.param([(0, 7)], None, id="one count"),
         pytest.param([(0, 7), (5.9, 9)], None, id="too short"),
-        pytest.param([(0, 7), (12, 9)], 4, id="two in half a day"),
-        pytest.param([(0, 7), (12, 7), (24, 7)], 0, id="none"),
-        pytest.param([(0, 9), (12, 3), (24, 6)], 3, id="accounts left the pool between"),
+        pytest.param([(0, 7), (12, 2)], 4, id="two in half a day"),
+        pytest.param([(0, 0), (12, 0), (24, 0)], 0, id="none"),
+        pytest.param([(0, 9), (12, 1), (24, 2)], 3, id="what was before the first is not counted"),
     ],
 )
-def test_how_many_go_a_day(totals: list[tuple[float, int]], a_day: float | None) -> None:
-    assert pace([(NOON + timedelta(hours=at), total) for at, total in totals]) == a_day
+def test_how_many_go_a_day(handed_out: list[tuple[float, int]], a_day: float | None) -> None:
+    assert pace([(NOON + timedelta(hours=at), count) for at, count in handed_out]) == a_day

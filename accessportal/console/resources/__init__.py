@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from accessportal.console.resource import Resource
+from accessportal.console.resources.account_pool import POOL
 from accessportal.console.resources.assignments import Assignments
 from accessportal.console.resources.authz import RECORDS
 from accessportal.console.resources.catalog import Accounts, PermissionSets
 from accessportal.console.resources.events import Events
 from accessportal.console.resources.groups import Groups
+from accessportal.console.resources.leases import Leases
 from accessportal.console.resources.people import People
 from accessportal.console.resources.requests import Requests
 from accessportal.console.resources.rules import Rules
@@ -28,6 +30,8 @@ RESOURCES: dict[str, Resource] = {
         PermissionSets(),
         Sandboxes(),
         SandboxRuns(),
+        POOL,
+        Leases(),
         Tokens(),
         *RECORDS.values(),
         Scopes(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accessportal.leases.config import LeaseSettings, configure
 from accessportal.leases.operations.checking import check_pool
+from accessportal.leases.operations.counting import count_accounts
 from accessportal.leases.operations.freeing import make_available, serve_line
 from accessportal.leases.operations.freezing import freeze, note_access_off, note_access_on, put_off, unfreeze
 from accessportal.leases.operations.holding import let_go, prolong, revive, start
@@ -16,6 +17,7 @@ __all__ = [
     "add_accounts",
     "check_pool",
     "configure",
+    "count_accounts",
     "freeze",
     "let_go",
     "make_available",

@@ -156,6 +156,12 @@ def facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 @register.filter
+def usd(cents: int) -> str:
+    """``12.40 USD``."""
+    return f"{cents / 100:,.2f} USD"
+
+
+@register.filter
 def ordinal(number: int) -> str:
     """``1st``, ``22nd``, ``13th``."""
     end = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
