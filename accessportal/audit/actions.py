@@ -121,6 +121,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "lease.frozen": _spec("Frozen: access is off", *_LEASE),
     "lease.unfrozen": _spec("Access is on again", *_LEASE),
     "lease.freeze_delayed": _spec("Freeze or unfreeze waits", *_LEASE, "error", "attempts"),
+    "lease.fence_raised": _spec("Counted on from a higher fence after a restore", *_LEASE),
     "lease.ended": _spec("Ended", *_LEASE),
     # clients: never anything of a token's secret
     "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held", "home_scope"),
@@ -151,7 +152,7 @@ ACTIONS: dict[str, ActionSpec] = {
     # the tables: a restore, its steps, and that grants go on
     "restore.begun": _spec("Tables restored; grants held", "restored_to", "epoch"),
     "restore.step_done": _spec(
-        "Step after a restore done", "step", "sessions", "tokens", "people", "sandboxes", "quarantined", "brought_in", "failed"
+        "Step after a restore done", "step", "sessions", "tokens", "people", "sandboxes", "accounts", "quarantined", "brought_in", "failed"
     ),
     "restore.confirmed": _spec("Restore confirmed; grants go on", "ended", "cleaned"),
 }

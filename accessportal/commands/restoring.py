@@ -22,6 +22,7 @@ from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, PortalError, Unavailable
 from accessportal.kernel.pages import every
+from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
 from accessportal.mirror.queries import is_mirrored
 from accessportal.rules import queries as rules
@@ -84,8 +85,9 @@ def _fences(context: Context) -> Mapping[str, int]:
     assignments.raise_fences(to=context.restore.epoch, actor=PART, clock=context.clock)
     provider = upstream.provider() if upstream.is_set() else None
     settled = sandboxes.settle_restore(restored=context.restore, provider=provider, actor=context.actor, clock=context.clock)
+    accounts = leases.settle_restore(restored=context.restore, actor=context.actor, clock=context.clock)
     counts = {"sandboxes": settled.raised, "quarantined": len(settled.quarantined), "brought_in": settled.added}
-    return counts | {"failed": len(settled.failures)}
+    return counts | {"accounts": len(accounts.raised), "failed": len(settled.failures) + len(accounts.failures)}
 
 
 STEPS: Mapping[str, Callable[[Context], Mapping[str, int]]] = {

@@ -224,6 +224,13 @@ class ServeReport(Report):
     served: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleReport(Report):
+    """What was done in the pool after a restore of the tables: the accounts whose fence is above all former ones now."""
+
+    raised: tuple[str, ...] = ()
+
+
 class NoSuchAccount(NotFound):
     """The pool has none with this id."""
 

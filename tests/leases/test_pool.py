@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from accessportal.audit import operations as audit
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.leases import operations, queries
 from accessportal.leases.operations import NewAccount
@@ -187,4 +189,24 @@ def test_a_list_that_lacks_an_id_stops_no_return(accounts: AccountsPool) -> None
 
     accounts.let_go(lease)
 
+    check_whole()
+
+
+def test_after_a_restore_fences_are_above_all_former_ones_and_what_is_free_is_cleaned_first(accounts: AccountsPool) -> None:
+    accounts.fill(3)
+    lease = accounts.started(ALICE)
+    accounts.add(["999999999999"])
+    now = accounts.clock.now()
+    restored = audit.begin_restore(restored_to=now - timedelta(hours=1), actor=OLGA, now=now)
+
+    report = operations.settle_restore(restored=restored, actor=OLGA, clock=accounts.clock)
+
+    assert report.is_ok
+    assert sorted(report.raised) == sorted([*account_ids(3), "999999999999"])
+    assert {accounts.get(one).fence for one in report.raised} == {restored.epoch}
+    assert ids_in("account_status#available") == []
+    assert len(ids_in("account_status#dirty")) == 2
+    assert queries.get_lease(lease_id=lease.lease_id).fence == restored.epoch
+    assert operations.settle_restore(restored=restored, actor=OLGA, clock=accounts.clock).raised == ()
+    assert accounts.let_go(lease).fence == restored.epoch
     check_whole()

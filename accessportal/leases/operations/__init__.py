@@ -9,6 +9,7 @@ from accessportal.leases.operations.freeing import make_available, serve_line
 from accessportal.leases.operations.freezing import freeze, note_access_off, note_access_on, put_off, unfreeze
 from accessportal.leases.operations.holding import let_go, prolong, revive, start
 from accessportal.leases.operations.pool import NewAccount, add_accounts, quarantine, restore, retire
+from accessportal.leases.operations.restoring import settle_restore
 from accessportal.leases.operations.taking import take
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "retire",
     "revive",
     "serve_line",
+    "settle_restore",
     "start",
     "take",
     "unfreeze",
