@@ -2,44 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
 
+from accessportal.api import authz_schemas as bodies
 from accessportal.api.auth import BearerToken, client_of, count_request
-from accessportal.api.authz_schemas import (
-    ApprovalCheck,
-    ApprovalList,
-    ApprovalRecord,
-    AuthzKey,
-    Batch,
-    BatchVerdict,
-    Chain,
-    Check,
-    Count,
-    Counted,
-    Extension,
-    Grant,
-    GrantedRecord,
-    ListOf,
-    PolicyOf,
-    PolicyState,
-    RecordName,
-    RecordPage,
-    RecordState,
-    Refused,
-    RelationshipCheck,
-    RelationshipList,
-    RelationshipRecord,
-    Revoked,
-    Verdict,
-    Verdicts,
-    state_of,
-)
 from accessportal.api.documenting import errors
 from accessportal.api.errors import told_of
 from accessportal.authz import operations, queries
@@ -51,19 +23,22 @@ from accessportal.kernel.lasting import Right
 from accessportal.kernel.pages import Page, UnreadableItem
 from accessportal.tokens.states import Scope
 
+P = ParamSpec("P")
+T = TypeVar("T")
 router = Router(auth=BearerToken(Scope.AUTHZ_CHECK), tags=["Approvals and relationships"])
 _writes = BearerToken(Scope.AUTHZ_WRITE)
-_LEDGERS: Mapping[str, Ledger[Any]] = {"approval": APPROVALS, "relationship": RELATIONSHIPS}
+Plain = bodies.ApprovalCheck | bodies.RelationshipCheck
+"""A question about one record. With ``in_set`` it is about several."""
 
 
 @router.post(
     "grant",
     auth=_writes,
-    response={201: GrantedRecord, 200: GrantedRecord, **errors(409, 413)},
+    response={201: bodies.GrantedRecord, 200: bodies.GrantedRecord, **errors(409, 413)},
     operation_id="grant_record",
     summary="Grant",
 )
-def grant(request: HttpRequest, body: Grant, key: AuthzKey = "") -> Status[GrantedRecord]:
+def grant(request: HttpRequest, body: bodies.Grant, key: bodies.AuthzKey = "") -> Status[bodies.GrantedRecord]:
     """It counts from now on, until the end of `ttl_seconds`, of what the scope's policy allows, or of this token: 201. The same
     `Idempotency-Key` again: 200 with the record as it stands.
 
@@ -71,7 +46,7 @@ def grant(request: HttpRequest, body: Grant, key: AuthzKey = "") -> Status[Grant
     """
     wanted, caller, now = body.root, _caller(request), SystemClock().now()
     granted = operations.grant(
-        _LEDGERS[wanted.kind],
+        wanted.ledger,
         wanted.record(by=caller.actor.name, at=now),
         ttl_seconds=wanted.ttl_seconds,
         if_exists=wanted.if_exists,
@@ -79,18 +54,22 @@ def grant(request: HttpRequest, body: Grant, key: AuthzKey = "") -> Status[Grant
         caller=caller,
         now=now,
     )
-    return Status(200 if granted.is_repeat else 201, GrantedRecord.of(granted))
+    return Status(200 if granted.is_repeat else 201, bodies.GrantedRecord.of(granted))
 
 
 @router.post(
-    "extend", auth=_writes, response={200: GrantedRecord, **errors(404, 409, 413)}, operation_id="extend_record", summary="Move the end"
+    "extend",
+    auth=_writes,
+    response={200: bodies.GrantedRecord, **errors(404, 409, 413)},
+    operation_id="extend_record",
+    summary="Move the end",
 )
-def extend(request: HttpRequest, body: Extension, key: AuthzKey = "") -> GrantedRecord:
+def extend(request: HttpRequest, body: bodies.Extension, key: bodies.AuthzKey = "") -> bodies.GrantedRecord:
     """The record ends `ttl_seconds` from now, or as the scope's policy says; that may be sooner than before. The longest time counts from
     the first grant. The same `Idempotency-Key` again moves nothing."""
     wanted = body.root
     granted = operations.extend(
-        _LEDGERS[wanted.kind],
+        wanted.ledger,
         read_scope(wanted.scope),
         wanted.names,
         ttl_seconds=wanted.ttl_seconds,
@@ -98,34 +77,36 @@ def extend(request: HttpRequest, body: Extension, key: AuthzKey = "") -> Granted
         caller=_caller(request),
         now=SystemClock().now(),
     )
-    return GrantedRecord.of(granted)
+    return bodies.GrantedRecord.of(granted)
 
 
-@router.post("revoke", auth=_writes, response={200: Revoked, **errors(404, 409, 413)}, operation_id="revoke_record", summary="Take back")
-def revoke(request: HttpRequest, body: RecordName, key: AuthzKey = "") -> Revoked:
+@router.post(
+    "revoke", auth=_writes, response={200: bodies.Revoked, **errors(404, 409, 413)}, operation_id="revoke_record", summary="Take back"
+)
+def revoke(request: HttpRequest, body: bodies.RecordName, key: bodies.AuthzKey = "") -> bodies.Revoked:
     """It counts no longer, for whomever it was there. The same `Idempotency-Key` again has the same answer."""
     named = body.root
     operations.revoke(
-        _LEDGERS[named.kind],
+        named.ledger,
         read_scope(named.scope),
         named.names,
         key=_key(key, "revoke", named),
         caller=_caller(request),
         now=SystemClock().now(),
     )
-    return Revoked()
+    return bodies.Revoked()
 
 
-@router.post("get", response={200: RecordState, **errors(404, 413)}, operation_id="get_record", summary="Look at a record")
-def get(request: HttpRequest, body: RecordName) -> ApprovalRecord | RelationshipRecord:
+@router.post("get", response={200: bodies.RecordState, **errors(404, 413)}, operation_id="get_record", summary="Look at a record")
+def get(request: HttpRequest, body: bodies.RecordName) -> bodies.ApprovalRecord | bodies.RelationshipRecord:
     """`RECORD_NOT_FOUND`: there is none that counts now."""
     named = body.root
-    found = queries.get_record(_LEDGERS[named.kind], read_scope(named.scope), named.names, caller=_caller(request), now=SystemClock().now())
-    return state_of(found)
+    found = queries.get_record(named.ledger, read_scope(named.scope), named.names, caller=_caller(request), now=SystemClock().now())
+    return bodies.state_of(found)
 
 
-@router.post("list", response={200: RecordPage, **errors(413)}, operation_id="list_records", summary="List what counts")
-def list_records(request: HttpRequest, body: ListOf) -> RecordPage:
+@router.post("list", response={200: bodies.RecordPage, **errors(413)}, operation_id="list_records", summary="List what counts")
+def list_records(request: HttpRequest, body: bodies.ListOf) -> bodies.RecordPage:
     """All of a scope, what somebody has in it, or who may (`resource` and `action`) or stands in a relation (`object`); with `is_wide` in
     the scopes below, too. Whatever else is given narrows the pages. A cursor is good for the list that it came from alone."""
     asked, caller, now = body.root, _caller(request), SystemClock().now()
@@ -137,47 +118,47 @@ def list_records(request: HttpRequest, body: ListOf) -> RecordPage:
         if all(wanted in (None, name) for wanted, name in zip(asked.names, record.names, strict=True))
         and (ends_by is None or (record.expires_at is not None and record.expires_at <= ends_by))
     ]
-    return RecordPage(items=[state_of(record) for record in fits], next_cursor=page.next_cursor)
+    return bodies.RecordPage(items=[bodies.state_of(record) for record in fits], next_cursor=page.next_cursor)
 
 
-@router.post("count", response={200: Counted, **errors(413)}, operation_id="count_records", summary="Count what counts")
-def count(request: HttpRequest, body: Count) -> Counted:
+@router.post("count", response={200: bodies.Counted, **errors(413)}, operation_id="count_records", summary="Count what counts")
+def count(request: HttpRequest, body: bodies.Count) -> bodies.Counted:
     """How many records of a scope count now."""
-    ledger, scope = _LEDGERS[body.kind], read_scope(body.scope)
+    ledger: Ledger[Any] = APPROVALS if body.kind == "approval" else RELATIONSHIPS
     caller, now = _caller(request), SystemClock().now()
-    return Counted(count=queries.count_in_scope(ledger, scope, is_wide=body.is_wide, caller=caller, now=now))
+    return bodies.Counted(count=queries.count_in_scope(ledger, read_scope(body.scope), is_wide=body.is_wide, caller=caller, now=now))
 
 
-@router.post("check", response={200: Verdict, **errors(413)}, operation_id="check_record", summary="Ask about a record")
-def check(request: HttpRequest, body: Check) -> Verdict:
+@router.post("check", response={200: bodies.Verdict, **errors(413)}, operation_id="check_record", summary="Ask about a record")
+def check(request: HttpRequest, body: bodies.Check) -> bodies.Verdict:
     """Whether this very record counts now, or with `in_set` any that lies below a path. A no is an answer like a yes: 200."""
-    return Verdict.of(_answer(body.root, _caller(request)))
+    return bodies.Verdict.of(_answer(body.root, _caller(request)))
 
 
-@router.post("chain", response={200: Verdict, **errors(413)}, operation_id="check_chain", summary="Ask for a chain of relationships")
-def chain(request: HttpRequest, body: Chain) -> Verdict:
+@router.post("chain", response={200: bodies.Verdict, **errors(413)}, operation_id="check_chain", summary="Ask for a chain of relationships")
+def chain(request: HttpRequest, body: bodies.Chain) -> bodies.Verdict:
     """Whether links of one relation lead from the subject to the object: one of any type, or several of `trust` or `membership`. `by` is
     the shortest way."""
-    return Verdict.of(_answer(body, _caller(request)))
+    return bodies.Verdict.of(_answer(body, _caller(request)))
 
 
-@router.post("batch", response={200: Verdicts, **errors(413)}, operation_id="check_batch", summary="Ask up to 100 questions")
-def batch(request: HttpRequest, body: Batch) -> Verdicts:
+@router.post("batch", response={200: bodies.Verdicts, **errors(413)}, operation_id="check_batch", summary="Ask up to 100 questions")
+def batch(request: HttpRequest, body: bodies.Batch) -> bodies.Verdicts:
     """Each question has an answer of its own, or the error that it would have got alone. When the store can't be read there is no answer at
     all: 503. Each `chain`, and each question with `in_set`, counts as one more request of the token's."""
     caller, clock = _caller(request), SystemClock()
     for one in body.checks:
         if not _is_plain(one):
             count_request(client_of(request).token, now=clock.now())
-    plain = iter(queries.check_many([_asked(one) for one in body.checks if _is_plain(one)], caller=caller, clock=clock))
-    found = [next(plain) if _is_plain(one) else _answer_or_error(one, caller) for one in body.checks]
-    return Verdicts(answers=[_verdict_or_refusal(one) for one in found])
+    plain = iter(queries.check_many([_or_error(_asked, one) for one in body.checks if _is_plain(one)], caller=caller, clock=clock))
+    found = [next(plain) if _is_plain(one) else _or_error(_answer, one, caller) for one in body.checks]
+    return bodies.Verdicts(answers=[_verdict_or_refusal(one) for one in found])
 
 
-@router.post("policy", response={200: PolicyState, **errors(413)}, operation_id="get_policy", summary="Look at a scope's limits")
-def policy(request: HttpRequest, body: PolicyOf) -> PolicyState:
+@router.post("policy", response={200: bodies.PolicyState, **errors(413)}, operation_id="get_policy", summary="Look at a scope's limits")
+def policy(request: HttpRequest, body: bodies.PolicyOf) -> bodies.PolicyState:
     """The policy that counts for new grants in the scope. Operators set it, in the portal."""
-    return PolicyState.of(queries.governing_policy(read_scope(body.scope), caller=_caller(request)))
+    return bodies.PolicyState.of(queries.governing_policy(read_scope(body.scope), caller=_caller(request)))
 
 
 def _caller(request: HttpRequest) -> Caller:
@@ -191,53 +172,47 @@ def _key(text: str, verb: str, body: Schema) -> RequestKey | None:
     return RequestKey(text, f"{verb} {body.model_dump_json()}") if text else None
 
 
-def _page(asked: ApprovalList | RelationshipList, caller: Caller, now: datetime) -> Page[Any]:
+def _page(asked: bodies.ApprovalList | bodies.RelationshipList, caller: Caller, now: datetime) -> Page[Any]:
     """By the index that fits best; the rest of what is asked for is looked for on the page."""
-    ledger, scope = _LEDGERS[asked.kind], read_scope(asked.scope)
+    ledger, scope = asked.ledger, read_scope(asked.scope)
     options: dict[str, Any] = {"cursor": asked.cursor or None, "limit": asked.limit, "caller": caller, "now": now}
-    holder = asked.names[0]
-    if asked.is_wide:
-        return queries.list_in_scope(ledger, scope, is_wide=True, **options)
-    if holder is not None:
+    holder, target = asked.names[0], [getattr(asked, name) for name in ledger.kind.target_fields]
+    if holder is not None and not asked.is_wide:
         return queries.list_of_holder(ledger, scope, holder, **options)
-    target = [name for name in asked.target if name is not None]
-    if len(target) == len(asked.target):
+    if None not in target and not asked.is_wide:
         return queries.list_of_target(ledger, scope, target, **options)
-    return queries.list_in_scope(ledger, scope, **options)
+    return queries.list_in_scope(ledger, scope, is_wide=asked.is_wide, **options)
 
 
-def _answer(question: ApprovalCheck | RelationshipCheck | Chain, caller: Caller) -> Answer:
+def _answer(question: Plain | bodies.Chain, caller: Caller) -> Answer:
     scope, clock = read_scope(question.scope), SystemClock()
-    if isinstance(question, Chain):
+    if isinstance(question, bodies.Chain):
         return queries.check_chain(scope, question.names, depth=question.depth, caller=caller, clock=clock)
     ask = queries.check_set if question.in_set else queries.check
-    return ask(_LEDGERS[question.kind], scope, question.names, caller=caller, clock=clock)
+    return ask(question.ledger, scope, question.names, caller=caller, clock=clock)
 
 
-def _is_plain(question: ApprovalCheck | RelationshipCheck | Chain) -> TypeGuard[ApprovalCheck | RelationshipCheck]:
+def _is_plain(question: bodies.ApprovalCheck | bodies.RelationshipCheck | bodies.Chain) -> TypeGuard[Plain]:
     """Whether it is one of those that are read together."""
-    return not (isinstance(question, Chain) or question.in_set)
+    return not (isinstance(question, bodies.Chain) or question.in_set)
 
 
-def _asked(question: ApprovalCheck | RelationshipCheck) -> Asked | PortalError:
+def _asked(question: Plain) -> Asked:
+    return Asked(question.ledger, read_scope(question.scope), question.names)
+
+
+def _or_error(ask: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | PortalError:
     try:
-        return Asked(_LEDGERS[question.kind], read_scope(question.scope), question.names)
+        return ask(*given, **named)
     except PortalError as error:
         return error
 
 
-def _answer_or_error(question: ApprovalCheck | RelationshipCheck | Chain, caller: Caller) -> Answer | PortalError:
-    try:
-        return _answer(question, caller)
-    except PortalError as error:
-        return error
-
-
-def _verdict_or_refusal(found: Answer | PortalError) -> BatchVerdict:
+def _verdict_or_refusal(found: Answer | PortalError) -> bodies.BatchVerdict:
     if isinstance(found, Answer):
-        return BatchVerdict(answer=Verdict.of(found))
+        return bodies.BatchVerdict(answer=bodies.Verdict.of(found))
     told = told_of(found)
     # One broken record is its own question's affair; a store that does not answer is everybody's.
     if told is None or (isinstance(found, Unavailable) and not isinstance(found, UnreadableItem)):
         raise found
-    return BatchVerdict(error=Refused(code=told.code, message=told.message, field=told.field))
+    return bodies.BatchVerdict(error=bodies.Refused(code=told.code, message=told.message, field=told.field))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ninja import Header, Schema
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel
@@ -11,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from accessportal.api.schemas import HEADER_TEXT, UNSEEN, Seconds, epoch_of
 from accessportal.authz.operations import Granted, IfExists
-from accessportal.authz.queries import Answer, GoverningPolicy, Why, read_scope
+from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, GoverningPolicy, Ledger, Why, read_scope
 from accessportal.authz.states import (
     LONGEST_METADATA,
     LONGEST_NAME,
@@ -20,7 +22,6 @@ from accessportal.authz.states import (
     MOST_METADATA,
     MOST_PARTS,
     Approval,
-    Names,
     Relationship,
     RelationType,
 )
@@ -84,29 +85,33 @@ class _Body(Schema):
     model_config = ConfigDict(extra="forbid")
 
 
-class ApprovalName(_Body):
+class _Named(_Body):
+    ledger: ClassVar[Ledger[Any]]
+
+    @property
+    def names(self) -> tuple[Any, Any, Any]:
+        """Of the record that is meant; in a list those that are given."""
+        one, two, three = (getattr(self, name) for name in self.ledger.fields)
+        return one, two, three
+
+
+class ApprovalName(_Named):
     """An approval: may this identity do this action on this resource?"""
 
+    ledger: ClassVar[Ledger[Any]] = APPROVALS
     kind: Literal["approval"]
     scope: ScopeText
     identity: Name
     resource: Name
     action: Name
 
-    @property
-    def names(self) -> Names:
-        return self.identity, self.resource, self.action
 
-
-class _Relation(_Body):
+class _Relation(_Named):
+    ledger: ClassVar[Ledger[Any]] = RELATIONSHIPS
     scope: ScopeText
     subject: Name
     relation: Name
     object: Name
-
-    @property
-    def names(self) -> Names:
-        return self.subject, self.relation, self.object
 
 
 class RelationshipName(_Relation):
@@ -218,7 +223,7 @@ class Count(_Body):
     is_wide: Wide
 
 
-class _Listing(_Body):
+class _Listing(_Named):
     scope: ScopeText
     is_wide: Wide
     ends_by: Whole | None = Field(
@@ -235,35 +240,21 @@ class _Listing(_Body):
 class ApprovalList(_Listing):
     """Approvals of a scope: all, of an identity, or who may do an action on a resource."""
 
+    ledger: ClassVar[Ledger[Any]] = APPROVALS
     kind: Literal["approval"]
     identity: Filter
     resource: Filter
     action: Filter
 
-    @property
-    def names(self) -> tuple[str | None, str | None, str | None]:
-        return self.identity, self.resource, self.action
-
-    @property
-    def target(self) -> tuple[str | None, ...]:
-        return self.resource, self.action
-
 
 class RelationshipList(_Listing):
     """Relationships of a scope: all, of a subject, or of an object."""
 
+    ledger: ClassVar[Ledger[Any]] = RELATIONSHIPS
     kind: Literal["relationship"]
     subject: Filter
     relation: Filter
     object: Filter
-
-    @property
-    def names(self) -> tuple[str | None, str | None, str | None]:
-        return self.subject, self.relation, self.object
-
-    @property
-    def target(self) -> tuple[str | None, ...]:
-        return (self.object,)
 
 
 class ListOf(RootModel[Annotated[ApprovalList | RelationshipList, Field(discriminator="kind")]]):
@@ -313,23 +304,14 @@ RecordState = Annotated[ApprovalRecord | RelationshipRecord, Field(discriminator
 
 def state_of(record: Approval | Relationship) -> ApprovalRecord | RelationshipRecord:
     """The record as it stands."""
-    shared: dict[str, Any] = {
-        "scope": record.scope,
-        "expires_at": epoch_of(record.expires_at),
-        "ttl_seconds": record.ttl_seconds,
-        "metadata": {name: str(value) for name, value in record.metadata.items()},
-        "key": record.key,
-    }
-    if isinstance(record, Approval):
-        named: dict[str, Any] = {"identity": record.identity, "resource": record.resource, "action": record.action}
-        return ApprovalRecord(**shared, **named, granted_by=record.granted_by, granted_at=to_epoch(record.granted_at))
-    names: dict[str, Any] = {
-        "subject": record.subject,
-        "relation": record.relation,
-        "object": record.object,
-        "relation_type": record.relation_type,
-    }
-    return RelationshipRecord(**shared, **names, created_by=record.created_by, created_at=to_epoch(record.created_at))
+    shape = ApprovalRecord if isinstance(record, Approval) else RelationshipRecord
+    return shape(**{name: _sent(getattr(record, name)) for name in shape.model_fields if name != "kind"})
+
+
+def _sent(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: str(text) for name, text in value.items()}
+    return to_epoch(value) if isinstance(value, datetime) else value
 
 
 class GrantedRecord(Schema):
@@ -415,12 +397,4 @@ class PolicyState(Schema):
 
     @classmethod
     def of(cls, governing: GoverningPolicy) -> PolicyState:
-        policy = governing.policy
-        return cls(
-            policy_of=governing.scope,
-            default_seconds=policy.default_seconds,
-            min_seconds=policy.min_seconds,
-            max_seconds=policy.max_seconds,
-            is_enforced=policy.is_enforced,
-            refresh_seconds=policy.refresh_seconds,
-        )
+        return cls(policy_of=governing.scope, **asdict(governing.policy))

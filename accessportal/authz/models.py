@@ -188,13 +188,9 @@ class KeyItem(PortalModel):
     purge_at = NumberAttribute()
 
 
-def holder_key(scope: Scope, holder: str) -> str:
-    """Hash key of all that an identity or a subject has in a scope. A scope's text needs no escaping: no part holds a ``#``."""
-    return f"{scope}#{join_key(holder)}"
-
-
-def target_key(scope: Scope, *parts: str) -> str:
-    """Hash key in the index by resource and action, or by object."""
+def key_within(scope: Scope, *parts: str) -> str:
+    """Hash key of what an identity or a subject has in a scope, and in the index by resource and action, or by object. A scope's text
+    needs no escaping: no part holds a ``#``."""
     return f"{scope}#{join_key(*parts)}"
 
 

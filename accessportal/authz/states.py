@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
@@ -81,8 +81,37 @@ Names = tuple[str, str, str]
 """What tells a record of a scope apart: identity, resource, action; or subject, relation, object."""
 
 
+class _Named:
+    """What approvals and relationships are told apart and found by: ``fields`` are the names in a scope, ``target_fields`` those that
+    "who may?" names."""
+
+    __slots__ = ()
+    word: ClassVar[str]
+    fields: ClassVar[Names]
+    target_fields: ClassVar[tuple[str, ...]]
+    scope: Scope
+
+    @property
+    def names(self) -> Names:
+        one, two, three = (getattr(self, name) for name in self.fields)
+        return one, two, three
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        return tuple(getattr(self, name) for name in self.target_fields)
+
+    @property
+    def key(self) -> str:
+        """The seed's key text, for other programs. It is not unique when a part holds a ``:``, so nothing is found by it."""
+        return ":".join((f"{self.word}s", self.scope, *self.names))
+
+    @property
+    def entity(self) -> str:
+        return entity_of(self.word, self.scope, self.names)
+
+
 @dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(_Named):
     """``identity`` may do ``action`` on ``resource`` within ``scope`` until ``expires_at`` (``None``: without an end).
 
     ``ttl_seconds`` is the time that was granted last. ``held_until``: for whom it is there until when, in epoch seconds (0: without an
@@ -90,6 +119,9 @@ class Approval:
     ``refreshes``: when it was granted or extended, its policy let checks that say yes move its end.
     """
 
+    word = "approval"
+    fields = ("identity", "resource", "action")
+    target_fields = ("resource", "action")
     scope: Scope
     identity: str
     resource: str
@@ -106,32 +138,17 @@ class Approval:
     audit_head: str = ""
 
     @property
-    def names(self) -> Names:
-        return self.identity, self.resource, self.action
-
-    @property
-    def target(self) -> tuple[str, ...]:
-        """What is asked about by "who may?"."""
-        return self.resource, self.action
-
-    @property
     def began_at(self) -> datetime:
         return self.granted_at
 
-    @property
-    def key(self) -> str:
-        """The seed's key text, for other programs. It is not unique when a part holds a ``:``, so nothing is found by it."""
-        return f"approvals:{self.scope}:{self.identity}:{self.resource}:{self.action}"
-
-    @property
-    def entity(self) -> str:
-        return entity_of("approval", self.scope, self.names)
-
 
 @dataclass(frozen=True, slots=True)
-class Relationship:
+class Relationship(_Named):
     """``subject`` stands in ``relation`` to ``object`` within ``scope`` until ``expires_at``; the rest as for :class:`Approval`."""
 
+    word = "relationship"
+    fields = ("subject", "relation", "object")
+    target_fields = ("object",)
     scope: Scope
     subject: str
     relation: str
@@ -149,26 +166,8 @@ class Relationship:
     audit_head: str = ""
 
     @property
-    def names(self) -> Names:
-        return self.subject, self.relation, self.object
-
-    @property
-    def target(self) -> tuple[str, ...]:
-        """What is asked about by "who stands?"."""
-        return (self.object,)
-
-    @property
     def began_at(self) -> datetime:
         return self.created_at
-
-    @property
-    def key(self) -> str:
-        """The seed's key text, for other programs. It is not unique when a part holds a ``:``, so nothing is found by it."""
-        return f"relationships:{self.scope}:{self.subject}:{self.relation}:{self.object}"
-
-    @property
-    def entity(self) -> str:
-        return entity_of("relationship", self.scope, self.names)
 
 
 def end_of_holders(held_until: Mapping[str, Any]) -> datetime | None:

@@ -20,12 +20,11 @@ from accessportal.authz.models import (
     ScopeItem,
     gate_key,
     gates_of,
-    holder_key,
+    key_within,
     place_of,
     places_within,
     root_of,
     shard_of,
-    target_key,
 )
 from accessportal.authz.policy.ends import is_over
 from accessportal.authz.states import DIRECT, Approval, Names, NoSuchRecord, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
@@ -56,14 +55,14 @@ def _key(record: Approval | Relationship) -> tuple[str, str]:
 
 def key_of(scope: Scope, names: Names) -> tuple[str, str]:
     """Hash and range key of a record."""
-    return holder_key(scope, names[0]), join_key(*names[1:])
+    return key_within(scope, names[0]), join_key(*names[1:])
 
 
 def _indexed(record: Approval | Relationship) -> dict[str, Any]:
     shard = shard_of(*record.names)
     return {
         "key": record.key,
-        "target": target_key(record.scope, *record.target),
+        "target": key_within(record.scope, *record.target),
         "shard": f"{root_of(record.scope)}#{shard}",
         "place": place_of(record.scope, *record.names),
         "ends": None if record.expires_at is None else f"{_ENDS}#{shard}",
@@ -95,13 +94,20 @@ class _Keyed(Records[Any, B]):
 
 @dataclass(frozen=True)
 class Ledger(Generic[R]):
-    """The table of one of the two kinds of records, with its lists; ``word`` begins the names of its events,
-    ``fields`` are the names' own."""
+    """The table of one of the two kinds of records, with its lists."""
 
-    word: str
-    fields: Names
+    kind: type[R]
     model: type[RecordItem]
     records: Records[Any, R]
+
+    @property
+    def word(self) -> str:
+        """With it the names of its events begin."""
+        return self.kind.word
+
+    @property
+    def fields(self) -> Names:
+        return self.kind.fields
 
     def get_many(self, wanted: Iterable[tuple[Scope, Names]], *, past: Callable[[Unreadable], object]) -> dict[tuple[str, str], R]:
         """Those that exist, by :func:`key_of`, strongly read, 100 to a request; ``past`` is told of what can't be read.
@@ -131,12 +137,12 @@ class Ledger(Generic[R]):
         """What an identity or a subject has in a scope, strongly read; ``below``: the beginning of the range key."""
         where = self.model.sk.startswith(below) if below else None
         held = Listing(f"{self.word}.of_holder", self.model, self.records.record, consistent=True)
-        return held(holder_key(scope, holder), cursor=cursor, limit=limit, where=where, bound=below)
+        return held(key_within(scope, holder), cursor=cursor, limit=limit, where=where, bound=below)
 
     def page_of_target(self, scope: Scope, target: Sequence[str], *, cursor: str | None, limit: int) -> Page[R]:
         """Who has what is asked for on a resource, or stands in relation to an object."""
         found = Listing(f"{self.word}.of_target", self.model, self.records.record, self.model.target_index)
-        return found(target_key(scope, *target), cursor=cursor, limit=limit)
+        return found(key_within(scope, *target), cursor=cursor, limit=limit)
 
     def page_of_shard(self, scope: Scope, shard: int, *, is_wide: bool, cursor: str | None, limit: int) -> Page[R]:
         """One share of a scope's records, with those below it where ``is_wide``."""
@@ -254,18 +260,11 @@ class Ledger(Generic[R]):
         audit.remove(self.records, record, draft=draft, actor=actor, now=now, further=[counted])
 
 
-APPROVALS: Ledger[Approval] = Ledger(
-    "approval",
-    ("identity", "resource", "action"),
-    ApprovalItem,
-    _Keyed(ApprovalItem, Approval, key=_key, also=_indexed),
-)
+APPROVALS: Ledger[Approval] = Ledger(Approval, ApprovalItem, _Keyed(ApprovalItem, Approval, key=_key, also=_indexed))
 RELATIONSHIPS: Ledger[Relationship] = Ledger(
-    "relationship",
-    ("subject", "relation", "object"),
-    RelationshipItem,
-    _Keyed(RelationshipItem, Relationship, key=_key, also=_indexed),
+    Relationship, RelationshipItem, _Keyed(RelationshipItem, Relationship, key=_key, also=_indexed)
 )
+LEDGERS: tuple[Ledger[Any], ...] = (APPROVALS, RELATIONSHIPS)
 
 
 def _listed(facts: ScopeFacts) -> dict[str, Any]:

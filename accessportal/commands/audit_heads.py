@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest, Status
@@ -34,7 +34,6 @@ from accessportal.waiting.states import LINES
 _ACTOR = system("verify_audit")
 _PAGE = 200
 _RULE_SET = "ruleset#current"
-_LEDGERS: Sequence[authz.Ledger[Any]] = (authz.APPROVALS, authz.RELATIONSHIPS)
 _ENDINGS = {"person": "user.deleted", "group": "group.deleted"}
 
 
@@ -89,7 +88,7 @@ def every_head(past: Callable[[pages.Unreadable], object]) -> Iterator[Head]:
         yield _head(restore.entity, restore, partial(_restore, restore.epoch))
     for token in every(lambda cursor: tokens.list_tokens(cursor=cursor, limit=_PAGE), past=past):
         yield _head(token.entity, token, partial(tokens.find_token, token_id=token.token_id))
-    for ledger in _LEDGERS:
+    for ledger in authz.LEDGERS:
         for record in ledger.every(past=past):
             yield _head(record.entity, record, partial(ledger.get, record.scope, record.names))
     caller = authz.caller_of(_ACTOR)

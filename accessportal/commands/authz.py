@@ -14,7 +14,7 @@ from rich.console import Console
 
 from accessportal.authz import operations, queries
 from accessportal.authz.operations import IfExists
-from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, Ledger, caller_of, read_scope
+from accessportal.authz.queries import APPROVALS, LEDGERS, RELATIONSHIPS, Answer, Ledger, caller_of, read_scope
 from accessportal.authz.states import PRESETS, Approval, Names, Relationship, RelationType, Scope, ScopeState, TtlPolicy
 from accessportal.commands.base import Outcome, PortalCommand, command, document_of, failed, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_whole_number
@@ -51,7 +51,6 @@ Subject = Annotated[str, Flag("who stands in the relation", "SUBJECT")]
 Relation = Annotated[str, Flag("like editor, trusts or member", "RELATION")]
 Object = Annotated[str, Flag("to what", "OBJECT")]
 
-_LEDGERS: Sequence[Ledger[Any]] = (APPROVALS, RELATIONSHIPS)
 _show = Facts(hidden={"audit_head", "held_until", "version", "refreshed_at", "refreshes"}, empty=(None, "", [], {}))
 
 
@@ -308,7 +307,7 @@ def delete_scope(
     """Remove every approval and relationship of a scope, but not of those below it. The worker does it; nothing new comes into the
     scope meanwhile. Operators may."""
     caller = caller_of(actor)
-    counts = {f"{ledger.word}s": queries.count_in_scope(ledger, scope, caller=caller, now=clock.now()) for ledger in _LEDGERS}
+    counts = {f"{ledger.word}s": queries.count_in_scope(ledger, scope, caller=caller, now=clock.now()) for ledger in LEDGERS}
     terminal.say(f"{scope}: {counts['approvals']} approvals and {counts['relationships']} relationships count now.")
     if typed is None:
         if not sys.stdin.isatty():

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.decorators.http import require_safe
 
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, caller_of, check_chain, check_set, read_scope
-from accessportal.authz.states import LONGEST_NAME, Approval
+from accessportal.authz.states import LONGEST_NAME
 from accessportal.console.resources.authz import RECORDS, Record, key_of
 from accessportal.console.views import list_url, render_page
 from accessportal.identity.middleware import actor_of
@@ -123,5 +123,5 @@ def _ask(form: AskForm, actor: Actor) -> Answer:
 
 
 def _step(record: Record) -> dict[str, Any]:
-    resource = RECORDS["approvals" if isinstance(record, Approval) else "relationships"]
+    resource = RECORDS[f"{record.word}s"]
     return {"record": record, "title": resource.title(record), "url": resource.page_url(key_of(record))}

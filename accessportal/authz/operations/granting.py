@@ -30,11 +30,10 @@ from accessportal.authz.states import (
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
-from accessportal.kernel.errors import Conflict, Unavailable
-from accessportal.store.transactions import Overtaken, Step, until_written
+from accessportal.kernel.errors import Conflict
+from accessportal.store.transactions import Overtaken, Step
 
 R = TypeVar("R", Approval, Relationship)
-CONTENDED = Unavailable("Too many others change this record at once. Try again.", code="authz_contended")
 
 
 class IfExists(enum.StrEnum):
@@ -76,10 +75,10 @@ def grant(
     check_metadata(wanted.metadata)
     advice = check_phase(wanted.scope, current().global_scope)
 
-    def write(further: Sequence[Step]) -> Granted[R]:
-        return until_written(lambda: _granted(ledger, wanted, ttl_seconds, if_exists, advice, further, caller, now), contended=CONTENDED)
+    def attempt(further: Sequence[Step]) -> Granted[R]:
+        return _granted(ledger, wanted, ttl_seconds, if_exists, advice, further, caller, now)
 
-    return once(key, write, again=lambda: _as_it_stands(ledger, wanted.scope, wanted.names, now), caller=caller, now=now)
+    return once(key, attempt, again=lambda: _as_it_stands(ledger, wanted.scope, wanted.names, now), caller=caller, now=now)
 
 
 def _granted(
@@ -153,10 +152,7 @@ def extend(
         after = held(replace(present, **_given(end, governed, caller)), DIRECT, _bounded(end, caller))
         return _told(_change(ledger, present, after, "extended", further=further, caller=caller, now=now), end)
 
-    def write(further: Sequence[Step]) -> Granted[R]:
-        return until_written(lambda: attempt(further), contended=CONTENDED)
-
-    return once(key, write, again=lambda: _as_it_stands(ledger, scope, names, now), caller=caller, now=now)
+    return once(key, attempt, again=lambda: _as_it_stands(ledger, scope, names, now), caller=caller, now=now)
 
 
 def refresh(ledger: Ledger[R], record: R, *, caller: Caller, now: datetime) -> R:
@@ -195,10 +191,7 @@ def revoke(ledger: Ledger[R], scope: Scope, names: Names, *, key: RequestKey | N
         data = {"expires_at": epoch_of(present.expires_at)}
         ledger.remove(present, "revoked", data=data, further=further, actor=caller.actor, now=now)
 
-    def write(further: Sequence[Step]) -> None:
-        until_written(lambda: attempt(further), contended=CONTENDED)
-
-    once(key, write, again=lambda: None, caller=caller, now=now)
+    once(key, attempt, again=lambda: None, caller=caller, now=now)
 
 
 def _as_it_stands(ledger: Ledger[R], scope: Scope, names: Names, now: datetime) -> Granted[R]:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from accessportal.authz.config import current
 from accessportal.authz.operations.granting import (
-    CONTENDED,
     epoch_of,
     held,
     insert_in_open_scope,
@@ -17,6 +16,7 @@ from accessportal.authz.operations.granting import (
     require_same_type,
     with_holders,
 )
+from accessportal.authz.operations.repeating import CONTENDED
 from accessportal.authz.policy.ends import end_of, is_over
 from accessportal.authz.policy.rights import check_phase
 from accessportal.authz.states import Approval, Names, Relationship, Scope, ScopeFacts

@@ -8,12 +8,12 @@ from typing import Any
 
 from accessportal.authz import store
 from accessportal.authz.config import current
-from accessportal.authz.operations.granting import CONTENDED, open_scope, read_open_scope
-from accessportal.authz.operations.tidying import LEDGERS
+from accessportal.authz.operations.granting import open_scope, read_open_scope
+from accessportal.authz.operations.repeating import CONTENDED
 from accessportal.authz.policy.ends import is_over
 from accessportal.authz.policy.rights import Caller, check_phase
 from accessportal.authz.states import DIRECT, SHARDS, MoveReport, Scope, ScopeState
-from accessportal.authz.store import Ledger
+from accessportal.authz.store import LEDGERS, Ledger
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.kernel.pages import every

@@ -10,11 +10,12 @@ from typing import TypeVar
 
 from accessportal.authz import store
 from accessportal.authz.policy.rights import Caller
-from accessportal.kernel.errors import Conflict, NoAnswer, NotFound
+from accessportal.kernel.errors import Conflict, NoAnswer, NotFound, Unavailable
 from accessportal.store.keys import join_key
-from accessportal.store.transactions import ConditionFailed, Step
+from accessportal.store.transactions import ConditionFailed, Step, until_written
 
 T = TypeVar("T")
+CONTENDED = Unavailable("Too many others change this record at once. Try again.", code="authz_contended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,15 @@ class RequestKey:
         return hashlib.sha256(self.request.encode()).hexdigest()
 
 
-def once(key: RequestKey | None, write: Callable[[Sequence[Step]], T], *, again: Callable[[], T], caller: Caller, now: datetime) -> T:
-    """What ``write`` returns, which writes the key with the rest; ``again`` when that was written before.
+def once(key: RequestKey | None, attempt: Callable[[Sequence[Step]], T], *, again: Callable[[], T], caller: Caller, now: datetime) -> T:
+    """What ``attempt`` returns, which writes the key with the rest, until nobody comes between; ``again`` when that was written before.
 
     :raises Conflict: ``IDEMPOTENCY_MISMATCH``, when the key stands for another request.
     """
+
+    def write(further: Sequence[Step]) -> T:
+        return until_written(lambda: attempt(further), contended=CONTENDED)
+
     if key is None:
         return write(())
     name = join_key(caller.actor.name, key.text)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.authz import store
-from accessportal.authz.operations.granting import CONTENDED
+from accessportal.authz.operations.repeating import CONTENDED
 from accessportal.authz.policy.ends import check_policy
 from accessportal.authz.policy.rights import Caller
 from accessportal.authz.states import Scope, ScopeDeleting, ScopeFacts, ScopeState, TtlPolicy

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from accessportal.authz import store
-from accessportal.authz.operations.granting import CONTENDED
+from accessportal.authz.operations.repeating import CONTENDED
 from accessportal.authz.policy.ends import is_over
 from accessportal.authz.states import SHARDS, Approval, DeletionReport, Relationship, ScopeFacts, ScopeState, SweepReport
-from accessportal.authz.store import APPROVALS, RELATIONSHIPS, Ledger
+from accessportal.authz.store import LEDGERS, Ledger
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
@@ -21,7 +21,6 @@ from accessportal.kernel.pages import Page, every
 from accessportal.kernel.runs import Run, each
 from accessportal.store.transactions import ConditionFailed, Overtaken, until_written
 
-LEDGERS: tuple[Ledger[Any], ...] = (APPROVALS, RELATIONSHIPS)
 SWEEP_SECONDS = 600.0
 DELETION_SECONDS = 50.0
 WORKERS = 4

@@ -18,10 +18,11 @@ from accessportal.authz.queries.lists import (
     list_of_target,
     list_scopes,
 )
-from accessportal.authz.store import APPROVALS, RELATIONSHIPS, Ledger
+from accessportal.authz.store import APPROVALS, LEDGERS, RELATIONSHIPS, Ledger
 
 __all__ = [
     "APPROVALS",
+    "LEDGERS",
     "RELATIONSHIPS",
     "Answer",
     "Asked",

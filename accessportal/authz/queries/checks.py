@@ -17,7 +17,7 @@ from accessportal.authz.policy.ends import REFRESH_EVERY, is_over
 from accessportal.authz.policy.names import check_names
 from accessportal.authz.policy.rights import Caller
 from accessportal.authz.states import Approval, Names, Relationship, Scope
-from accessportal.authz.store import APPROVALS, RELATIONSHIPS, Ledger, key_of
+from accessportal.authz.store import APPROVALS, LEDGERS, RELATIONSHIPS, Ledger, key_of
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import InvalidRequest, PortalError, Unavailable
 from accessportal.kernel.moments import is_recent
@@ -67,10 +67,8 @@ def check_many(asked: Sequence[Asked | PortalError], *, caller: Caller, clock: C
         raise InvalidRequest(f"{len(asked)} checks at once; {MOST_AT_ONCE} is the most.", code="too_many_checks", field="checks")
     judged = [one if isinstance(one, PortalError) else _judged(one, caller) for one in asked]
     wanted = [one for one in judged if isinstance(one, Asked)]
-    found: dict[str, Mapping[tuple[str, str], Any] | PortalError] = {}
     broken: dict[tuple[str, str], Unreadable] = {}
-    for ledger in (APPROVALS, RELATIONSHIPS):
-        found[ledger.word] = _found(ledger, [one for one in wanted if one.ledger.word == ledger.word], broken)
+    found = {ledger.word: _found(ledger, [one for one in wanted if one.ledger.word == ledger.word], broken) for ledger in LEDGERS}
     answers: dict[tuple[str, str, str], Answer | PortalError] = {}
     for one in wanted:
         # Asked twice, it is used once: the second would find that the first has moved its end.

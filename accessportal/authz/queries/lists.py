@@ -42,7 +42,7 @@ def list_of_target(
 ) -> Page[R]:
     """Who may do an action on a resource, or stands in a relation to an object, in a scope."""
     caller.require(scope, writes=False)
-    for name, field in zip(target, ledger.fields[-len(target) :], strict=True):
+    for name, field in zip(target, ledger.kind.target_fields, strict=True):
         check_name(name, field)
     return _live(ledger.page_of_target(scope, target, cursor=cursor, limit=limit), now)
 

@@ -137,8 +137,8 @@ def _of_holder(ledger: Ledger[Any], ask: Ask) -> Page[Any]:
     return _filled(partial(queries.list_of_holder, ledger, read_scope(ask.parameter, field="q"), ask.more["holder"]), ask)
 
 
-def _of_target(ledger: Ledger[Any], names: Sequence[str], ask: Ask) -> Page[Any]:
-    target = tuple(ask.more[name] for name in names)
+def _of_target(ledger: Ledger[Any], ask: Ask) -> Page[Any]:
+    target = tuple(ask.more[name] for name in ledger.kind.target_fields)
     return _filled(partial(queries.list_of_target, ledger, read_scope(ask.parameter, field="q"), target), ask)
 
 
@@ -184,13 +184,22 @@ def _patterns(ledger: Ledger[Any], holder: str, targets: Sequence[Parameter], *,
         Pattern(
             name="target",
             label=who,
-            fetch=partial(_of_target, ledger, [one.name for one in targets]),
+            fetch=partial(_of_target, ledger),
             parameter=SCOPE,
             more=tuple(targets),
             bulk=("revoke",),
             empty_title="Nobody in this scope",
             empty_hint=f"Names are told apart by every letter. {hint}",
         ),
+    )
+
+
+def _columns(who: str, what: str) -> tuple[Column, ...]:
+    return (
+        Column(who, "console/authz/cell_name.html", "col-who"),
+        Column(what, "console/authz/cell_what.html", "col-what"),
+        Column("Scope", "console/authz/cell_scope.html", "col-context"),
+        Column("Until", "console/authz/cell_until.html", "col-time"),
     )
 
 
@@ -260,12 +269,7 @@ class Approvals(_Records):
     icon = "stamp"
     about = "Which service, bot or person may do what on which resource, within one scope and until when."
     ledger = APPROVALS
-    columns = (
-        Column("Identity", "console/authz/cell_name.html", "col-who"),
-        Column("May", "console/authz/cell_what.html", "col-what"),
-        Column("Scope", "console/authz/cell_scope.html", "col-context"),
-        Column("Until", "console/authz/cell_until.html", "col-time"),
-    )
+    columns = _columns("Identity", "May")
     patterns = _patterns(
         APPROVALS,
         "Identity",
@@ -282,12 +286,7 @@ class Relationships(_Records):
     icon = "waypoints"
     about = "Who stands in which relation to what, within one scope and until when. Trust and membership carry over chains."
     ledger = RELATIONSHIPS
-    columns = (
-        Column("Subject", "console/authz/cell_name.html", "col-who"),
-        Column("Is", "console/authz/cell_what.html", "col-what"),
-        Column("Scope", "console/authz/cell_scope.html", "col-context"),
-        Column("Until", "console/authz/cell_until.html", "col-time"),
-    )
+    columns = _columns("Subject", "Is")
     patterns = _patterns(RELATIONSHIPS, "Subject", (Parameter("Object", "document-123", name="object"),), who="Who stands to")
     deeds = _deeds(RELATIONSHIPS)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from accessportal.authz import operations, queries
-from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Ledger, caller_of, read_scope
+from accessportal.authz.queries import LEDGERS, caller_of, read_scope
 from accessportal.authz.states import PRESETS, Scope, ScopeFacts, ScopeKind, ScopeState, TtlPolicy
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
 from accessportal.console.resources.authz import SCOPE
@@ -113,9 +113,7 @@ class DeleteForm(DeedForm):
 def count_of(scope: Scope, now: datetime, *, is_wide: bool = False) -> Counts:
     """For whoever may see the page of the scope."""
     portal = caller_of(system("console"))
-    ledgers: tuple[Ledger[Any], ...] = (APPROVALS, RELATIONSHIPS)
-    approvals, relationships = (queries.count_in_scope(ledger, scope, is_wide=is_wide, caller=portal, now=now) for ledger in ledgers)
-    return Counts(approvals, relationships)
+    return Counts(*(queries.count_in_scope(ledger, scope, is_wide=is_wide, caller=portal, now=now) for ledger in LEDGERS))
 
 
 def _started(facts: ScopeFacts, given: Data) -> dict[str, Any]:
