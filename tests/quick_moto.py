@@ -18,6 +18,9 @@ from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.utilities import dynamo_to_dict
 from moto.dynamodb.parsing import ast_nodes, expressions
 
+from tests.quick_botocore import quicken_botocore
+from tests.quick_dynamodb import quicken_dynamodb
+
 _Parser: Any = conditions.ConditionExpressionParser
 _Validator: Any = updates.UpdateExpressionValidator
 _Node: Any = vars(ast_nodes)["Node"]
@@ -37,6 +40,8 @@ def quicken_moto() -> None:
     _Value.size, _Value.__deepcopy__ = _quick_size, _quick_copy
     _Json._handle_structure = _quick_structure
     vars(moto.dynamodb.responses)["dynamo_to_dict"] = _plain
+    quicken_dynamodb()
+    quicken_botocore()
 
 
 @functools.cache
