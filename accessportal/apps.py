@@ -28,6 +28,7 @@ class AccessPortalConfig(AppConfig):
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
         from accessportal.authz import operations as authz
+        from accessportal.leases import operations as leases
         from accessportal.mirror import operations as mirror
         from accessportal.sandboxes import operations as sandboxes
         from accessportal.upstream import client as upstream
@@ -52,6 +53,7 @@ class AccessPortalConfig(AppConfig):
             )
         )
         mirror.configure(mirror.MirrorSettings(user_pool_id=conf().user_pool_id, user_pool_invites=conf().user_pool_invites))
+        leases.configure(leases.LeaseSettings(undo_seconds=conf().undo_seconds))
         sandboxes.configure(
             sandboxes.SandboxSettings(grace_seconds=conf().sandbox_grace_seconds, longest_hours=conf().sandbox_longest_hours)
         )

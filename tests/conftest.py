@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.fixtures_browser",
     "tests.fixtures_provider",
     "tests.fixtures_pool",
+    "tests.fixtures_accounts",
     "tests.oidc.fixtures",
     "tests.scheduling",
     "tests.chance",

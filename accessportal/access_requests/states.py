@@ -340,6 +340,15 @@ class SubjectsReport(Report):
 
 
 @dataclass(frozen=True, slots=True)
+class FreezeReport(Report):
+    """The leases that were proved to be frozen, or to be so no longer; how many wait for a proof."""
+
+    frozen: tuple[str, ...]
+    unfrozen: tuple[str, ...]
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeadClaim:
     """An assignment still claimed by a request that is not active any more."""
 

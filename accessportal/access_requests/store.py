@@ -123,6 +123,12 @@ def still_to_be_granted(request_id: str) -> Guard:
     return Guard(RequestItem, request_id, (RequestItem.status == Status.ACTIVE.value) & (RequestItem.work == Work.GRANT.value))
 
 
+def still_wanted(request_id: str) -> Guard:
+    """The guard under which what this request gives may be given anew: it is active, and is not being taken back."""
+    item = RequestItem
+    return Guard(item, request_id, (item.status == Status.ACTIVE.value) & (item.work.does_not_exist() | (item.work != Work.REVOKE.value)))
+
+
 # Lists, each by one of the table's indexes.
 
 _list = partial(Listing, model=RequestItem, record=_requests.record)

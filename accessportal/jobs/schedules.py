@@ -55,7 +55,10 @@ _LISTED = (
     Job("tick", minutes=1, timeout_seconds=150, line=Line.SWEEP),
     Job("watch_ends", timeout_seconds=300, line=Line.SWEEP),
     Job("end_departed", timeout_seconds=150, line=Line.URGENT),
+    Job("carry_out_served", timeout_seconds=150, line=Line.URGENT),
     Job("carry_out", timeout_seconds=150, line=Line.URGENT),
+    # It takes access away, too.
+    Job("freeze_leases", minutes=1, timeout_seconds=150, line=Line.SWEEP),
     Job("publish_events", minutes=1, timeout_seconds=150),
     Job("mirror_directory", minutes=1, timeout_seconds=150),
     Job("compare_directory", minutes=24 * 60, timeout_seconds=900),

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, ParamSpec
 
 import structlog
@@ -15,7 +16,7 @@ from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
 from accessportal.access_requests import operations as requests
-from accessportal.access_requests.states import ReconcileReport
+from accessportal.access_requests.states import AccessRequest, ReconcileReport
 from accessportal.audit import operations as audit
 from accessportal.audit.operations import topic_sender
 from accessportal.audit.queries import count_unpublished
@@ -110,8 +111,17 @@ def _idle(part: str, why: str) -> str:
 
 def carry_out(*, request_id: str) -> str:
     """The work of one request is done outside, or was done by somebody else. Shortens the wait; the tick is the guarantee."""
+    return _carried_out(partial(requests.carry_out, request_id=request_id))
+
+
+def carry_out_served(*, request_id: str) -> str:
+    """A request that waited in a line goes on with what it was handed over. Shortens the wait; the tick is the guarantee."""
+    return _carried_out(partial(requests.carry_out_served, request_id=request_id))
+
+
+def _carried_out(work: Callable[..., AccessRequest]) -> str:
     try:
-        request = requests.carry_out(request_id=request_id, clock=_CLOCK)
+        request = work(clock=_CLOCK)
     except Conflict as error:
         # A tick was faster; that is how they meet.
         return error.message
@@ -143,6 +153,12 @@ def end_departed() -> Report:
 def compare_subjects() -> Report:
     """Every open request has been held against the directory, which other programs write, too."""
     return requests.compare_subjects(actor=system("compare_subjects"), clock=_CLOCK)
+
+
+@job
+def freeze_leases() -> Report:
+    """The access of every lease that was frozen or unfrozen is so, or it is tried again later."""
+    return requests.freeze_leases(clock=_CLOCK)
 
 
 @job

@@ -10,7 +10,7 @@ from datetime import datetime
 class Proof:
     """The receipt of a grant or a revocation, proved by reading back. ``job_id`` and ``job_status`` are the outside system's words.
     ``called_at``: when the call that changed it was sent; ``None`` for none. ``kept_by``: the claims that go on holding it. ``ends_at``:
-    until when it was given, where its time runs from the hand-over."""
+    until when it was given, where its time runs from the hand-over; ``account_id``: the account, where the request names none."""
 
     is_present: bool
     job_id: str
@@ -19,6 +19,7 @@ class Proof:
     proved_at: datetime
     kept_by: tuple[str, ...] = ()
     ends_at: datetime | None = None
+    account_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from accessportal.access_requests.kind import register
+from accessportal.access_requests.kinds.account_lease import ACCOUNT_LEASE
 from accessportal.access_requests.kinds.approval import APPROVAL
 from accessportal.access_requests.kinds.aws_account import AWS_ACCOUNT
 from accessportal.access_requests.kinds.group import GROUP
@@ -12,5 +13,5 @@ from accessportal.access_requests.kinds.sandbox import SANDBOX
 
 def register_all() -> None:
     """Make the kinds known to the workflow and to the rules. Once per process, before anything is asked."""
-    for kind in (AWS_ACCOUNT, GROUP, SANDBOX, APPROVAL, RELATIONSHIP):
+    for kind in (AWS_ACCOUNT, GROUP, SANDBOX, ACCOUNT_LEASE, APPROVAL, RELATIONSHIP):
         register(kind)

@@ -7,11 +7,12 @@ from accessportal.access_requests.operations.asking import cancel, extend, submi
 from accessportal.access_requests.operations.deciding import approve, deny, lapse
 from accessportal.access_requests.operations.departing import compare_subjects, end_departed
 from accessportal.access_requests.operations.ending import end, expire
+from accessportal.access_requests.operations.freezing import freeze_leases
 from accessportal.access_requests.operations.reconciling import compare_assignments, last_report, reconcile_assignments
 from accessportal.access_requests.operations.restoring import end_lost
 from accessportal.access_requests.operations.sweeping import LOOKAHEAD_SECONDS, tick, watch_ends
 from accessportal.access_requests.operations.taking_back import take_back
-from accessportal.access_requests.operations.working import carry_out, retry
+from accessportal.access_requests.operations.working import carry_out, carry_out_served, retry
 
 __all__ = [
     "LOOKAHEAD_SECONDS",
@@ -19,6 +20,7 @@ __all__ = [
     "approve",
     "cancel",
     "carry_out",
+    "carry_out_served",
     "compare_assignments",
     "compare_subjects",
     "configure",
@@ -28,6 +30,7 @@ __all__ = [
     "end_lost",
     "expire",
     "extend",
+    "freeze_leases",
     "lapse",
     "last_report",
     "lifted_limits",

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from accessportal.access_requests import store
+from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms
 from accessportal.access_requests.kinds.aws_account.terms import AccountTerms
 from accessportal.access_requests.operations.working import carry_out
 from accessportal.access_requests.states import AccessRequest, DeadClaim, ReconcileReport, Status, Work
@@ -196,7 +197,7 @@ def _permission_set_arns() -> list[str]:
     names = {
         name
         for rule in rules.current_rules()
-        if rule.effect is Effect.ALLOW and isinstance(rule.terms, AccountTerms)
+        if rule.effect is Effect.ALLOW and isinstance(rule.terms, AccountTerms | LeaseTerms)
         for name in rule.terms.permission_sets
     }
     found = (catalog.find_permission_set(name=name) for name in sorted(names))

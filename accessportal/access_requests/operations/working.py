@@ -52,6 +52,14 @@ def carry_out(*, request_id: str, clock: Clock) -> AccessRequest:
         raise
 
 
+def carry_out_served(*, request_id: str, clock: Clock) -> AccessRequest:
+    """As :func:`carry_out`, at once for what waited in a line: it has been handed over what it waits for."""
+    request = load(request_id)
+    if request.work is Work.GRANT and request.work_due_at is not None:
+        store.claim_work(request, until=clock.now())
+    return carry_out(request_id=request_id, clock=clock)
+
+
 def _give_back(request: AccessRequest, held_until: datetime, clock: Clock) -> None:
     """This worker lives: its work need not wait until the claim of a dead one would be free."""
     with suppress(NoAnswer):
@@ -126,7 +134,8 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
 
 
 def _settle_grant(request: AccessRequest, done: AccessRequest, proof: Proof, told: dict[str, object], now: datetime) -> AccessRequest:
-    granted, data = replace(done, granted_at=proof.proved_at), dict[str, object](receipt=told)
+    granted = replace(done, granted_at=proof.proved_at, account_id=proof.account_id or request.account_id)
+    data: dict[str, object] = {"receipt": told}
     if proof.ends_at is not None:
         # Its time, and what an extension counts as held, run from here.
         granted = replace(granted, expires_at=proof.ends_at, held_since=request.held_since or proof.proved_at)

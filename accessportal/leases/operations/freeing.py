@@ -95,5 +95,5 @@ def _hand_over(before: Account, account: Account, turn: Turn, *, actor: Actor, n
     served = waiting.served(turn, thing=account.account_id, actor=actor, now=now)
     after = handed_to(asked, account, fence=account.fence + 1, now=now)
     lend(before, after, asked, seen.person, "leased", further=served, actor=actor, now=now)
-    after_commit("carry_out", request_id=asked.claim)
+    after_commit("carry_out_served", request_id=asked.claim)
     return asked.claim

@@ -8,6 +8,7 @@ from datetime import datetime
 from accessportal.kernel import texts
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.ports import after_commit
 from accessportal.leases import policy
 from accessportal.leases.operations.shared import changed_lease, load_lease, until_written
 from accessportal.leases.states import Lease, LeaseState
@@ -62,7 +63,9 @@ def _order(lease_id: str, state: LeaseState, verb: str, reason: str, actor: Acto
         after = replace(lease, wanted=state, freeze_reason=reason or lease.freeze_reason, due_at=now, attempts=0, error="")
         return changed_lease(lease, after, verb, actor=actor, now=now, reason=reason)
 
-    return until_written(attempt)
+    ordered = until_written(attempt)
+    after_commit("freeze_leases")
+    return ordered
 
 
 def _note(lease_id: str, state: LeaseState, verb: str, actor: Actor, now: datetime) -> Lease:

@@ -1,0 +1,181 @@
+"""Granting: an account is taken, the access to it is claimed and proved, and only then its time runs. Revoking is the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from accessportal.access_requests import store
+from accessportal.access_requests.config import current
+from accessportal.access_requests.kind import Grant, Resolved
+from accessportal.access_requests.kinds.account_lease.extending import require_extendable
+from accessportal.access_requests.kinds.account_lease.line import place_in_line
+from accessportal.access_requests.kinds.account_lease.target import LeaseTarget, chain_of, read_tags
+from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms, terms_of
+from accessportal.access_requests.states import AccessRequest, PlaceInLine, Subject
+from accessportal.assignments import operations as assignments
+from accessportal.assignments.states import AssignmentKey
+from accessportal.catalog.states import PrincipalType
+from accessportal.directory.queries import Book
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.counts import counted
+from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
+from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.leases import operations as leases
+from accessportal.leases import queries as lent
+from accessportal.leases.policy import is_revivable
+from accessportal.leases.states import Lease, LeaseState
+from accessportal.rules.states import Rule
+from accessportal.store.transactions import Guard
+from accessportal.waiting import operations as waiting
+from accessportal.waiting.states import ACCOUNTS
+
+_LATER = timedelta(minutes=5)
+
+
+class LeaseGrant(Grant):
+    def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
+        """More time with what is held is waited for by nobody."""
+        return 0 if stored["continues"] else current().longest_wait_seconds
+
+    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
+        return place_in_line(request, now=now)
+
+    def require_free(
+        self, *, resolved: Resolved, subject: Subject, rule: Rule, open_now: Sequence[AccessRequest], book: Book, now: datetime
+    ) -> None:
+        held = [one for one in open_now if one.kind == LeaseTerms.kind]
+        if resolved.stored["continues"]:
+            require_extendable(resolved, [one for one in held if LeaseTarget().gives(one, resolved.stored)], rule, now)
+            return
+        most = terms_of(rule).most_per_person
+        # Requests that go on with one lease count once, whether or not the first of them is over.
+        if len({chain_of(one) for one in held}) >= most:
+            accounts = counted(most, "account", "accounts")
+            text = f"One person has or waits for at most {accounts} at a time (rule {rule.name}). Give one back, or cancel one, first."
+            raise NotAllowed(text, code="too_many_held")
+
+    def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+        try:
+            lease = _lease_for(request, guards, actor, clock)
+            if isinstance(lease, Waiting):
+                return lease
+            if LeaseState.FROZEN in (lease.state, lease.wanted):
+                words = "The account is frozen. Its access comes back when an operator unfreezes it, unless its time is over before."
+                return Waiting("frozen", words, clock.now() + _LATER, is_error=False)
+            outcome = assignments.hold(
+                key=key_of(request, lease.account_id),
+                claim=request.request_id,
+                guards=[*guards, lent.still(lease)],
+                subject=request.subject_id,
+                actor=actor,
+                clock=clock,
+            )
+            if isinstance(outcome, Waiting):
+                return outcome
+            lease = leases.start(
+                lease_id=lease.lease_id, claim=request.request_id, proved_at=outcome.proved_at, actor=actor, now=clock.now()
+            )
+        except NotFound:
+            words = "The account was given back, or taken away, before this was done. Another can be asked for."
+            return Waiting("lease_over", words, clock.now(), is_error=True, is_final=True)
+        return replace(outcome, ends_at=lease.claims[request.request_id], account_id=lease.account_id)
+
+    def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
+        claim = request.request_id
+        # Out of the line first: after that nothing is handed over to it any more.
+        waiting.leave(line=ACCOUNTS, claim=claim, actor=actor, now=clock.now())
+        lease = lent.find_lease(lease_id=chain_of(request))
+        if lease is None or claim not in lease.claims:
+            # Never had one, or died after it was let go: that is only after the access was proved gone.
+            return Proof(is_present=False, job_id="", job_status="NOT_HELD", called_at=None, proved_at=clock.now())
+        key = key_of(request, lease.account_id)
+        outcome = assignments.release(key=key, claim=claim, subject=request.subject_id, actor=actor, clock=clock)
+        if isinstance(outcome, Proof):
+            leases.let_go(lease_id=lease.lease_id, claim=claim, actor=actor, now=clock.now())
+        return outcome
+
+    def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
+        try:
+            account = lent.get_account(account_id=request.account_id)
+        except NotFound as error:
+            return refuse(error.message, code=error.code)
+        window = current().undo_seconds
+        if is_revivable(account, lease_id=chain_of(request), user=request.subject_id, undo_seconds=window, now=now):
+            return allow("nobody has begun to clean it")
+        return refuse("This can't be taken back any more: it is being cleaned. Ask for another one.", code="undo_over")
+
+    def is_there(self, request: AccessRequest, *, now: datetime) -> Decision:
+        lease = lent.find_lease(lease_id=chain_of(request))
+        if lease is not None and request.request_id in lease.claims:
+            return allow("it is lent for this request")
+        return refuse("The account was taken away: it left the pool, or is out of use.", code="taken_away")
+
+    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
+        """Giving an account back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
+        return one.granted_at is not None and other.kind == LeaseTerms.kind and chain_of(other) == chain_of(one)
+
+
+def _lease_for(request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Lease | Waiting:
+    """The lease with the request among its claims: taken, taken back or prolonged."""
+    claim, target, now = request.request_id, request.target, clock.now()
+    most_held = int(request.evidence.get("most_per_person") or 1)
+    if target["continues"]:
+        lease_id = str(target["continues"])
+        return leases.prolong(lease_id=lease_id, claim=claim, ends_at=request.expires_at, guards=guards, actor=actor, now=now)
+    if request.takes_back:
+        given_back = store.get(request.takes_back)
+        assert given_back is not None, "it is kept for longer than it can be taken back"
+        return _revived(request, chain_of(given_back), most_held, guards, actor, now)
+    return leases.take(
+        claim=claim,
+        lease_id=claim,
+        user=request.subject_id,
+        pool=str(target["pool"]),
+        size=str(target["size"]),
+        tags=read_tags(str(target["tags"])),
+        permission_set=request.permission_set,
+        duration_seconds=request.duration_seconds,
+        most_held=most_held,
+        lapses_at=request.expires_at,
+        guards=guards,
+        actor=actor,
+        clock=clock,
+    )
+
+
+def _revived(
+    request: AccessRequest, ended_lease_id: str, most_held: int, guards: Sequence[Guard], actor: Actor, now: datetime
+) -> Lease | Waiting:
+    try:
+        return leases.revive(
+            account_id=request.account_id,
+            ended_lease_id=ended_lease_id,
+            lease_id=request.request_id,
+            claim=request.request_id,
+            user=request.subject_id,
+            permission_set=request.permission_set,
+            duration_seconds=request.duration_seconds,
+            most_held=most_held,
+            guards=guards,
+            actor=actor,
+            now=now,
+        )
+    except Conflict as error:
+        if error.code == "guard_failed":
+            raise
+        return Waiting(error.code, error.message, now, is_error=True, is_final=True)
+
+
+def key_of(request: AccessRequest, account_id: str) -> AssignmentKey:
+    """The access of the request's person to the account that they were lent."""
+    return AssignmentKey(
+        principal_type=PrincipalType(request.target["principal_type"]),
+        principal_id=request.target["principal_id"],
+        account_id=account_id,
+        permission_set_arn=request.target["permission_set_arn"],
+    )
