@@ -96,8 +96,9 @@ def test_a_worker_host_holds_as_many_connections_as_operations_are_told() -> Non
 def test_what_ends_access_waits_behind_nothing_else() -> None:
     of_sweep = {name for name, task in JOBS.items() if task.line is Line.SWEEP}
 
-    assert of_sweep == {"tick", "watch_ends", "expire_sandboxes", "show_sweep_line"}
-    assert {name for name, task in JOBS.items() if task.line is Line.URGENT} == {"carry_out", "end_departed", "show_urgent_line"}
+    assert of_sweep == {"tick", "watch_ends", "freeze_leases", "expire_sandboxes", "show_sweep_line"}
+    of_urgent = {name for name, task in JOBS.items() if task.line is Line.URGENT}
+    assert of_urgent == {"carry_out", "carry_out_served", "end_departed", "show_urgent_line"}
 
 
 @pytest.mark.django_db

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accessportal.access_requests.kinds.account_lease.terms import LeaseAsked
 from accessportal.access_requests.kinds.approval.terms import ApprovalAsked
 from accessportal.access_requests.kinds.aws_account.terms import AccountAsked
 from accessportal.access_requests.kinds.group.terms import MembershipAsked
@@ -17,7 +18,7 @@ from accessportal.kernel.durations import parse_duration
 from accessportal.rules.loading import read_rules
 from accessportal.rules.policy import decide
 from accessportal.rules.states import Question
-from accessportal.rules.terms import kinds, terms_of
+from accessportal.rules.terms import Asked, kinds, terms_of
 
 MANUAL = (Path(__file__).parent.parent.parent / "docs" / "rules.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", MANUAL, re.DOTALL)
@@ -26,8 +27,9 @@ GROUPS_START = "| subject | groups | group asked for |"
 SANDBOXES_START = "| subject | groups | name begins |"
 APPROVALS_START = "| subject | groups | scope | resource |"
 RELATIONSHIPS_START = "| subject | groups | scope | relation |"
-WHOLE, WHOLE_GROUP, WHOLE_SANDBOX, WHOLE_APPROVAL, WHOLE_RELATIONSHIP = range(5)
-RULES, GROUP_RULES, SANDBOX_RULES, APPROVAL_RULES, RELATIONSHIP_RULES = range(5, 10)
+LEASES_START = "| subject | groups | pool | size |"
+WHOLE, WHOLE_GROUP, WHOLE_SANDBOX, WHOLE_APPROVAL, WHOLE_RELATIONSHIP, WHOLE_LEASE = range(6)
+RULES, GROUP_RULES, SANDBOX_RULES, APPROVAL_RULES, RELATIONSHIP_RULES, LEASE_RULES = range(6, 12)
 
 
 def rows(start: str) -> list[list[str]]:
@@ -93,7 +95,7 @@ def test_the_table_of_answers_about_sandboxes_holds(row: list[str]) -> None:
     assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
 
 
-def record_question(subject: str, groups: str, asked: ApprovalAsked | RelationshipAsked, duration: str) -> Question:
+def record_question(subject: str, groups: str, asked: Asked, duration: str) -> Question:
     return Question(
         asked=asked,
         subject=subject,
@@ -119,15 +121,24 @@ def test_the_table_of_answers_about_relationships_holds(row: list[str]) -> None:
     assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
 
 
+@pytest.mark.parametrize("row", rows(LEASES_START), ids=lambda row: " ".join(row[:1] + row[2:7]))
+def test_the_table_of_answers_about_leases_holds(row: list[str]) -> None:
+    subject, groups, pool, size, tags, permission_set, duration, answer, rule = row
+    named = dict(pair.split("=") for pair in tags.split() if pair != "-")
+    asked = record_question(subject, groups, LeaseAsked(pool, size.strip("-"), named, f"{permission_set}Access"), duration)
+    decision = decide(read_rules(EXAMPLES[LEASE_RULES]), asked)
+    assert (decision.code, decision.rule.name if decision.rule else "-") == (answer, rule)
+
+
 def test_every_answer_that_there_is_has_a_row() -> None:
     assert decide.__doc__ is not None
     told = decide.__doc__.partition("of a refusal:")[2].partition("``misses``")[0]
     codes = set(re.findall(r"``([a-z_]+)``", told)) | {"ou_unreadable", "tags_unreadable"}
     for offer, target in (terms_of(kind).inputs for kind in kinds()):
         codes |= {f"{target}_not_covered", *([f"{offer}_not_offered"] if offer else [])}
-    assert len(codes) == 19
+    assert len(codes) == 20
     # These need other rules than the examples: none of the kind, and none for the whole pool (tests/rules/test_sandboxes.py).
-    starts = (GROUPS_START, SANDBOXES_START, APPROVALS_START, RELATIONSHIPS_START)
+    starts = (GROUPS_START, SANDBOXES_START, APPROVALS_START, RELATIONSHIPS_START, LEASES_START)
     of_others = {row[-2] for start in starts for row in rows(start)}
     assert codes - {"no_rule", "name_prefix_not_covered"} <= {row[7] for row in rows(TABLE_START)} | of_others
 
@@ -139,9 +150,9 @@ def test_the_whole_example_has_every_key_and_the_table_every_key_of_it() -> None
     of_sandboxes = {row[0].strip("`") for row in rows("| key of kind `sandbox`")}
     found = keys_of(EXAMPLES[WHOLE_SANDBOX])
     assert of_sandboxes - {"approval.approvers", "targets.pool"} <= found <= of_sandboxes | keys_of(EXAMPLES[WHOLE])
-    for kind, example in (("approval", WHOLE_APPROVAL), ("relationship", WHOLE_RELATIONSHIP)):
+    for kind, example in (("approval", WHOLE_APPROVAL), ("relationship", WHOLE_RELATIONSHIP), ("account_lease", WHOLE_LEASE)):
         of_kind = {row[0].strip("`") for row in rows(f"| key of kind `{kind}`")}
-        assert of_kind <= keys_of(EXAMPLES[example]) <= of_kind | keys_of(EXAMPLES[WHOLE])
+        assert of_kind - {"approval.approvers"} <= keys_of(EXAMPLES[example]) <= of_kind | keys_of(EXAMPLES[WHOLE])
 
 
 def keys_of(text: str) -> set[str]:
