@@ -381,6 +381,21 @@ ROUTES |= {
 }
 for verb in ("batch", "chain", "check", "count", "extend", "get", "grant", "policy", "revoke"):
     ROUTES[f"api:{verb}"] = [post(f"/v1/authz/{verb}", *(401,) * 6), everybody(f"/v1/authz/{verb}", 405)]
+LEASE = "3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11"
+ROUTES |= {
+    "api:request_lease": [post("/v1/leases", *(401,) * 6)],
+    "api:list_leases": [everybody("/v1/leases?person=alice@example.com", 401)],
+    "api:get_lease": [everybody(f"/v1/leases/{LEASE}", 401)],
+    "api:give_back_lease": [post(f"/v1/leases/{LEASE}/give-back", *(401,) * 6), everybody(f"/v1/leases/{LEASE}/give-back", 405)],
+    "api:list_accounts": [everybody("/v1/admin/accounts", 401)],
+    "api:get_account": [everybody("/v1/admin/accounts/111111111111", 401)],
+    "api:order_cleaning": [post("/v1/admin/accounts-cleaning", *(401,) * 6)],
+    "api:list_held_leases": [everybody("/v1/admin/leases", 401)],
+}
+for verb in ("restore", "retire", "quarantine"):
+    ROUTES[f"api:{verb}_account"] = [post(f"/v1/admin/accounts/111111111111/{verb}", *(401,) * 6)]
+for verb in ("freeze", "unfreeze"):
+    ROUTES[f"api:{verb}_lease"] = [post(f"/v1/admin/leases/{LEASE}/{verb}", *(401,) * 6)]
 ROUTES["api:list_records"] = [post("/v1/authz/list", *(401,) * 6), everybody("/v1/authz/list", 405)]
 # The framework's own pages inside the admin site.
 ROUTES |= {

@@ -32,9 +32,18 @@ class Call:
     body: str = ""
     checks: int = 403
     writes: int = 403
+    asks: int = 403
+    cares: int = 403
 
     def answer(self, token: str) -> int:
-        answers = {Scope.TRACK: self.track, Scope.ADMIN: self.admin, Scope.AUTHZ_CHECK: self.checks, Scope.AUTHZ_WRITE: self.writes}
+        answers = {
+            Scope.TRACK: self.track,
+            Scope.ADMIN: self.admin,
+            Scope.AUTHZ_CHECK: self.checks,
+            Scope.AUTHZ_WRITE: self.writes,
+            Scope.LEASES_ASK: self.asks,
+            Scope.LEASES_ADMIN: self.cares,
+        }
         return answers[Scope(token)] if token in list(Scope) else 401
 
 
@@ -43,6 +52,12 @@ def authz(verb: str, checks: int, writes: int, **body: object) -> Call:
     return Call("POST", f"/v1/authz/{verb}", 403, 403, json.dumps({"scope": "tenant:acme"} | body), checks, writes)
 
 
+def leases(method: str, path: str, asks: int, cares: int, **body: object) -> Call:
+    return Call(method, f"/v1/{path}", 403, 403, json.dumps(body), asks=asks, cares=cares)
+
+
+NO_LEASE = "3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11"
+WHY = {"reason": "It mines coins."}
 ALICE = {"kind": "approval", "identity": "alice", "resource": "docs/1", "action": "GET"}
 CHAIN = {"subject": "alice", "relation": "member", "object": "payments"}
 ELSEWHERE = {"scope": "tenant:widgets"}
@@ -86,6 +101,22 @@ CALLS = {
     "check_chain": [authz("chain", 200, 200, **CHAIN), authz("chain", 403, 403, **CHAIN | ELSEWHERE)],
     "check_batch": [Call("POST", "/v1/authz/batch", 403, 403, '{"checks": []}', 200, 200)],
     "get_policy": [authz("policy", 200, 200), authz("policy", 403, 403, **ELSEWHERE)],
+    "request_lease": [leases("POST", "leases", 400, 400)],
+    "list_leases": [
+        leases("GET", "leases?person=alice@example.com", 200, 200),
+        leases("GET", "leases?person=alice@example.com&cursor=forged", 400, 400),
+    ],
+    "get_lease": [leases("GET", f"leases/{NO_LEASE}", 404, 404)],
+    "give_back_lease": [leases("POST", f"leases/{NO_LEASE}/give-back", 404, 404)],
+    "list_accounts": [leases("GET", "admin/accounts", 403, 200), leases("GET", "admin/accounts?cursor=forged", 403, 400)],
+    "get_account": [leases("GET", "admin/accounts/111111111111", 403, 404)],
+    "restore_account": [leases("POST", "admin/accounts/111111111111/restore", 403, 404)],
+    "retire_account": [leases("POST", "admin/accounts/111111111111/retire", 403, 404, **WHY)],
+    "quarantine_account": [leases("POST", "admin/accounts/111111111111/quarantine", 403, 404, **WHY)],
+    "order_cleaning": [leases("POST", "admin/accounts-cleaning", 403, 202)],
+    "list_held_leases": [leases("GET", "admin/leases", 403, 200)],
+    "freeze_lease": [leases("POST", f"admin/leases/{NO_LEASE}/freeze", 403, 404, **WHY)],
+    "unfreeze_lease": [leases("POST", f"admin/leases/{NO_LEASE}/unfreeze", 403, 404)],
 }
 
 

@@ -40,13 +40,15 @@ _OPEN_TO = {
     Scope.ADMIN: (Scope.ADMIN,),
     Scope.AUTHZ_CHECK: (Scope.AUTHZ_CHECK, Scope.AUTHZ_WRITE),
     Scope.AUTHZ_WRITE: (Scope.AUTHZ_WRITE,),
+    Scope.LEASES_ASK: (Scope.LEASES_ASK, Scope.LEASES_ADMIN),
+    Scope.LEASES_ADMIN: (Scope.LEASES_ADMIN,),
 }
 
 
 class BearerToken(HttpAuthBase):
-    """For operations that need ``scope``: a token of scope ``admin`` may do all that one of scope ``track`` may, and one of scope
-    ``authz:write`` all that one of scope ``authz:check`` may. ``beside``: the items that the operation begins with, for a request of an
-    actor; nothing is decided by them before the token is let in."""
+    """For operations that need ``scope``: a token of scope ``admin`` may do all that one of scope ``track`` may, one of ``authz:write`` all
+    that one of ``authz:check`` may, and one of ``leases:admin`` all that one of ``leases:ask`` may. ``beside``: the items that the
+    operation begins with, for a request of an actor; nothing is decided by them before the token is let in."""
 
     openapi_scheme = "bearer"
 
@@ -82,7 +84,7 @@ def count_request(token: ApiToken, *, now: datetime) -> None:
 def _client(token: ApiToken, needed: Scope, ahead: ReadAhead) -> Client:
     if token.scope not in _OPEN_TO[needed]:
         raise NotAllowed(f"This needs a token of scope {needed}; yours has scope {token.scope}.", code="insufficient_scope")
-    is_admin = token.scope is Scope.ADMIN
+    is_admin = token.scope.cares_for_pool
     actor = client(token.token_id)
     if is_admin:
         actor = replace(actor, roles=frozenset({Role.OPERATOR}), operator_until=token.expires_at)

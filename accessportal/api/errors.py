@@ -29,6 +29,9 @@ _CODES = {
     "sandbox_not_found": "SANDBOX_NOT_FOUND",
     "approval_not_found": "RECORD_NOT_FOUND",
     "relationship_not_found": "RECORD_NOT_FOUND",
+    "request_not_found": "LEASE_NOT_FOUND",
+    "lease_not_found": "LEASE_NOT_FOUND",
+    "account_not_found": "ACCOUNT_NOT_FOUND",
     "cursor_forged": "INVALID_CURSOR",
     "header_missing": "MISSING_HEADER",
     "UnauthorizedScopeAccess": "UNAUTHORIZED_SCOPE_ACCESS",
@@ -36,11 +39,13 @@ _CODES = {
     "ALLOCATION_EXPIRED": "ALLOCATION_EXPIRED",
     "TRACK_NOT_ALLOWED": "TRACK_NOT_ALLOWED",
     "IDEMPOTENCY_MISMATCH": "IDEMPOTENCY_MISMATCH",
+    "submission_reused": "IDEMPOTENCY_MISMATCH",
+    "REQUEST_REFUSED": "REQUEST_REFUSED",
     "TOO_MANY_HELD": "TOO_MANY_HELD",
     "exists": "ALREADY_GRANTED",
     "scope_deleting": "SCOPE_DELETING",
 }
-_INPUTS = {"track": "X-Track-ID", "key": "Idempotency-Key", "name_prefix": "X-Sandbox-Name-Prefix"}
+_INPUTS = {"track": "X-Track-ID", "key": "Idempotency-Key", "name_prefix": "X-Sandbox-Name-Prefix", "duration": "duration_seconds"}
 _CHALLENGE = 'Bearer realm="sandboxes"'
 # What pydantic names the alternatives of a body by.
 _UNION_TAGS = frozenset({"approval", "relationship", "chain"})
@@ -63,6 +68,14 @@ class Answer:
         if self.retry_after is not None:
             told["retry_after"] = self.retry_after
         return {"error": told}
+
+
+_NO_SUCH = {
+    "sandbox_id": Answer(404, "SANDBOX_NOT_FOUND", "No sandbox can have this id."),
+    "request_id": Answer(404, "LEASE_NOT_FOUND", "No request for an account can have this id."),
+    "lease_id": Answer(404, "LEASE_NOT_FOUND", "No lease can have this id."),
+    "account_id": Answer(404, "ACCOUNT_NOT_FOUND", "No account can have this id: it has twelve digits."),
+}
 
 
 class ErrorResponse(JsonResponse):
@@ -166,7 +179,7 @@ def _invalid(fault: Mapping[str, Any]) -> Answer:
     source, *way = (str(part) for part in fault["loc"])
     name = _named(way, fault) if source == "body" else way[-1] if way else source
     if source == "path":
-        return Answer(404, "SANDBOX_NOT_FOUND", "No sandbox can have this id.") if name == "sandbox_id" else of_status(404)
+        return _NO_SUCH.get(name) or of_status(404)
     if source == "header" and fault["type"] == "missing":
         return Answer(400, "MISSING_HEADER", f"The header {name} is missing.", field=name)
     if name in ("", "body"):

@@ -16,7 +16,7 @@ from accessportal.sandboxes.states import Released, RunKind, RunState, Sandbox, 
 # Visible ASCII, blanks inside: what travels in a header unchanged through every proxy.
 HEADER_TEXT = r"^[!-~]([ -~]{0,198}[!-~])?$"
 UNSEEN = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069"
-_REASON = rf"^[^{UNSEEN}]*[^\s{UNSEEN}][^{UNSEEN}]*$"
+REASON = rf"^[^{UNSEEN}]*[^\s{UNSEEN}][^{UNSEEN}]*$"
 _ID = r"^[!-~]{1,128}$"
 
 SandboxId = Annotated[str, Path(description="The id that the allocation told.", pattern=_ID)]
@@ -219,4 +219,4 @@ class Quarantine(Schema):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=_REASON, examples=["The lab's disk is corrupt."])
+    reason: str = Field(min_length=1, max_length=LONGEST_REASON, pattern=REASON, examples=["The lab's disk is corrupt."])

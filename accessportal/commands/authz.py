@@ -17,7 +17,7 @@ from accessportal.authz.operations import IfExists
 from accessportal.authz.queries import APPROVALS, LEDGERS, RELATIONSHIPS, Answer, Ledger, caller_of, read_scope
 from accessportal.authz.states import PRESETS, Approval, Names, Relationship, RelationType, Scope, ScopeState, TtlPolicy
 from accessportal.commands.base import Outcome, PortalCommand, command, document_of, failed, first
-from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_whole_number
+from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_pairs, read_whole_number
 from accessportal.commands.terminal import Columns, Document, Facts, Listing, moment, say, show_report
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock
@@ -31,13 +31,6 @@ def _read_scope(text: str, flag: str) -> Scope:
         return read_scope(text)
     except InvalidRequest as error:
         raise BadUsage(error.message, flag=flag, code=error.code) from error
-
-
-def _read_metadata(given: Sequence[str]) -> dict[str, str]:
-    pairs = [one.partition("=") for one in given]
-    if not all(name and equals for name, equals, _ in pairs):
-        raise BadUsage("Give metadata as NAME=VALUE.", flag="--metadata", code="metadata_unreadable")
-    return {name: value for name, _, value in pairs}
 
 
 InScope = Annotated[Scope, Flag("global, tenant:T, env:E, tenant:T:env:E or custom:A:B", "SCOPE", _read_scope)]
@@ -76,7 +69,7 @@ def grant_approval(
     now: datetime,
 ) -> Document:
     """Let an identity do an action on a resource within a scope, until its end. Operators may."""
-    wanted = Approval(scope, identity, resource, action, actor.name, now, metadata=_read_metadata(metadata or ()))
+    wanted = Approval(scope, identity, resource, action, actor.name, now, metadata=read_pairs(metadata or (), "--metadata"))
     made = operations.grant(APPROVALS, wanted, ttl_seconds=ttl, if_exists=if_exists, caller=caller_of(actor), now=now)
     return _granted(made)
 
@@ -96,7 +89,7 @@ def add_relationship(
     now: datetime,
 ) -> Document:
     """Let a subject stand in a relation to an object within a scope, until its end. Operators may."""
-    wanted = Relationship(scope, subject, relation, object_, type_, actor.name, now, metadata=_read_metadata(metadata or ()))
+    wanted = Relationship(scope, subject, relation, object_, type_, actor.name, now, metadata=read_pairs(metadata or (), "--metadata"))
     made = operations.grant(RELATIONSHIPS, wanted, ttl_seconds=ttl, if_exists=if_exists, caller=caller_of(actor), now=now)
     return _granted(made)
 

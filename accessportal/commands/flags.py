@@ -147,6 +147,14 @@ def read_whole_number(text: str, flag: str) -> int:
     return int(text)
 
 
+def read_pairs(given: Sequence[str], flag: str) -> dict[str, str]:
+    """Of a flag that may be repeated, each as ``NAME=VALUE``."""
+    pairs = [one.partition("=") for one in given]
+    if not all(name and equals for name, equals, _ in pairs):
+        raise BadUsage("Give each as NAME=VALUE.", flag=flag, code="pair_unreadable")
+    return {name: value for name, _, value in pairs}
+
+
 def share(text: str) -> float:
     """For ``type``: a number from 0 to 1."""
     try:

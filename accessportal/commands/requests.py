@@ -37,7 +37,7 @@ Target = Annotated[str, Flags(_target_flags)]
 """A flag for each part of the target of each kind."""
 RequestId = Annotated[str, Flag(metavar="REQUEST_ID")]
 
-_show = Facts(hidden={"history"}, words={"duration_seconds": format_duration})
+show_request_facts = Facts(hidden={"history"}, words={"duration_seconds": format_duration})
 
 
 def _target(kind: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -59,14 +59,14 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _document(request: AccessRequest) -> dict[str, Any]:
+def document_of_request(request: AccessRequest) -> dict[str, Any]:
     """The request whole, ``request_id`` first, with its title in words."""
     return document_of(request) | {"title": queries.describe(request=request).title}
 
 
 @command(
     '--as alice@example.com --account payments-dev --permission-set PowerUserAccess --duration 30m --reason "Look into the failed payout"',
-    show=_show,
+    show=show_request_facts,
 )
 def request_access(
     *,
@@ -94,10 +94,10 @@ def request_access(
         actor=actor,
         now=now,
     )
-    return _document(request)
+    return document_of_request(request)
 
 
-@command('3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 deny --as bob@example.com --reason "Use the staging account"', show=_show)
+@command('3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 deny --as bob@example.com --reason "Use the staging account"', show=show_request_facts)
 def decide(
     request_id: RequestId,
     decision: Annotated[str, Flag(choices=("approve", "deny"))],
@@ -108,10 +108,10 @@ def decide(
 ) -> Document:
     """Approve or deny a request."""
     verb = operations.approve if decision == "approve" else operations.deny
-    return _document(verb(request_id=request_id, reason=reason, actor=actor, now=now))
+    return document_of_request(verb(request_id=request_id, reason=reason, actor=actor, now=now))
 
 
-@command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --as alice@example.com --duration 2h", show=_show)
+@command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --as alice@example.com --duration 2h", show=show_request_facts)
 def extend_access(
     request_id: RequestId,
     *,
@@ -131,17 +131,17 @@ def extend_access(
         actor=actor,
         now=now,
     )
-    return _document(request)
+    return document_of_request(request)
 
 
-@command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --as alice@example.com", show=_show)
+@command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --as alice@example.com", show=show_request_facts)
 def end_access(request_id: RequestId, *, reason: Text = "", actor: Actor, now: datetime) -> Document:
     """End an access before its time. Its holder, an approver of its rule and an operator may."""
-    return _document(operations.end(request_id=request_id, reason=reason, actor=actor, now=now))
+    return document_of_request(operations.end(request_id=request_id, reason=reason, actor=actor, now=now))
 
 
 def _show_with_history(document: Document, console: Console) -> None:
-    _show(document, console)
+    show_request_facts(document, console)
     console.print("history:")
     for event in document["history"]:
         say(console, f"  {event['at']}  {event['action']}  by {event['actor']}")
@@ -149,9 +149,10 @@ def _show_with_history(document: Document, console: Console) -> None:
 
 @command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --json", show=_show_with_history)
 def show_request(request_id: RequestId, *, now: datetime) -> Document:
-    """Show one request whole: its state, facts, receipts and history."""
+    """Show one request whole: its state, place in the line, facts, receipts and history."""
     request = queries.get(request_id=request_id, actor=_ACTOR, now=now)
-    return _document(request) | {"history": queries.history(request=request)}
+    place = queries.place_in_line(request=request, now=now)
+    return document_of_request(request) | {"place": place, "history": queries.history(request=request)}
 
 
 _LISTING = Listing(
@@ -189,7 +190,7 @@ def list_requests(
         wanted = [status] if status else [Status.PENDING, Status.ACTIVE]
         fetch = [partial(_by_status, one, now) for one in wanted]
     found, has_more = first(limit, *(partial(_of_kind, kind, one) if kind else one for one in fetch))
-    return {"requests": list(map(_document, found)), "has_more": has_more}
+    return {"requests": list(map(document_of_request, found)), "has_more": has_more}
 
 
 def _of_kind(kind: str, fetch: Callable[[str | None], Page[AccessRequest]], cursor: str | None) -> Page[AccessRequest]:

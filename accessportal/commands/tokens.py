@@ -46,7 +46,8 @@ def create_token(
         Scope,
         Flag(
             "track: lend sandboxes and give them back; admin: that, and the care of the whole pool; "
-            "authz:check: ask about approvals and relationships; authz:write: that, and grant and revoke them"
+            "authz:check: ask about approvals and relationships; authz:write: that, and grant and revoke them; "
+            "leases:ask: ask for account leases in people's names; leases:admin: that, and the care of the pool of accounts"
         ),
     ],
     home_scope: Annotated[

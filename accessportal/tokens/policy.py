@@ -96,7 +96,7 @@ def check_tracks(tracks: Collection[str], scope: Scope) -> tuple[str, ...]:
 
 def check_most_held(most_held: int | None, scope: Scope) -> int | None:
     """:raises InvalidRequest: unless it is 1 to 1,000, or not given; and for a scope that lends no sandboxes."""
-    if most_held is not None and scope.has_home:
+    if most_held is not None and scope not in (Scope.TRACK, Scope.ADMIN):
         message = f"A token of scope {scope} holds no sandboxes: leave their number out, or choose scope track or admin."
         raise InvalidRequest(message, code="most_held_without_pool", field="most_held")
     if most_held is not None and not 1 <= most_held <= MOST_HELD:

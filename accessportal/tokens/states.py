@@ -18,17 +18,25 @@ LONGEST_NAME = 80
 
 
 class Scope(enum.StrEnum):
-    """What a token opens: the lending of sandboxes to tracks, or that and the care of the whole pool; or, within its home scope,
-    questions about approvals and relationships, or these and their writing."""
+    """What a token opens: the lending of sandboxes to tracks, or that and the care of the whole pool; within its home scope,
+    questions about approvals and relationships, or these and their writing; asking for account leases in people's names, or that and the
+    care of the pool of accounts."""
 
     TRACK = "track"
     ADMIN = "admin"
     AUTHZ_CHECK = "authz:check"
     AUTHZ_WRITE = "authz:write"
+    LEASES_ASK = "leases:ask"
+    LEASES_ADMIN = "leases:admin"
 
     @property
     def has_home(self) -> bool:
         return self in (Scope.AUTHZ_CHECK, Scope.AUTHZ_WRITE)
+
+    @property
+    def cares_for_pool(self) -> bool:
+        """Whether its programs do what operators do for the pool that it is about."""
+        return self in (Scope.ADMIN, Scope.LEASES_ADMIN)
 
 
 class TokenState(enum.StrEnum):

@@ -18,13 +18,16 @@ from accessportal.authz.operations import set_policy
 from accessportal.authz.queries import caller_of
 from accessportal.authz.states import GLOBAL, TtlPolicy
 from accessportal.kernel.durations import LONGEST_SECONDS
+from accessportal.leases.operations import NewAccount, add_accounts
 from accessportal.tokens.states import Scope
 from accessportal.web.headers import judged
 from tests.api.conftest import Lab
 from tests.depth import examples
+from tests.fixtures_accounts import Borrowed
 from tests.sandboxes.conftest import OLGA
 
 EXAMPLES = examples(12)
+ACCOUNT = "111111111111"
 # The same examples in every run: they come from the document alone.
 FEW_AND_FIXED = settings(
     max_examples=EXAMPLES,
@@ -53,10 +56,15 @@ def cases(path: str, method: str, sandbox_ids: list[str]) -> st.SearchStrategy[A
 def _about(case: Any, sandbox_id: str) -> Any:
     if "sandbox_id" in case.path_parameters:
         case.path_parameters["sandbox_id"] = sandbox_id
+    if "account_id" in case.path_parameters:
+        case.path_parameters["account_id"] = ACCOUNT
     # No other than ours is accepted, which tests/api/test_admin.py follows.
     case.query.pop("cursor", None)
     if isinstance(case.body, dict):
         case.body = _spelt(case.body)
+        if "permission_set" in case.body:
+            # OpenAPI can't say which there are.
+            case.body |= {"person": "alice@example.com", "permission_set": "PowerUserAccess", "pool": "labs", "size": "small", "tags": ""}
         case.body.pop("cursor", None)
     # OpenAPI can't say that a header is required of tokens of one scope alone.
     case.headers.setdefault("X-Track-ID", "held-by-another-track")
@@ -79,7 +87,9 @@ def _spelt(value: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda value: value)
-def test_whatever_is_sent_is_answered_as_documented(lab: Lab, monkeypatch: pytest.MonkeyPatch, path: str, method: str) -> None:
+def test_whatever_is_sent_is_answered_as_documented(
+    borrowed: Borrowed, lab: Lab, monkeypatch: pytest.MonkeyPatch, path: str, method: str
+) -> None:
     # Each accepted request is sent again with a wrong token: at night more than an address may try in a minute.
     monkeypatch.setattr("accessportal.tokens.guessing.MOST_WRONG", 100_000)
     sandbox_ids = [one.sandbox_id for one in lab.pool.fill(6)]
@@ -87,6 +97,7 @@ def test_whatever_is_sent_is_answered_as_documented(lab: Lab, monkeypatch: pytes
     tokens = [lab.new_token(scope.value, scope, rate=100_000, home="global" if scope.has_home else "") for scope in Scope]
     limits = TtlPolicy(None, 1, LONGEST_SECONDS)
     set_policy(scope=GLOBAL, policy=limits, caller=caller_of(OLGA), now=lab.pool.clock.now())
+    add_accounts([NewAccount(ACCOUNT)], pool="labs", actor=OLGA, now=lab.pool.clock.now())
 
     @FEW_AND_FIXED
     @given(case=cases(path, method, sandbox_ids), token=st.sampled_from(tokens))

@@ -79,6 +79,15 @@ def list_by_subject(*, subject_id: str, actor: Actor, now: datetime, cursor: str
     return store.page_by_subject(subject_id, cursor=cursor, limit=limit)
 
 
+def list_asked_through(*, subject_id: str, program: Actor, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+    """What the program asked for in a person's name, newest first. A page may be short and still have a next one."""
+
+    def mine(requests: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
+        return (one for one in requests if one.asked_through == program.name)
+
+    return _filtered(lambda at: store.page_by_subject(subject_id, cursor=at, limit=limit), mine, cursor, limit)
+
+
 def recent_of(*, subject_ids: Collection[str], actor: Actor, limit: int, book: ApproverBook) -> Mapping[str, Page[AccessRequest]]:
     """The newest requests of each subject, one query a subject, side by side: the context of a page of other people's requests."""
     _may_list(actor, book.now, book)

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import add_accounts as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import check_pool as Command

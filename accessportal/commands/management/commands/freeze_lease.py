@@ -1,0 +1,1 @@
+from accessportal.commands.leases import freeze_lease as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import lease_account as Command

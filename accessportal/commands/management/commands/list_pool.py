@@ -1,0 +1,1 @@
+from accessportal.commands.leases import list_pool as Command

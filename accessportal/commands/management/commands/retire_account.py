@@ -1,0 +1,1 @@
+from accessportal.commands.leases import retire_account as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import return_account as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import show_account as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import unfreeze_lease as Command

@@ -1,0 +1,308 @@
+"""Account leases over HTTP: in whose name, with which rights, waiting, giving back, bad input, and the care of the pool."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from accessportal.access_requests import queries as requests
+from accessportal.access_requests.states import AccessRequest
+from accessportal.kernel.actors import system
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.ports import set_after_commit
+from accessportal.leases import operations as leases
+from accessportal.tokens.states import Scope
+from tests.api.conftest import Answer, Lab
+from tests.fixtures_accounts import DAY, Borrowed
+
+ALICE: dict[str, Any] = {
+    "person": "alice@example.com",
+    "pool": "labs",
+    "size": "small",
+    "permission_set": "PowerUserAccess",
+    "duration_seconds": 3_600,
+    "reason": "Workshop of 12 March",
+}
+WEEK: dict[str, Any] = {"duration_seconds": 7 * DAY}
+WHY = {"reason": "It mines coins."}
+
+
+@dataclass
+class Desk:
+    """A program that asks in people's names, one that looks after the pool, and the pool behind the API."""
+
+    lab: Lab
+    borrowed: Borrowed
+    token: str
+    admin_token: str
+    queued: list[str] = field(default_factory=list)
+
+    def ask(self, *, key: str = "one", token: str = "", **changes: Any) -> Answer:
+        return self.lab.send("POST", "leases", token=token or self.token, body=ALICE | changes, Idempotency_Key=key)
+
+    def asked(self, *, key: str = "one", **changes: Any) -> Any:
+        told = self.ask(key=key, **changes)
+        assert told.status == 202, told.body
+        assert told.headers["Location"] == f"/v1/leases/{told.body['request_id']}"
+        return told.body
+
+    def look(self, request_id: str, *, token: str = "") -> Any:
+        return self.lab.send("GET", f"leases/{request_id}", token=token or self.token).body
+
+    def give_back(self, request_id: str) -> Answer:
+        return self.lab.send("POST", f"leases/{request_id}/give-back", token=self.token)
+
+    def admin(self, method: str, path: str, **body: Any) -> Answer:
+        return self.lab.send(method, f"admin/{path}", token=self.admin_token, body=body or None)
+
+    def carry_out(self, told: Any) -> Any:
+        """Whatever the request has to be done for, until nothing moves any more at this moment."""
+        self.borrowed.story.carry_out(self.record(told))
+        return self.look(told["request_id"])
+
+    def record(self, told: Any) -> AccessRequest:
+        return requests.get(request_id=told["request_id"], actor=system("test"), now=self.borrowed.story.clock.now())
+
+
+@pytest.fixture
+def desk(borrowed: Borrowed, lab: Lab) -> Iterator[Desk]:
+    desk = Desk(lab, borrowed, lab.new_token("desk", Scope.LEASES_ASK), lab.new_token("care", Scope.LEASES_ADMIN))
+    replaced = set_after_commit(lambda name, /, **_: desk.queued.append(name))
+    yield desk
+    set_after_commit(replaced)
+
+
+def test_a_lease_from_asking_to_its_end(desk: Desk) -> None:
+    (account_id,) = desk.borrowed.fill(1)
+    now = to_epoch(desk.borrowed.story.clock.now())
+
+    asked = desk.asked()
+
+    assert asked | {"request_id": "", "asked_through": ""} == {
+        "request_id": "",
+        "stage": "starting",
+        "person": "alice@example.com",
+        "pool": "labs",
+        "permission_set": "PowerUserAccess",
+        "reason": "Workshop of 12 March",
+        "ticket_id": None,
+        "rule": "small-accounts",
+        "asked_at": now,
+        "asked_through": "",
+        "duration_seconds": 3_600,
+        "lease_id": None,
+        "account_id": None,
+        "started_at": None,
+        "ends_at": None,
+        "place": None,
+        "spend": None,
+        "problem": None,
+    }
+    assert asked["asked_through"] == f"client:{desk.lab.tokens[desk.token].token_id}"
+    held = desk.carry_out(asked)
+    assert (held["stage"], held["account_id"], held["lease_id"]) == ("active", account_id, asked["request_id"])
+    assert held["ends_at"] == held["started_at"] + 3_600
+    assert desk.borrowed.has_access(desk.record(held))
+    assert desk.ask().body == held
+
+    assert desk.give_back(asked["request_id"]).body["stage"] == "ending"
+    ended = desk.carry_out(asked)
+    assert (ended["stage"], ended["person"]) == ("ended", "alice@example.com")
+    assert desk.give_back(asked["request_id"]).body == ended
+    assert not desk.borrowed.has_access(desk.record(held))
+    assert desk.borrowed.pool.get(account_id).state == "dirty"
+
+
+def test_whoever_waits_is_told_the_place_and_when(desk: Desk) -> None:
+    desk.borrowed.fill(1)
+    desk.borrowed.held(actor=desk.borrowed.story.bob)
+    first, second = (desk.asked(key=key) for key in ("one", "two"))
+    for told in (first, second):
+        desk.carry_out(told)
+
+    waiting = [desk.look(one["request_id"]) for one in (first, second)]
+
+    assert [(one["stage"], one["place"]["before"], one["account_id"]) for one in waiting] == [("waiting", 0, None), ("waiting", 1, None)]
+    assert all(one["place"]["lapses_at"] > to_epoch(desk.borrowed.story.clock.now()) for one in waiting)
+    # No cleaning is known yet to reckon with.
+    assert [one["place"]["expected"] for one in waiting] == [None, None]
+    desk.give_back(first["request_id"])
+    desk.carry_out(first)
+    assert desk.look(second["request_id"])["place"]["before"] == 0
+
+
+def test_what_has_to_be_approved_waits_for_people_and_can_be_withdrawn(desk: Desk) -> None:
+    asked = desk.asked(**WEEK)
+
+    assert (asked["stage"], asked["rule"], asked["ends_at"]) == ("pending", "any-account", None)
+    assert desk.give_back(asked["request_id"]).body["stage"] == "cancelled"
+    assert desk.ask(**WEEK).body["stage"] == "cancelled"
+
+
+def test_a_key_is_one_request_for_each_person_and_token(desk: Desk) -> None:
+    asked = desk.asked()
+    other = desk.lab.new_token("other", Scope.LEASES_ASK)
+
+    assert desk.asked()["request_id"] == asked["request_id"]
+    assert desk.ask(duration_seconds=7_200).error == (409, "IDEMPOTENCY_MISMATCH")
+    assert desk.ask(person="ALICE@example.com").body["request_id"] == asked["request_id"]
+    assert desk.ask(token=other).body["request_id"] != asked["request_id"]
+    missing = desk.lab.send("POST", "leases", token=desk.token, body=ALICE)
+    assert (missing.error, missing.body["error"]["field"]) == ((400, "MISSING_HEADER"), "Idempotency-Key")
+
+
+@pytest.mark.parametrize("person", ["mallory@example.com", "olga@example.com", "nobody@example.com", "client:olga@example.com"])
+def test_nobody_gets_what_they_could_not_ask_for(desk: Desk, person: str) -> None:
+    """Olga operates, and made the token; neither lets her have more."""
+    told = desk.ask(person=person, size="")
+
+    assert told.error == (403, "REQUEST_REFUSED")
+    assert requests.list_open(subject_id=person) == ()
+
+
+def test_a_token_sees_and_gives_back_what_it_asked_for_and_nothing_else(desk: Desk) -> None:
+    mine = desk.asked()
+    other = desk.lab.new_token("other", Scope.LEASES_ASK)
+    others = desk.ask(token=other).body
+    own = desk.borrowed.ask(actor=desk.borrowed.story.bob)
+    sandbox_of_alice = desk.borrowed.story.ask()
+    person = "person=alice@example.com"
+
+    for foreign in (others["request_id"], own.request_id, sandbox_of_alice.request_id):
+        assert desk.lab.send("GET", f"leases/{foreign}", token=desk.token).error == (404, "LEASE_NOT_FOUND")
+        assert desk.give_back(foreign).error == (404, "LEASE_NOT_FOUND")
+    listed = desk.lab.send("GET", f"leases?{person}", token=desk.token).body
+    assert listed == {"items": [mine], "unreadable": [], "next_cursor": None}
+    assert desk.lab.send("GET", "leases?person=bob@example.com", token=desk.token).body["items"] == []
+
+    everything = desk.lab.send("GET", f"leases?{person}", token=desk.admin_token).body["items"]
+    assert {one["request_id"] for one in everything} == {mine["request_id"], others["request_id"]}
+    assert desk.look(own.request_id, token=desk.admin_token)["asked_through"] is None
+    # Care of the accounts is no care of other access.
+    for verb in ("", "/give-back"):
+        path = f"leases/{sandbox_of_alice.request_id}{verb}"
+        assert desk.lab.send("POST" if verb else "GET", path, token=desk.admin_token).error == (404, "LEASE_NOT_FOUND")
+
+
+def test_a_list_is_paged_to_its_end(desk: Desk) -> None:
+    asked = [desk.asked(key=key)["request_id"] for key in ("one", "two")]
+    first = desk.lab.send("GET", "leases?person=alice@example.com&limit=1", token=desk.token).body
+    rest = desk.lab.send("GET", f"leases?person=alice@example.com&limit=1&cursor={first['next_cursor']}", token=desk.token).body
+
+    assert sorted(one["request_id"] for page in (first, rest) for one in page["items"]) == sorted(asked)
+    foreign = desk.lab.send("GET", f"leases?person=bob@example.com&cursor={first['next_cursor']}", token=desk.token)
+    assert foreign.error == (400, "INVALID_CURSOR")
+
+
+LONG = "x" * 10_000
+TURNED = "a\u202eb"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        *(({"person": person}, "person") for person in ("", "alice", "@", LONG + "@example.com", f"{TURNED}@example.com", 7, None)),
+        *(({"pool": pool}, "pool") for pool in ("", LONG, TURNED, 7)),
+        *(({"permission_set": name}, "permission_set") for name in ("", "NoSuchAccess", LONG, "Po\u0000wer")),
+        *(({"size": size}, "size") for size in (LONG, TURNED)),
+        *(({"tags": tags}, "tags") for tags in ("env", "env=dev,env=prod", LONG, {"env": "dev"})),
+        *(({"reason": reason}, "reason") for reason in ("", "  ", LONG, TURNED, None)),
+        *(({"ticket_id": ticket}, "ticket_id") for ticket in (LONG, TURNED)),
+        *(({"duration_seconds": seconds}, "duration_seconds") for seconds in (0, -1, 59, 10**9, 10**40, 1.5, "3600", True)),
+        ({"account_id": "111111111111"}, "account_id"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_can_not_be_asked_for_is_told_by_its_field(desk: Desk, changes: dict[str, Any], field: str) -> None:
+    told = desk.ask(**changes)
+
+    assert told.error == (400, "INVALID_REQUEST")
+    assert told.body["error"]["field"] == field
+    assert told.length < 1_000
+    assert requests.list_open(subject_id="alice@example.com") == ()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"pool": "nowhere"}, {"permission_set": "ReadOnlyAccess"}, {"duration_seconds": 366 * 86_400}], ids=str
+)
+def test_what_no_rule_offers_is_refused_with_the_reason(desk: Desk, changes: dict[str, Any]) -> None:
+    told = desk.ask(**changes)
+
+    assert told.error in {(400, "INVALID_REQUEST"), (403, "REQUEST_REFUSED")}
+    assert told.body["error"]["message"]
+    assert requests.list_open(subject_id="alice@example.com") == ()
+
+
+@pytest.mark.parametrize("account_id", ["1", "1111111111111", "11111111111a", "١١١١١١١١١١١١", "111111111111%0a", "x" * 10_000])
+def test_what_is_no_account_id_is_no_account(desk: Desk, account_id: str) -> None:
+    assert desk.admin("GET", f"accounts/{account_id}").status == 404
+    assert desk.admin("POST", f"accounts/{account_id}/quarantine", **WHY).status == 404
+
+
+@pytest.mark.parametrize("path", ["leases/{}", "admin/leases/{}/freeze"])
+@pytest.mark.parametrize("name", ["nothing", str(uuid.uuid4()).upper(), "x" * 10_000, str(uuid.UUID(int=0))])
+def test_what_is_no_lease_is_not_found(desk: Desk, path: str, name: str) -> None:
+    method = "POST" if "freeze" in path else "GET"
+
+    assert desk.lab.send(method, path.format(name), token=desk.admin_token, body=WHY).error == (404, "LEASE_NOT_FOUND")
+
+
+def test_the_pool_is_listed_shown_and_looked_after(desk: Desk) -> None:
+    free, other = desk.borrowed.fill(2)
+    new = "111111111111"
+    desk.borrowed.pool.add([new], pool="labs")
+
+    listed: dict[str, str] = {}
+    cursor: str | None = ""
+    while cursor is not None:
+        page = desk.admin("GET", f"accounts?limit=1{cursor and '&cursor='}{cursor}").body
+        listed |= {one["account_id"]: one["state"] for one in page["items"]}
+        cursor = page["next_cursor"]
+    assert listed == {free: "available", other: "available", new: "initial"}
+    (only,) = desk.admin("GET", "accounts?pool=labs&state=initial").body["items"]
+    assert (only["account_id"], only["is_being_cleaned"], only["certificate"]) == (new, False, None)
+    shown = desk.admin("GET", f"accounts/{free}").body
+    assert (shown["size"], shown["certificate"]["removed"], shown["person"], shown["fence"]) == ("small", 3, None, 0)
+
+    kept = desk.admin("POST", f"accounts/{free}/quarantine", **WHY).body
+    assert (kept["state"], kept["problem"]) == ("failed", "It mines coins.")
+    assert desk.admin("POST", f"accounts/{free}/restore").body["state"] == "dirty"
+    assert desk.admin("POST", f"accounts/{free}/restore").error == (409, "CONFLICT")
+    assert desk.admin("POST", f"accounts/{other}/retire", **WHY).status == 200
+    assert desk.admin("GET", f"accounts/{other}").error == (404, "ACCOUNT_NOT_FOUND")
+    for verb in ("quarantine", "retire"):
+        told = desk.admin("POST", f"accounts/{free}/{verb}", reason=" ")
+        assert (told.error, told.body["error"]["field"]) == ((400, "INVALID_REQUEST"), "reason")
+
+
+def test_cleaning_is_ordered_of_the_job(desk: Desk) -> None:
+    told = desk.admin("POST", "accounts-cleaning")
+
+    assert (told.status, told.body) == (202, {"ordered": True})
+    assert desk.queued == ["clean_accounts"]
+
+
+def test_a_lease_is_frozen_and_unfrozen_by_order(desk: Desk) -> None:
+    (account_id,) = desk.borrowed.fill(1)
+    asked = desk.asked()
+    desk.carry_out(asked)
+    path = f"leases/{asked['request_id']}"
+
+    ordered = desk.admin("POST", f"{path}/freeze", **WHY).body
+    assert (ordered["state"], ordered["wanted"], ordered["freeze_reason"]) == ("active", "frozen", "It mines coins.")
+    leases.note_access_off(lease_id=asked["request_id"], actor=system("test"), now=desk.borrowed.story.clock.now())
+    assert desk.look(asked["request_id"])["stage"] == "frozen"
+    (listed,) = desk.admin("GET", "leases?pool=labs").body["items"]
+    assert (listed["state"], listed["account_id"], listed["request_ids"]) == ("frozen", account_id, [asked["request_id"]])
+    assert desk.admin("POST", f"{path}/unfreeze").body["wanted"] == "active"
+    assert desk.admin("POST", f"leases/{uuid.uuid4()}/unfreeze").error == (404, "LEASE_NOT_FOUND")
+
+
+def test_figures_have_their_time_and_nothing_is_no_zero(desk: Desk) -> None:
+    desk.borrowed.fill(1)
+
+    assert desk.carry_out(desk.asked())["spend"] is None
