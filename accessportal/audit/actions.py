@@ -85,6 +85,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.prolonged": _spec("Lent for longer", "fence", "status", "track", "expires_at"),
     "sandbox.shortened": _spec("One of those for whom it is lent let go", "fence", "status", "track", "expires_at"),
     "sandbox.released": _spec("Given back", "fence", "status", "track", "reason", "is_outside"),
+    "sandbox.revived": _spec("Taken back by who gave it back", "fence", "status", "track", "key", "expires_at"),
     "sandbox.expired": _spec("Time is up", "fence", "status", "track", "expires_at"),
     "sandbox.cleaned": _spec("Cleaned, free again", "fence", "status"),
     "sandbox.clean_failed": _spec("Cleaning failed", "fence", "attempts", "error_code", "error"),

@@ -22,7 +22,7 @@ from accessportal.audit.states import AuditEvent
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.sandboxes.states import Sandbox, Status, Unreadable
 
-_HOLDS = frozenset({"sandbox.taken", "sandbox.adopted"})
+_HOLDS = frozenset({"sandbox.taken", "sandbox.adopted", "sandbox.revived"})
 _ENDS = frozenset({"sandbox.released", "sandbox.expired", "sandbox.quarantined"})
 _MOVES = frozenset({"sandbox.prolonged", "sandbox.shortened"})
 _NOTES = frozenset({"sandbox.clean_failed"}) | _MOVES

@@ -110,6 +110,23 @@ def may_release(sandbox: Sandbox, track: str, now: datetime) -> Decision:
     return allow("its owner may give it back")
 
 
+def rule_for_programs(waiting: int, *, programs_first: bool) -> str:
+    """What a program that got none is told of the line."""
+    people = "One person waits" if waiting == 1 else f"{waiting} people wait"
+    if programs_first:
+        return f"{people} in line; programs may take what becomes free before them."
+    return f"{people} in line, and what becomes free goes to them first: programs may take what nobody waits for."
+
+
+def may_revive(sandbox: Sandbox | None, record: KeyRecord | None, track: str) -> Decision:
+    """Whether ``track`` may have again what it gave back, the hand-over that ``record`` tells of: until its cleaning begins."""
+    if sandbox is None or record is None or sandbox.last_released_by != track or sandbox.last_released_fence != record.fence:
+        return refuse("What was given back is not there any more. Ask for a new sandbox.", code="not_given_back")
+    if sandbox.status is not Status.PENDING_DELETION or sandbox.fence != record.fence or sandbox.held_by or sandbox.delete_generation:
+        return refuse("Its cleaning has begun. Ask for a new sandbox.", code="cleaning_begun")
+    return allow("its cleaning has not begun")
+
+
 def is_in_grace(sandbox: Sandbox, now: datetime) -> bool:
     """Whether it may still be given back, and no longer be used."""
     return sandbox.expires_at is not None and now >= sandbox.expires_at and not sandbox.is_over(now)

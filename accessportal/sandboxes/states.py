@@ -25,7 +25,7 @@ class Status(enum.StrEnum):
 ALLOWED_MOVES: dict[Status, frozenset[Status]] = {
     Status.AVAILABLE: frozenset({Status.ALLOCATED, Status.STALE, Status.QUARANTINED}),
     Status.ALLOCATED: frozenset({Status.PENDING_DELETION, Status.QUARANTINED}),
-    Status.PENDING_DELETION: frozenset({Status.AVAILABLE, Status.QUARANTINED}),
+    Status.PENDING_DELETION: frozenset({Status.AVAILABLE, Status.ALLOCATED, Status.QUARANTINED}),
     Status.STALE: frozenset({Status.AVAILABLE, Status.PENDING_DELETION, Status.QUARANTINED}),
     Status.QUARANTINED: frozenset({Status.PENDING_DELETION}),
 }
@@ -193,6 +193,13 @@ class CleanReport(Report):
 
 
 @dataclass(frozen=True, slots=True)
+class ServeReport(Report):
+    """Which sandboxes a run handed over to those who waited."""
+
+    served: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SettleReport(Report):
     """What was done in the pool after a restore of the tables. ``raised``: rows whose fence is above all former ones now."""
 
@@ -237,11 +244,13 @@ class SyncStopped(Conflict):
 
 
 class NoneFree(Conflict):
-    """No sandbox was free. ``next_return_at`` is when the next one is expected back (``None``: nothing is under way)."""
+    """No sandbox was free. ``next_return_at`` is when the next one is expected back (``None``: nothing is under way); ``returns`` what was
+    counted when there was none."""
 
-    def __init__(self, message: str, *, next_return_at: datetime | None) -> None:
+    def __init__(self, message: str, *, next_return_at: datetime | None, returns: tuple[int, ...]) -> None:
         super().__init__(message, code="NO_SANDBOXES_AVAILABLE", present=next_return_at)
         self.next_return_at = next_return_at
+        self.returns = returns
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from datetime import datetime
 import structlog
 
 from accessportal.kernel.pages import Page, Unreadable
+from accessportal.store.reading import ItemKey
 from accessportal.store.transactions import Guard
 from accessportal.waiting import policy, store
 from accessportal.waiting.states import Expected, Line, Place, Standing, Turn
@@ -20,9 +21,9 @@ def get_line(line: str) -> Line:
     return store.head(line)
 
 
-def has_place(*, line: str, claim: str) -> bool:
-    """Whether the claim waits in the line, strongly read: one request."""
-    return store.find(line, claim) is not None
+def item_of_place(*, line: str, claim: str) -> ItemKey:
+    """The item that is there while the claim waits in the line, for who can read it with others."""
+    return store.item_of_place(line, claim)
 
 
 def find(*, line: str, claim: str) -> Standing | None:

@@ -12,7 +12,7 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.listing import Listing
-from accessportal.store.reading import get_item
+from accessportal.store.reading import ItemKey, get_item
 from accessportal.store.records import Records
 from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, Step, Upsert, transact, update_one
 from accessportal.waiting import models
@@ -36,6 +36,11 @@ def head(line: str) -> Line:
 def find(line: str, claim: str) -> Place | None:
     """Strongly read."""
     return _by_claim.get(*models.claim_key(line, claim))
+
+
+def item_of_place(line: str, claim: str) -> ItemKey:
+    """The item that :func:`find` reads."""
+    return (WaitingItem, *models.claim_key(line, claim))
 
 
 def page(line: str, *, cursor: str | None, limit: int) -> Page[Place]:

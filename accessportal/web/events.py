@@ -212,6 +212,7 @@ _SHOWN = {
     "sandbox.taken": _Shown(Tone.LIVE, facts=("track", "fence", "expires_at")),
     "sandbox.adopted": _Shown(facts=("track", "fence", "expires_at")),
     "sandbox.released": _Shown(facts=("track", "reason")),
+    "sandbox.revived": _Shown(Tone.LIVE, facts=("track", "fence", "expires_at")),
     "sandbox.expired": _Shown(facts=("track",)),
     "sandbox.clean_failed": _Shown(Tone.WAIT, facts=("error", "attempts")),
     "sandbox.quarantined": _Shown(Tone.STOP, facts=("track", "reason")),

@@ -112,8 +112,8 @@ def test_lines_know_nothing_of_each_other(clock: FakeClock) -> None:
     join("a", clock)
     join("a", clock, line="account")
     assert serve("lab-1", clock) == "a"
-    assert queries.has_place(line="account", claim="a")
-    assert not queries.has_place(line=SANDBOXES, claim="a")
+    assert queries.find(line="account", claim="a")
+    assert queries.find(line=SANDBOXES, claim="a") is None
 
 
 def test_a_turn_counts_no_more_once_the_line_has_moved(clock: FakeClock) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from accessportal.sandboxes.config import SandboxSettings, configure
 from accessportal.sandboxes.operations.cleaning import clean
-from accessportal.sandboxes.operations.holding import hold, let_go
+from accessportal.sandboxes.operations.handing import serve_line
+from accessportal.sandboxes.operations.holding import hold, let_go, revive
 from accessportal.sandboxes.operations.releasing import expire, release, release_by_operator
 from accessportal.sandboxes.operations.restoring import clean_restored, settle_restore
 from accessportal.sandboxes.operations.runs import forget_old, order_run, perform_due_runs, perform_run
@@ -31,6 +32,8 @@ __all__ = [
     "release",
     "release_by_operator",
     "restore",
+    "revive",
+    "serve_line",
     "settle_restore",
     "sync",
     "take",

@@ -20,12 +20,15 @@ from accessportal.kernel.runs import Failure, Run, each
 from accessportal.sandboxes import effects, policy
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.effects import Fate, Sending
+from accessportal.sandboxes.operations.handing import make_free
 from accessportal.sandboxes.operations.shared import told, unheld, unreadable_failure
 from accessportal.sandboxes.operations.tending import quarantine_loaded
 from accessportal.sandboxes.states import CleanReport, Due, Sandbox, Status, Unreadable
 from accessportal.sandboxes.store import pages, rows
 from accessportal.upstream.errors import BreakerOpen, Throttled, UpstreamError
 from accessportal.upstream.provider import Provider
+from accessportal.waiting.operations import note_cleanings
+from accessportal.waiting.states import SANDBOXES
 
 CLEAN = system("clean_sandboxes")
 _PAGE = 100
@@ -58,6 +61,7 @@ def clean(
     each(some, run.look_at, workers=workers, name="clean")
     try:
         run.settle()
+        note_cleanings(line=SANDBOXES, seconds=run.seconds)
     except NoAnswer as error:
         missed(error)
     return run.report()
@@ -65,8 +69,9 @@ def clean(
 
 @dataclass
 class _Run(Run):
-    """One run under way. ``own``: failures after which another sandbox was cleaned. ``suspects``: those since then, which may be the
-    provider's. ``gone``: those that the provider does not know, if its list says so too."""
+    """One run under way. ``seconds``: how long each that is free now took since it was given back. ``own``: failures after which another
+    sandbox was cleaned. ``suspects``: those since then, which may be the provider's. ``gone``: those that the provider does not know, if
+    its list says so too."""
 
     # Another cleaner, an operator or another program has it now.
     passes = (rows.Overtaken,)
@@ -76,6 +81,7 @@ class _Run(Run):
     actor: Actor
     holder: str = field(default_factory=lambda: str(uuid.uuid4()))
     cleaned: list[str] = field(default_factory=list)
+    seconds: list[int] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     quarantined: list[str] = field(default_factory=list)
@@ -194,8 +200,11 @@ class _Run(Run):
     def _make_free(self, sandbox: Sandbox, generation: str) -> None:
         after = dataclasses.replace(unheld(sandbox, Status.AVAILABLE), generation=generation)
         now = self.clock.now()
-        rows.change(sandbox, after, draft=told("sandbox.cleaned", after, status=after.status.value), actor=self.actor, now=now)
+        draft = told("sandbox.cleaned", after, status=after.status.value)
+        make_free(after, partial(rows.change, sandbox, after, draft=draft, actor=self.actor, now=now), actor=self.actor, now=now)
         self.cleaned.append(sandbox.sandbox_id)
+        if sandbox.deletion_requested_at is not None:
+            self.seconds.append(max(0, int((now - sandbox.deletion_requested_at).total_seconds())))
 
     def _look_again(self, sandbox: Sandbox) -> None:
         again = self.clock.now() + timedelta(seconds=policy.LOOK_AGAIN_SECONDS)

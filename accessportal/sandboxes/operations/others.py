@@ -34,10 +34,15 @@ def mended(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
         case Mending.TAKE_IN:
             after, draft = _taken_in(sandbox, now)
         case Mending.LIST_AS_FREE:
-            after = dataclasses.replace(unheld(sandbox, Status.AVAILABLE), generation="")
-            draft = told("sandbox.adopted", after, track="", status=after.status.value)
+            after, draft = listed_as_free(sandbox)
     free_step = None if mending is Mending.LIST_AS_FREE else leaving_free_list(sandbox)
     return rows.change(sandbox, after, draft=draft, actor=actor, now=now, key_step=key_step, free_step=free_step)
+
+
+def listed_as_free(sandbox: Sandbox) -> tuple[Sandbox, Draft]:
+    """What another program made available, as it is among our free ones, and how that is told."""
+    after = dataclasses.replace(unheld(sandbox, Status.AVAILABLE), generation="")
+    return after, told("sandbox.adopted", after, track="", status=after.status.value)
 
 
 def _adopted(sandbox: Sandbox) -> tuple[Sandbox, Draft]:

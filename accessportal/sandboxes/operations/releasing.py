@@ -65,9 +65,10 @@ def _release(sandbox_id: str, track: str, fence: int | None, ahead: ReadAhead | 
     return end(sandbox, draft_data={}, actor=actor, now=now)
 
 
-def end(sandbox: Sandbox, *, draft_data: dict[str, str], actor: Actor, now: datetime) -> Released:
-    """Give back the allocation, as it was read, for its owner."""
-    after = released_by(ended(sandbox, now=now), sandbox.track, now=now)
+def end(sandbox: Sandbox, *, draft_data: dict[str, str], undo_seconds: int = 0, actor: Actor, now: datetime) -> Released:
+    """Give back the allocation, as it was read, for its owner; it is cleaned after ``undo_seconds``, as far as it had so much time left."""
+    clean_at = max(now, min(now + timedelta(seconds=undo_seconds), sandbox.expires_at or now))
+    after = released_by(ended(sandbox, clean_at=clean_at, now=now), sandbox.track, now=now)
     draft = told("sandbox.released", after, track=sandbox.track, status=after.status.value, **draft_data)
     written = rows.change(sandbox, after, draft=draft, actor=actor, now=now)
     assert written.last_released_at is not None
@@ -110,7 +111,7 @@ def release_by_operator(*, sandbox_id: str, reason: str, fence: int | None = Non
 
 def expire_loaded(sandbox: Sandbox, *, actor: Actor, now: datetime) -> Sandbox:
     """End the allocation, as it was read, because its time is over."""
-    after = ended(sandbox, now=now)
+    after = ended(sandbox, clean_at=now, now=now)
     expired_at = 0 if sandbox.expires_at is None else to_epoch(sandbox.expires_at)
     draft = told("sandbox.expired", after, track=sandbox.track, expires_at=expired_at, status=after.status.value)
     return rows.change(sandbox, after, draft=draft, actor=actor, now=now)

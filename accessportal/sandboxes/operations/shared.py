@@ -48,15 +48,15 @@ def told(action: str, sandbox: Sandbox, **data: Any) -> Draft:
     return Draft(action, sandbox.track or sandbox.sandbox_id, {"fence": sandbox.fence, **data}, scope=SCOPE)
 
 
-def ended(sandbox: Sandbox, *, now: datetime) -> Sandbox:
-    """The allocated sandbox as it is after the end of its allocation: to be cleaned at once."""
+def ended(sandbox: Sandbox, *, clean_at: datetime, now: datetime) -> Sandbox:
+    """The allocated sandbox as it is after the end of its allocation: to be cleaned at ``clean_at``."""
     return dataclasses.replace(
         sandbox,
         status=Status.PENDING_DELETION,
         deletion_requested_at=whole_second(now),
         deletion_retry_count=0,
         due=Due.CLEAN,
-        due_at=now,
+        due_at=clean_at,
         delete_sent_at=None,
         delete_generation="",
         clean_error="",

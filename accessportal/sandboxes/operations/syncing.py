@@ -18,7 +18,8 @@ from accessportal.kernel.moments import furthest, is_recent
 from accessportal.kernel.runs import Failure, Run
 from accessportal.sandboxes import effects, policy
 from accessportal.sandboxes.config import current
-from accessportal.sandboxes.operations.others import mended
+from accessportal.sandboxes.operations.handing import make_free
+from accessportal.sandboxes.operations.others import listed_as_free, mended
 from accessportal.sandboxes.operations.shared import SCOPE, leaving_free_list, told, unheld, unreadable_failure, until_written
 from accessportal.sandboxes.operations.tending import add, sandbox_id_for
 from accessportal.sandboxes.states import (
@@ -230,9 +231,14 @@ def add_listed(found: UpstreamSandbox, actor: Actor, clock: Clock) -> None:
 
 
 def _mend(row: Sandbox, actor: Actor, clock: Clock) -> None:
-    fresh = rows.get(row.sandbox_id)
-    if fresh is not None:
-        mended(fresh, actor=actor, now=clock.now())
+    fresh, now = rows.get(row.sandbox_id), clock.now()
+    if fresh is None:
+        return
+    if policy.is_unlisted(fresh):
+        after, draft = listed_as_free(fresh)
+        make_free(after, partial(rows.change, fresh, after, draft=draft, actor=actor, now=now), actor=actor, now=now)
+    else:
+        mended(fresh, actor=actor, now=now)
 
 
 def _note_seen(row: Sandbox, generation: str, clock: Clock) -> None:
@@ -263,9 +269,10 @@ def _hold_back(row: Sandbox, provider: Provider, actor: Actor, clock: Clock) -> 
 
 
 def _see_again(row: Sandbox, generation: str, actor: Actor, clock: Clock) -> None:
-    after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole_second(clock.now()), generation=generation)
+    now = clock.now()
+    after = dataclasses.replace(unheld(row, Status.AVAILABLE), last_synced=whole_second(now), generation=generation)
     draft = told("sandbox.seen_again", after, status=after.status.value)
-    rows.change(row, after, draft=draft, actor=actor, now=clock.now())
+    make_free(after, partial(rows.change, row, after, draft=draft, actor=actor, now=now), actor=actor, now=now)
 
 
 def _keep(sync: LastSync, plan: SyncPlan, *, actor: Actor, now: datetime) -> None:

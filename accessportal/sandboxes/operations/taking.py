@@ -15,6 +15,7 @@ from itertools import islice
 
 import structlog
 
+from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
@@ -32,6 +33,8 @@ from accessportal.sandboxes.store import free_list, keys, pages, pool, rows
 from accessportal.store.reading import ReadAhead
 from accessportal.store.restores import HELD
 from accessportal.store.transactions import Step
+from accessportal.waiting.queries import get_line
+from accessportal.waiting.states import SANDBOXES
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +55,8 @@ _MOST_LATELY = 20
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One request: what was asked, by whom, when. ``key`` is that of the track alone. ``claims`` are those for whom it is (a track has
-    none); ``further`` gives the steps that are written with the hand-over, for the sandbox as it is lent."""
+    none); ``further`` gives the steps that are written with the hand-over, for the sandbox as it is lent. ``check`` raises ``Unlisted`` for
+    one that must not go out."""
 
     key: str
     track: str
@@ -62,6 +66,7 @@ class Asked:
     now: datetime
     claims: Mapping[str, datetime] = field(default_factory=dict)
     further: Callable[[Sandbox], Sequence[Step]] = lambda _: ()
+    check: Callable[[Sandbox], object] = lambda _: None
 
     @property
     def hash(self) -> str:
@@ -92,10 +97,14 @@ def take(
     )
     try:
         return until_written(partial(_attempt, asked, most_held, ahead))
-    except NoneFree:
+    except NoneFree as none:
         # Who wants a certain name may want what no sandbox has: that is no reason to refuse others their extension.
         if not name_prefix:
             pool.note_none(now)
+        waiting = get_line(SANDBOXES).waiting
+        if waiting:
+            words = f"{none.message} {policy.rule_for_programs(waiting, programs_first=current().programs_first)}"
+            raise NoneFree(words, next_return_at=none.next_return_at, returns=none.returns) from none
         raise
 
 
@@ -220,12 +229,12 @@ def _thorough(asked: Asked, record: KeyRecord | None) -> Sandbox:
         after = free_list.returns()
         unproved = [shard for shard in shards if after[shard] != before[shard]]
         if not unproved:
-            return _last_chance(asked, record)
+            return _last_chance(asked, record, after)
         before = after
     raise Unavailable("Sandboxes come and go faster than this request could take one. Try again.", code="pool_contended")
 
 
-def _last_chance(asked: Asked, record: KeyRecord | None) -> Sandbox:
+def _last_chance(asked: Asked, record: KeyRecord | None, returns: tuple[int, ...]) -> Sandbox:
     """Try what other programs made available, which stands in no free list."""
     for sandbox_id in _shown_as_free(asked):
         sandbox = _try_row(sandbox_id, asked, record)
@@ -233,8 +242,9 @@ def _last_chance(asked: Asked, record: KeyRecord | None) -> Sandbox:
             return sandbox
     if asked.name_prefix:
         # The next to return may have any name, and the due index tells none.
-        raise NoneFree(f"No sandbox whose name begins with “{asked.name_prefix}” is free at the moment.", next_return_at=None)
-    raise NoneFree("No sandbox is free at the moment.", next_return_at=queries.next_return_at(now=asked.now))
+        words = f"No sandbox whose name begins with “{asked.name_prefix}” is free at the moment."
+        raise NoneFree(words, next_return_at=None, returns=returns)
+    raise NoneFree("No sandbox is free at the moment.", next_return_at=queries.next_return_at(now=asked.now), returns=returns)
 
 
 def _shown_as_free(asked: Asked) -> Iterator[str]:
@@ -261,12 +271,12 @@ def _pass_over(line: UnreadableLine) -> None:
 
 
 def _first_lent(entries: Iterable[free_list.FreeEntry], asked: Asked, record: KeyRecord | None) -> Sandbox | None:
-    lent = (_try_entry(entry, asked, record) for entry in entries)
+    lent = (try_entry(entry, asked, record) for entry in entries)
     return next((sandbox for sandbox in lent if sandbox is not None), None)
 
 
-def _try_entry(entry: free_list.FreeEntry, asked: Asked, record: KeyRecord | None) -> Sandbox | None:
-    """``None``: somebody else was faster, or has it."""
+def try_entry(entry: free_list.FreeEntry, asked: Asked, record: KeyRecord | None) -> Sandbox | None:
+    """Lend what a line of the free list tells of. ``None``: somebody else was faster, or has it."""
     if not entry.name.startswith(asked.name_prefix):
         return None
     try:
@@ -301,13 +311,30 @@ def _try_row(sandbox_id: str, asked: Asked, record: KeyRecord | None) -> Sandbox
 
 def _lend(sandbox: Sandbox, asked: Asked, record: KeyRecord | None, *, free_step: Step | None, is_from_line: bool = False) -> Sandbox:
     """:raises Overtaken: when somebody else was faster."""
+    asked.check(sandbox)
+    lent = lent_to(sandbox, asked)
+    return rows.change(
+        sandbox,
+        lent,
+        draft=told_of_taking(lent),
+        actor=asked.actor,
+        now=asked.now,
+        is_from_line=is_from_line,
+        key_step=keys.open_key(record, key=asked.key, request_hash=asked.hash, sandbox=lent),
+        free_step=free_step,
+        further=asked.further(lent),
+    )
+
+
+def lent_to(sandbox: Sandbox, asked: Asked) -> Sandbox:
+    """The free sandbox as it is when it is lent for what was asked."""
     allocated_at = whole_second(asked.now)
     if asked.claims:
         expires_at = policy.end_of(allocated_at, sandbox.lab_duration_hours, asked.claims)
     else:
         expires_at = policy.deadline(allocated_at, sandbox.lab_duration_hours, asked.duration_seconds)
     grace_ends_at = expires_at + timedelta(seconds=current().grace_seconds)
-    lent = dataclasses.replace(
+    return dataclasses.replace(
         held_anew(sandbox, asked.track),
         status=Status.ALLOCATED,
         allocated_at=allocated_at,
@@ -321,14 +348,10 @@ def _lend(sandbox: Sandbox, asked: Asked, record: KeyRecord | None, *, free_step
         due_at=grace_ends_at,
         claims=asked.claims,
     )
-    return rows.change(
-        sandbox,
-        lent,
-        draft=told("sandbox.taken", lent, track=lent.track, key=lent.sent_key, expires_at=to_epoch(expires_at), status=lent.status.value),
-        actor=asked.actor,
-        now=asked.now,
-        is_from_line=is_from_line,
-        key_step=keys.open_key(record, key=asked.key, request_hash=asked.hash, sandbox=lent),
-        free_step=free_step,
-        further=asked.further(lent),
-    )
+
+
+def told_of_taking(lent: Sandbox) -> Draft:
+    """The event of a hand-over."""
+    assert lent.expires_at is not None
+    expires_at = to_epoch(lent.expires_at)
+    return told("sandbox.taken", lent, track=lent.track, key=lent.sent_key, expires_at=expires_at, status=lent.status.value)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from datetime import datetime
+from functools import partial
 
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict, InvalidRequest
 from accessportal.sandboxes import policy
+from accessportal.sandboxes.operations.handing import make_free
 from accessportal.sandboxes.operations.others import load_mended
 from accessportal.sandboxes.operations.shared import check_fence, leaving_free_list, load, told, unheld, until_written
 from accessportal.sandboxes.states import Due, Sandbox, Status
@@ -25,8 +27,8 @@ def sandbox_id_for(external_id: str) -> str:
 
 
 def add(*, external_id: str, name: str, lab_duration_hours: float, generation: str = "", actor: Actor, now: datetime) -> Sandbox:
-    """Put a sandbox that is ready at the provider, in the life that ``generation`` names, into the pool, free. One that was there before is
-    cleaned first, and so is any while a restore is not confirmed."""
+    """Put a sandbox that is ready at the provider, in the life that ``generation`` names, into the pool, free, or to the first who waits
+    for it. One that was there before is cleaned first, and so is any while a restore is not confirmed."""
     policy.may_operate(actor).require()
     policy.check_text(external_id, field="external_id")
     policy.check_text(name, field="name")
@@ -53,8 +55,9 @@ def add(*, external_id: str, name: str, lab_duration_hours: float, generation: s
     if last is not None or (restore is not None and restore.is_held):
         fresh = dataclasses.replace(fresh, status=Status.PENDING_DELETION, deletion_requested_at=at, due=Due.CLEAN, due_at=now)
     draft = told("sandbox.added", fresh, name=name, external_id=external_id, status=fresh.status.value)
+    write = partial(rows.insert, fresh, draft=draft, actor=actor, now=now)
     try:
-        return rows.insert(fresh, draft=draft, actor=actor, now=now)
+        return make_free(fresh, write, actor=actor, now=now) if fresh.status is Status.AVAILABLE else write()
     except (rows.Exists, rows.Overtaken) as error:
         raise Conflict(f"{external_id} is in the pool already.", code="sandbox_exists") from error
 

@@ -19,11 +19,13 @@ from accessportal.store.transactions import Change, Upsert
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What decides a hand-over beside the sandbox, strongly read in one request. ``is_held``: a restore is not confirmed yet."""
+    """What decides a hand-over beside the sandbox, strongly read in one request. ``is_held``: a restore is not confirmed yet. ``waits``:
+    the place in the line that was asked for, too, is there."""
 
     record: KeyRecord | None
     holder: Holder
     is_held: bool
+    waits: bool = False
 
 
 def looked_up(key: str, *, holder: str) -> list[ItemKey]:
@@ -31,10 +33,16 @@ def looked_up(key: str, *, holder: str) -> list[ItemKey]:
     return [(SandboxItem, *models.idempotency_item_key(key)), (SandboxItem, *models.holder_key(holder)), HEAD]
 
 
-def look_up(key: str, *, holder: str, ahead: ReadAhead | None = None) -> Seen:
-    """What stands for ``key``, what ``holder`` has, and whether anything may be given."""
-    record, held, head = get_together(looked_up(key, holder=holder), ahead=ahead)
-    return Seen(None if record is None else _record_of(key, record), _holder_of(holder, held), is_held_by(head))
+def look_up(key: str, *, holder: str, place: ItemKey | None = None, ahead: ReadAhead | None = None) -> Seen:
+    """What stands for ``key``, what ``holder`` has, whether anything may be given, and whether there is the ``place``."""
+    record, held, head, *places = get_together([*looked_up(key, holder=holder), *([place] if place else [])], ahead=ahead)
+    return Seen(None if record is None else _record_of(key, record), _holder_of(holder, held), is_held_by(head), any(places))
+
+
+def get_with_place(key: str, place: ItemKey) -> tuple[KeyRecord | None, bool]:
+    """As :func:`get_key`, and whether there is the ``place``, in one request: they need not be of one moment."""
+    item, found = get_together([(SandboxItem, *models.idempotency_item_key(key)), place])
+    return None if item is None else _record_of(key, item), found is not None
 
 
 def get_key(key: str) -> KeyRecord | None:

@@ -50,6 +50,15 @@ class FurtherFailed(Exception):
         self.step = step
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Onward:
+    """To whom a sandbox that becomes free goes in the very write: ``lent`` as it is then, told by a second event, its key opened."""
+
+    lent: Sandbox
+    draft: Draft
+    key_step: Step
+
+
 def get(sandbox_id: str, *, ahead: ReadAhead | None = None) -> Sandbox | None:
     """Read strongly; a row that is not as the contract says is ``Unavailable`` and named."""
     return _read(sandbox_id, get_ahead(key_of(sandbox_id), ahead or {}))
@@ -110,16 +119,35 @@ def continued(sandbox: Sandbox) -> Sandbox:
     return dataclasses.replace(sandbox, fence=max(sandbox.fence, int(last.data["fence"]) if last else 0, first_fence()))
 
 
-def insert(sandbox: Sandbox, *, draft: Draft, actor: Actor, now: datetime) -> Sandbox:
-    """Write a new row and its event; free at once if it is available. A chain from an earlier life is continued."""
-    event = prepare_event(draft, entity=sandbox.entity, sequence=sandbox.version + 1, prev_hash=sandbox.audit_head, actor=actor, now=now)
-    made = dataclasses.replace(sandbox, version=sandbox.version + 1, audit_head=event.head)
+def insert(
+    sandbox: Sandbox, *, draft: Draft, actor: Actor, now: datetime, then: Onward | None = None, further: Sequence[Step] = ()
+) -> Sandbox:
+    """Write a new row and its event; if it is available it is free at once, or goes on to whom ``then`` says. A chain from an earlier life
+    is continued."""
+    made, events = _told(sandbox, draft, then, sandbox.version, sandbox.audit_head, actor, now)
     row = sandboxes.insertion(made)
+    own = [row, *events, *([then.key_step] if then else []), *(free_list.put(made) if made.status is Status.AVAILABLE else [])]
     try:
-        transact([row, event.step, *(free_list.put(made) if made.status is Status.AVAILABLE else [])])
+        transact([*further, *own])
     except ConditionFailed as error:
+        if any(error.step is one for one in further):
+            raise FurtherFailed(error.step) from error
+        if then is not None and error.step is then.key_step:
+            raise KeyOvertaken from error
         raise (Exists if error.step is row else Overtaken) from error
     return made
+
+
+def _told(
+    after: Sandbox, draft: Draft, then: Onward | None, sequence: int, prev_hash: str, actor: Actor, now: datetime
+) -> tuple[Sandbox, list[Step]]:
+    """What it comes to at last, and the steps that tell it: one event, or two where it goes on."""
+    steps: list[Step] = []
+    for one in [draft, *([then.draft] if then else [])]:
+        event = prepare_event(one, entity=after.entity, sequence=sequence + 1, prev_hash=prev_hash, actor=actor, now=now)
+        sequence, prev_hash = sequence + 1, event.head
+        steps.append(event.step)
+    return dataclasses.replace(then.lent if then else after, version=sequence, audit_head=prev_hash), steps
 
 
 def change(
@@ -132,23 +160,26 @@ def change(
     is_from_line: bool = False,
     key_step: Step | None = None,
     free_step: Step | None = None,
+    then: Onward | None = None,
     further: Sequence[Step] = (),
 ) -> Sandbox:
     """Write what differs between ``before``, as it was read (or is told by its line of the free list), and ``after``, with the event, the
-    caller's steps, the line of a sandbox that becomes free, and what becomes of its open key; or one of the errors above."""
+    caller's steps, the line of a sandbox that becomes free (or goes on to whom ``then`` says), and what becomes of its open key; or one of
+    the errors above."""
     if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
         raise ValueError(f"a sandbox does not go from {before.status} to {after.status}")
     sequence, prev_hash = before.version, before.audit_head
     if not before.version and (last := last_event(before.sandbox_id)) is not None:
         # Another program made the row anew of one that had left the pool.
         sequence, prev_hash = last.sequence, last.hash
-    event = prepare_event(draft, entity=before.entity, sequence=sequence + 1, prev_hash=prev_hash, actor=actor, now=now)
-    after = dataclasses.replace(after, updated_at=now, version=sequence + 1, audit_head=event.head)
+    after, events = _told(after, draft, then, sequence, prev_hash, actor, now)
+    after = dataclasses.replace(after, updated_at=now)
+    key_step = then.key_step if then else key_step
     becomes_free = after.status is Status.AVAILABLE and (before.status is not Status.AVAILABLE or policy.is_unlisted(before))
     expected = as_read(before) & free_list.as_listed(before) if is_from_line else as_read(before)
     row = dataclasses.replace(sandboxes.change(before, after), condition=expected)
     beside = [step for step in (key_step, free_step) if step is not None]
-    steps = [*further, *beside, row, event.step, *(free_list.put(after) if becomes_free else [])]
+    steps = [*further, *beside, row, *events, *(free_list.put(after) if becomes_free else [])]
     try:
         _write(steps, None if key_step is not None else keys.follow(before, after))
     except ConditionFailed as error:
