@@ -55,7 +55,11 @@ class AccessPortalConfig(AppConfig):
         mirror.configure(mirror.MirrorSettings(user_pool_id=conf().user_pool_id, user_pool_invites=conf().user_pool_invites))
         leases.configure(leases.LeaseSettings(undo_seconds=conf().undo_seconds))
         sandboxes.configure(
-            sandboxes.SandboxSettings(grace_seconds=conf().sandbox_grace_seconds, longest_hours=conf().sandbox_longest_hours)
+            sandboxes.SandboxSettings(
+                grace_seconds=conf().sandbox_grace_seconds,
+                longest_hours=conf().sandbox_longest_hours,
+                programs_first=conf().line_programs_first,
+            )
         )
         authz.configure(authz.AuthzSettings(global_scope=conf().authz_require_scope, chain_depth=conf().authz_chain_depth))
         upstream.configure(

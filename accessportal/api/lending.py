@@ -57,7 +57,8 @@ def allocate(
     that where it was not yet. No body is read.
 
     `IDEMPOTENCY_MISMATCH`: the key stands for another prefix. `TOO_MANY_HELD`: this token holds as many as it may.
-    `NO_SANDBOXES_AVAILABLE`: none is free; `retry_after` is when the next one is expected back.
+    `NO_SANDBOXES_AVAILABLE`: none is free; `retry_after` is when the next one is expected back. While people wait in line, what
+    becomes free goes to them first, and the message says so and how many wait (or, by a setting, that programs may be first).
     """
     client = client_of(request)
     client.require_track(track_id)

@@ -66,6 +66,7 @@ _LISTED = (
     Job("compare_subjects", minutes=60, timeout_seconds=900),
     Job("sync_catalog", minutes=10, timeout_seconds=900),
     Job("expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),
+    Job("serve_line", minutes=1, timeout_seconds=150, line=Line.URGENT),
     Job("clean_sandboxes", minutes=1, timeout_seconds=150),
     Job("sweep_authz", minutes=settings.AUTHZ_SWEEP_MINUTES, timeout_seconds=900),
     Job("delete_scopes", minutes=1, timeout_seconds=150),

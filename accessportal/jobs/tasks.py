@@ -265,6 +265,12 @@ def expire_sandboxes() -> Report:
 
 
 @job
+def serve_line() -> Report:
+    """Nobody waits in the line for what is free and fits them. What becomes free is handed over at once; this finds what slipped by."""
+    return sandboxes.serve_line(provider=upstream.provider() if upstream.is_set() else None, clock=_CLOCK)
+
+
+@job
 def clean_sandboxes() -> Report | str:
     """What was given back is deleted at the provider and free again. Without a provider there is nothing to do."""
     if not upstream.is_set():

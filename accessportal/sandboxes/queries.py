@@ -147,6 +147,18 @@ def _due_first(due: Due) -> Iterator[Sandbox]:
     return (one for one in itertools.islice(found, _MOST_ENDS) if isinstance(one, Sandbox))
 
 
+def is_waited_for(*, name: str, track: str) -> bool:
+    """Whether somebody other than ``track`` waits in the line whom a sandbox of this name would fit."""
+    places = every(lambda cursor: waiting.places(line=SANDBOXES, cursor=cursor, limit=_MOST_ENDS))
+    return any(name.startswith(place.wants["name_prefix"]) and place.wants["track"] != track for place in places)
+
+
+def may_revive(*, key: str, track: str) -> Decision:
+    """Whether ``track`` may have again the sandbox that it gave back, for which ``key`` stood."""
+    record = key_items.get_key(key)
+    return policy.may_revive(None if record is None else rows.get(record.sandbox_id), record, track)
+
+
 def stats() -> Stats | None:
     """How many sandboxes were in each status when a job last counted; ``None`` before the first count."""
     return pool.last_counts()

@@ -98,7 +98,7 @@ def test_what_ends_access_waits_behind_nothing_else() -> None:
 
     assert of_sweep == {"tick", "watch_ends", "freeze_leases", "expire_sandboxes", "show_sweep_line"}
     of_urgent = {name for name, task in JOBS.items() if task.line is Line.URGENT}
-    assert of_urgent == {"carry_out", "carry_out_served", "end_departed", "show_urgent_line"}
+    assert of_urgent == {"carry_out", "carry_out_served", "end_departed", "serve_line", "show_urgent_line"}
 
 
 @pytest.mark.django_db

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from accessportal.access_requests import store
+from accessportal.access_requests.kinds.sandbox.target import track_of
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms, terms_of
-from accessportal.access_requests.states import AccessRequest, Subject, Work
+from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.moments import is_recent
 from accessportal.rules import queries as rules
@@ -25,7 +25,7 @@ def require_extendable(held_name: str, held_by: Sequence[AccessRequest], subject
         raise NotAllowed(f"By rule {against[0]} a sandbox is not extended. Give it back, and ask for a new one.", code="not_extendable")
     told_at = pool.none_told_at()
     is_wanted = told_at is not None and is_recent(told_at, now=now, within=_DEMAND_LASTS)
-    if is_wanted or any(_waits_for(held_name, one, subject, now) for one in store.page_work.every(Work.GRANT.value)):
+    if is_wanted or pool.is_waited_for(name=held_name, track=track_of(subject.subject_id)):
         raise NotAllowed("Others wait for a sandbox, so this one is not extended. Try again when the pool has some.", code="others_wait")
 
 
@@ -33,10 +33,3 @@ def _was_extendable(request: AccessRequest) -> bool:
     """By its rule as it is now; by the request's own copy when the rule is gone."""
     rule = rules.find_rule(name=request.rule_name)
     return bool(request.evidence.get("extend", True)) if rule is None else not isinstance(rule.terms, SandboxTerms) or rule.terms.extend
-
-
-def _waits_for(held_name: str, one: AccessRequest, subject: Subject, now: datetime) -> bool:
-    """Somebody else's that was tried, found none free, and would take this one; what failed otherwise is not helped by a sandbox."""
-    if one.kind != SandboxTerms.kind or not one.work_error or one.work_attempts or one.is_over(now):
-        return False
-    return one.subject_id != subject.subject_id and held_name.startswith(str(one.target["name_prefix"]))

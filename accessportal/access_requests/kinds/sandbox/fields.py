@@ -64,5 +64,5 @@ FIELDS = Fields(
     extending="Keep your sandbox longer",
     receipt="Sandbox",
     thing="sandbox",
-    queued=("Waiting for a sandbox", "It is approved, and waits for a free sandbox. The time runs already."),
+    queued=("Waiting for a sandbox", "It is approved, and waits in line for a free sandbox. Its time begins when it has one."),
 )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+from accessportal.access_requests import store
+from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import Grant, Resolved
 from accessportal.access_requests.kinds.sandbox.extending import require_extendable
 from accessportal.access_requests.kinds.sandbox.target import SandboxTarget, chain_of, key_in_pool, track_of
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms, terms_of
-from accessportal.access_requests.states import AccessRequest, Status, Subject
+from accessportal.access_requests.states import AccessRequest, PlaceInLine, Status, Subject
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import Rule
 from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes import queries as pool
 from accessportal.store.transactions import Guard
+from accessportal.upstream import client as upstream
 
 
 class SandboxGrant(Grant):
@@ -37,24 +43,65 @@ class SandboxGrant(Grant):
             raise NotAllowed(text, code="too_many_held")
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+        taken_back = request.evidence.get("takes_back")
+        if taken_back:
+            return _revive(request, str(taken_back), guards, actor, clock)
+        is_first = not request.target.get("continues")
         return sandboxes.hold(
             claim=request.request_id,
             key=key_in_pool(request),
             track=track_of(request.subject_id),
             name_prefix=str(request.target["name_prefix"]),
             ends_at=request.expires_at,
+            duration_seconds=request.duration_seconds if is_first else None,
             most_held=int(request.evidence.get("most_per_person") or 1),
-            is_first=not request.target.get("continues"),
+            is_first=is_first,
+            provider=upstream.provider() if upstream.is_set() else None,
             guards=guards,
             actor=actor,
             clock=clock,
         )
 
     def revoke(self, *, request: AccessRequest, actor: Actor, clock: Clock) -> Proof | Waiting:
+        is_given_back = request.ended_by in {request.requested_by, request.subject_id}
         return sandboxes.let_go(
-            claim=request.request_id, key=key_in_pool(request), track=track_of(request.subject_id), actor=actor, clock=clock
+            claim=request.request_id,
+            key=key_in_pool(request),
+            track=track_of(request.subject_id),
+            undo_seconds=current().undo_seconds if is_given_back else 0,
+            actor=actor,
+            clock=clock,
         )
+
+    def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
+        return 0 if stored["continues"] else current().longest_wait_seconds
+
+    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
+        standing = pool.find_in_line(claim=request.request_id)
+        if standing is None:
+            return None
+        expected = pool.expected_turn(standing=standing, now=now)
+        turn = None if expected is None else (expected.earliest, expected.latest)
+        return PlaceInLine(before=standing.before, lapses_at=standing.place.lapses_at, expected=turn)
+
+    def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
+        return pool.may_revive(key=key_in_pool(request), track=track_of(request.subject_id))
 
     def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
         """Giving a sandbox back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
         return one.granted_at is not None and other.kind == SandboxTerms.kind and chain_of(other) == chain_of(one)
+
+
+def _revive(request: AccessRequest, given_back_id: str, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+    """The sandbox that the former request gave back, which may have gone on with that of an earlier one."""
+    given_back = store.get(given_back_id)
+    return sandboxes.revive(
+        claim=request.request_id,
+        key=key_in_pool(request),
+        former_key=key_in_pool(given_back) if given_back is not None else "",
+        track=track_of(request.subject_id),
+        ends_at=request.expires_at,
+        guards=guards,
+        actor=actor,
+        clock=clock,
+    )

@@ -76,6 +76,10 @@ class SandboxTarget(Target):
     def holding(self, request: AccessRequest) -> tuple[str, ...]:
         return request.kind, chain_of(request)
 
+    def taken_back(self, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+        """It begins a chain of its own: the former keys are closed."""
+        return {**stored, "continues": ""}
+
     def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
         """Whoever asks for a new one gets another than they hold."""
         return bool(stored["continues"]) and key_in_pool(request) == _key_of(str(stored["continues"]))
