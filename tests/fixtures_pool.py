@@ -16,6 +16,8 @@ from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries
 from accessportal.sandboxes.states import Sandbox
 from accessportal.upstream import client as upstream
+from accessportal.upstream.errors import UpstreamError
+from accessportal.upstream.provider import UpstreamSandbox
 from tests.fixtures_provider import URL
 from tests.fixtures_story import RULES, Story
 
@@ -91,10 +93,18 @@ class Labs:
         return sandboxes.take(key=track, track=track, name_prefix=name_prefix, duration_seconds=None, actor=_SETUP, now=now).sandbox
 
 
+class SilentProvider:
+    """It answers nothing, and no name is looked up for that."""
+
+    def get_sandbox(self, external_id: str) -> UpstreamSandbox | None:
+        raise UpstreamError("unreachable", external_id)
+
+
 @pytest.fixture
-def labs(story: Story) -> Iterator[Labs]:
-    """A provider is set, and rules let engineers ask; no sandbox yet."""
+def labs(story: Story, monkeypatch: pytest.MonkeyPatch) -> Iterator[Labs]:
+    """A provider is set, which gives no answer, and rules let engineers ask; no sandbox yet."""
     rules.apply_rules(text=RULES + POOL_RULES, actor=_SETUP, now=story.clock.now())
     upstream.configure(upstream.UpstreamSettings(url=URL))
+    monkeypatch.setattr(upstream, "_provider", SilentProvider())
     yield Labs(story)
     upstream.configure(upstream.UpstreamSettings())

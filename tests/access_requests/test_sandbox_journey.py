@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 
 import pytest
@@ -15,6 +16,9 @@ from accessportal.rules import operations as rules
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
 from accessportal.sandboxes.states import Status as Lent
+from accessportal.sandboxes.store import rows
+from accessportal.waiting.operations import note_cleanings
+from accessportal.waiting.states import SANDBOXES
 from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_story import RULES
 
@@ -124,14 +128,77 @@ def test_who_finds_the_pool_empty_waits_and_gets_the_next_one(labs: Labs) -> Non
     assert labs.of(got).sandbox_id != sandbox.sandbox_id
 
 
-def test_who_waits_until_the_end_of_the_time_gets_none_and_is_done(labs: Labs) -> None:
+def test_a_place_lapses_after_three_days_and_nothing_is_handed_over_any_more(labs: Labs) -> None:
     waiting = labs.held(seconds=600)
-    labs.story.clock.advance(601)
+    assert waiting.expires_at == waiting.requested_at + timedelta(hours=72)
+    labs.story.clock.advance(72 * 3600 + 1)
 
+    labs.fill("lab-1")
     ended = labs.story.carry_out(waiting)
 
     assert ended.status is Status.REVOKED
     assert ended.granted_at is None
+    assert pool.find_in_line(claim=waiting.request_id) is None
+
+
+def test_the_time_runs_from_the_hand_over(labs: Labs) -> None:
+    waiting = labs.held(seconds=600)
+    labs.story.clock.advance(7_200)
+    labs.fill("lab-1")
+    handed_over_at = labs.story.clock.now()
+    labs.story.clock.advance(30)
+
+    got = labs.story.carry_out(waiting)
+
+    assert got.is_granted
+    assert got.expires_at == labs.of(got).expires_at == handed_over_at + timedelta(seconds=600)
+
+
+def test_the_page_tells_place_and_expected_time(labs: Labs) -> None:
+    labs.fill("lab-1")
+    labs.take_elsewhere()
+    first, second = labs.held(), labs.held()
+    now = labs.story.clock.now()
+    place = requests.place_in_line(request=labs.story.now_of(second), now=now)
+    assert place is not None
+    assert (place.place, place.expected, place.lapses_at) == (2, None, second.expires_at)
+
+    note_cleanings(line=SANDBOXES, seconds=[60])
+    place = requests.place_in_line(request=labs.story.now_of(first), now=now)
+    assert place is not None
+    assert place.expected is not None
+    earliest, latest = place.expected
+    assert earliest == now + timedelta(hours=12, seconds=60) < latest
+
+
+def test_what_was_given_back_is_taken_back_until_its_cleaning_begins(labs: Labs) -> None:
+    (sandbox,) = labs.fill("lab-1")
+    held = labs.held(seconds=3600)
+    until, story = held.expires_at, labs.story
+    story.clock.advance(600)
+    story.carry_out(story.end(held))
+    assert pool.get(sandbox_id=sandbox.sandbox_id).status is Lent.PENDING_DELETION
+    story.clock.advance(60)
+
+    again = story.carry_out(operations.take_back(request_id=held.request_id, actor=story.alice, now=story.clock.now()))
+
+    lent = labs.of(again)
+    assert again.is_granted
+    assert (lent.sandbox_id, lent.fence, lent.expires_at, again.expires_at) == (sandbox.sandbox_id, 1, until, until)
+    assert pool.verify(receipts=[], slack_seconds=0).problems == ()
+    story.carry_out(story.end(again))
+    assert pool.get(sandbox_id=sandbox.sandbox_id).status is Lent.PENDING_DELETION
+
+
+def test_what_is_being_cleaned_is_not_taken_back(labs: Labs) -> None:
+    (sandbox,) = labs.fill("lab-1")
+    story, held = labs.story, labs.held(seconds=3600)
+    story.carry_out(story.end(held))
+    ended = pool.get(sandbox_id=sandbox.sandbox_id)
+    rows.note(ended, dataclasses.replace(ended, held_by="cleaner"))
+    with pytest.raises(NotAllowed) as caught:
+        operations.take_back(request_id=held.request_id, actor=story.alice, now=story.clock.now())
+    assert caught.value.code == "cleaning_begun"
 
 
 def test_the_limit_refuses_at_submission_and_in_the_preview_but_not_a_repeated_form(labs: Labs) -> None:

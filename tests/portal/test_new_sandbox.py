@@ -116,7 +116,7 @@ def test_while_none_is_free_the_pages_say_when_one_is_expected(labs: Labs, signe
 
     live = alice.get(f"/requests/{asked.request_id}/live/", {"mark": mark}, headers=HTMX)
     assert "Waiting for a sandbox" in text_of(live)
-    assert "The time runs already." in text_of(live)
+    assert "Its time begins when it has one." in text_of(live)
     for address in ("/", "/sandboxes/"):
         assert "Waiting for a sandbox" in text_of(alice.get(address))
         assert "Stop waiting" in text_of(alice.get(address))
