@@ -266,8 +266,10 @@ def expire_sandboxes() -> Report:
 
 @job
 def serve_line() -> Report:
-    """Nobody waits in the line for what is free and fits them. What becomes free is handed over at once; this finds what slipped by."""
-    return sandboxes.serve_line(provider=upstream.provider() if upstream.is_set() else None, clock=_CLOCK)
+    """Nobody waits in a line for what is free and fits them. What becomes free is handed over at once; this finds what slipped by."""
+    accounts = leases.serve_line(actor=system("serve_line"), clock=_CLOCK)
+    done = sandboxes.serve_line(provider=upstream.provider() if upstream.is_set() else None, clock=_CLOCK)
+    return dataclasses.replace(done, served=(*accounts.served, *done.served), failures=(*accounts.failures, *done.failures))
 
 
 @job

@@ -115,7 +115,7 @@ class Machine(RuleBasedStateMachine):
             self.note(found)
         elif found.code == "too_many_held":
             assert sum(one.user == user for one in self.held.values()) >= MOST_HELD
-            if not line.has_place(line=ACCOUNTS, claim=claim):
+            if line.find(line=ACCOUNTS, claim=claim) is None:
                 del self.asked[claim]
 
     @rule(data=st.data(), lives=_lives)
