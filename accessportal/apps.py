@@ -27,6 +27,7 @@ class AccessPortalConfig(AppConfig):
         from accessportal.access_requests import kinds
         from accessportal.access_requests import operations as access_requests
         from accessportal.assignments import operations as assignments
+        from accessportal.audit import operations as audit
         from accessportal.authz import operations as authz
         from accessportal.leases import operations as leases
         from accessportal.mirror import operations as mirror
@@ -34,6 +35,7 @@ class AccessPortalConfig(AppConfig):
         from accessportal.upstream import client as upstream
 
         checks.register(check_demo, "demo")
+        checks.register(check_audit_keys, checks.Tags.security, deploy=True)
         export_aws_settings(conf())
         configure(
             StoreSettings(
@@ -46,6 +48,9 @@ class AccessPortalConfig(AppConfig):
             )
         )
         configure_cursors(settings.SECRET_KEY)
+        audit.configure(
+            audit.AuditKeys(secrets=audit.read_keys(conf().audit_keys.get_secret_value()), plain_until=conf().audit_plain_until)
+        )
         assignments.configure(
             assignments.Limits(
                 calls_per_second=conf().identity_center_calls_per_second,
@@ -88,6 +93,14 @@ def check_demo(app_configs: Sequence[AppConfig] | None, **_: object) -> list[che
     ]
     hint = "Unset PORTAL_DEBUG: its pages show settings to whoever causes an error"
     return found + [checks.Error(f"PORTAL_DEBUG is on, but {fault}.", hint=hint, id="accessportal.E002") for fault in debug_faults(conf())]
+
+
+def check_audit_keys(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
+    """In production the audit log has a key that whoever writes to the tables does not have."""
+    if conf().audit_keys.get_secret_value():
+        return []
+    words = "PORTAL_AUDIT_KEYS is not set: whoever can write to the tables can change the audit log, and verify_audit finds nothing."
+    return [checks.Warning(words, hint="Make a key: python manage.py rotate_audit_key (docs/operations.md)", id="accessportal.W001")]
 
 
 def export_aws_settings(values: Conf) -> None:

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AwareDatetime, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from accessportal.audit.operations import read_keys
 from accessportal.demo.env import published_file
 from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
 
@@ -54,6 +55,9 @@ class Conf(BaseSettings):
     user_pool_id: str = Field(default="", pattern=r"^([\w-]+_[0-9a-zA-Z]+)?$")
     user_pool_invites: bool = False
     events_topic_arn: str = Field(default="", pattern=r"^(arn:[\w-]+:sns:[\w-]+:\d{12}:[\w-]+(\.fifo)?)?$")
+
+    audit_keys: SecretStr = SecretStr("")
+    audit_plain_until: AwareDatetime | None = None
 
     oidc_issuer: str = ""
     oidc_client_id: str = ""
@@ -100,6 +104,12 @@ class Conf(BaseSettings):
         if value.upper() not in known:
             raise ValueError(f"PORTAL_LOG_LEVEL must be one of {', '.join(known)}")
         return value.upper()
+
+    @field_validator("audit_keys")
+    @classmethod
+    def _audit_keys_can_be_read(cls, value: SecretStr) -> SecretStr:
+        read_keys(value.get_secret_value())
+        return value
 
     @field_validator("database_url")
     @classmethod

@@ -69,6 +69,7 @@ class AuditItem(PortalModel):
     data: Any = MapAttribute()
     prev_hash = UnicodeAttribute(null=True)
     hash = UnicodeAttribute()
+    key_id = UnicodeAttribute(null=True)
     day_shard = UnicodeAttribute(attr_name="day#shard")
     outbox = UnicodeAttribute(null=True)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from accessportal.audit.actions import ACTIONS
+from accessportal.audit.config import AuditKeys
 from accessportal.audit.states import AuditEvent, ChainBreak, Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
@@ -40,29 +42,38 @@ def may_restore(actor: Actor) -> Decision:
     return refuse("Only operators may tell and confirm a restore of the tables. Ask an operator.", code="operators_only")
 
 
-def event_hash(event: AuditEvent) -> str:
-    """SHA-256 (hex) over the canonical JSON of what the event tells and the hash before it."""
+def event_hash(event: AuditEvent, keys: AuditKeys) -> str:
+    """HMAC-SHA-256 (hex) by the event's key over the canonical JSON of what it tells and the hash before it; SHA-256 of one without a
+    key. :raises KeyError: for a key that is not in ``keys``."""
     body = {name: getattr(event, name) for name in _HASHED} | {"at": event.at.isoformat(timespec="milliseconds")}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+    if event.key_id:
+        body["key_id"] = event.key_id
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    if not event.key_id:
+        return hashlib.sha256(canonical).hexdigest()
+    return hmac.new(keys.secrets[event.key_id], canonical, hashlib.sha256).hexdigest()
 
 
-def find_breaks(events: Iterable[AuditEvent]) -> Iterator[ChainBreak]:
-    """Every place where the events of one entity, in sequence order, do not form the chain they claim to be."""
-    expected_sequence, prev_hash = 1, GENESIS
+def find_breaks(events: Iterable[AuditEvent], keys: AuditKeys) -> Iterator[ChainBreak]:
+    """Every place where the events of one entity, in sequence order, do not form the chain they claim to be. Whoever has no key could
+    leave it out: after an event with one, there is none without."""
+    expected_sequence, prev_hash, is_keyed = 1, GENESIS, False
     for event in events:
         if event.sequence != expected_sequence:
             yield ChainBreak(event.entity, expected_sequence, f"event {expected_sequence} is missing; {event.sequence} follows")
         elif event.prev_hash != prev_hash:
             yield ChainBreak(event.entity, event.sequence, "does not continue the event before it")
-        if flaw := flaw_of(event):
+        if flaw := flaw_of(event, keys):
             yield ChainBreak(event.entity, event.sequence, flaw)
+        elif is_keyed and not event.key_id:
+            yield ChainBreak(event.entity, event.sequence, "has no key in its hash, and an event before it has one")
+        is_keyed = is_keyed or bool(event.key_id and (keys.plain_until is None or event.at > keys.plain_until))
         expected_sequence, prev_hash = event.sequence + 1, event.hash
 
 
-def check_chain(entity: str, events: Sequence[AuditEvent], *, version: int, audit_head: str) -> list[ChainBreak]:
+def check_chain(entity: str, events: Sequence[AuditEvent], keys: AuditKeys, *, version: int, audit_head: str) -> list[ChainBreak]:
     """The breaks of a chain, and whether it ends where the item says."""
-    breaks = list(find_breaks(events))
+    breaks = list(find_breaks(events, keys))
     last = events[-1] if events else None
     if last is None or last.sequence != version or last.hash != audit_head:
         found = last.sequence if last else 0
@@ -70,12 +81,16 @@ def check_chain(entity: str, events: Sequence[AuditEvent], *, version: int, audi
     return breaks
 
 
-def flaw_of(event: AuditEvent) -> str:
+def flaw_of(event: AuditEvent, keys: AuditKeys) -> str:
     """What is wrong with the event by itself; empty when it is as it was written."""
     if event.flaw:
         return event.flaw
+    if event.key_id and event.key_id not in keys.secrets:
+        return f"has a hash by the key {event.key_id}, which is not in PORTAL_AUDIT_KEYS"
+    if not event.key_id and keys.plain_until is not None and event.at > keys.plain_until:
+        return "has no key in its hash, and was written after PORTAL_AUDIT_PLAIN_UNTIL"
     try:
-        is_whole = event_hash(event) == event.hash
+        is_whole = event_hash(event, keys) == event.hash
     except TypeError:
         # What JSON can't hold was never written by the portal.
         is_whole = False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accessportal.audit import policy, store
-from accessportal.audit.policy import check_chain
+from accessportal.audit import config, policy, store
 from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
 from accessportal.audit.store import by_actor, every_chain, every_entity, history, list_day
 from accessportal.kernel.pages import every
@@ -31,7 +30,7 @@ UNPUBLISHED_COUNTED_TO = 200
 
 def breaks_in(events: Sequence[AuditEvent]) -> list[ChainBreak]:
     """Every break in a chain that was read; empty when it is whole."""
-    return list(policy.find_breaks(events))
+    return list(policy.find_breaks(events, config.current()))
 
 
 def chain_of(entity: str) -> tuple[AuditEvent, ...]:
@@ -42,6 +41,11 @@ def chain_of(entity: str) -> tuple[AuditEvent, ...]:
 def find_breaks(entity: str) -> list[ChainBreak]:
     """Every break in the chain of ``entity``; empty when the chain is whole."""
     return breaks_in(chain_of(entity))
+
+
+def check_chain(entity: str, events: Sequence[AuditEvent], *, version: int, audit_head: str) -> list[ChainBreak]:
+    """The breaks of a chain that was read, and whether it ends where the item says."""
+    return policy.check_chain(entity, events, config.current(), version=version, audit_head=audit_head)
 
 
 def check_head(entity: str, *, version: int, audit_head: str) -> list[ChainBreak]:

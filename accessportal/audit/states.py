@@ -30,7 +30,7 @@ class Draft:
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
     """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap. ``flaw``: what is wrong with
-    the item beyond its hash. ``is_published``: it has left for the topic of events (no part of the hash)."""
+    the item beyond its hash. ``is_published``: it has left for the topic of events (no part of the hash). ``key_id``: of the hash's key."""
 
     entity: str
     sequence: int
@@ -43,6 +43,7 @@ class AuditEvent:
     hash: str
     scope: str = ""
     prev_hash: str = ""
+    key_id: str = ""
     flaw: str = ""
     is_published: bool = False
 

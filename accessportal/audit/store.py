@@ -12,6 +12,7 @@ from typing import Any
 from pynamodb.exceptions import PynamoDBException
 from pynamodb.indexes import Index
 
+from accessportal.audit import config
 from accessportal.audit.models import OUTBOX_SHARDS, AuditItem, day_shard_for, day_shards, outbox_for
 from accessportal.audit.policy import event_hash
 from accessportal.audit.states import AuditEvent, Draft
@@ -32,6 +33,7 @@ _records = Records(AuditItem, AuditEvent)
 
 def insert_event(draft: Draft, *, entity: str, sequence: int, prev_hash: str, actor: str, now: datetime) -> tuple[Insert, str]:
     """The transaction step that writes the event, and the event's hash (the entity's new ``audit_head``)."""
+    keys = config.current()
     at = from_epoch(round(now.timestamp() * _MS) / _MS)
     event = AuditEvent(
         entity=entity,
@@ -45,8 +47,9 @@ def insert_event(draft: Draft, *, entity: str, sequence: int, prev_hash: str, ac
         data=draft.data,
         prev_hash=prev_hash,
         hash="",
+        key_id=keys.signing_id,
     )
-    told = replace(event, hash=event_hash(event))
+    told = replace(event, hash=event_hash(event, keys))
     return _records.insertion(told, day_shard=day_shard_for(entity, at), outbox=outbox_for(entity)), told.hash
 
 
@@ -187,6 +190,7 @@ def _ruin(raw: RawItem) -> AuditEvent:
         data={},
         prev_hash=text("prev_hash"),
         hash=text("hash"),
+        key_id=text("key_id"),
         flaw="can't be read: it was changed after it was written",
         is_published="outbox" not in raw,
     )

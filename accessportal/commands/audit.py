@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from accessportal.audit.operations import begin_restore, require_restore_right
+from accessportal.audit.operations import begin_restore, new_key, require_restore_right
 from accessportal.audit.states import ChainBreak
 from accessportal.commands import restoring, terminal
 from accessportal.commands.audit_heads import Head, breaks_of_rules, every_head
@@ -23,6 +23,7 @@ from accessportal.kernel.texts import cut
 from accessportal.store.restores import Restore
 
 _MOST_WORKERS = 64
+_CHANGE_OVER = timedelta(hours=25)
 # Where nobody sits in front of it, a line for every so many.
 _TOLD_EVERY = 10_000
 
@@ -75,6 +76,27 @@ def _tell(progress: Progress, bar: TaskID, this: PortalCommand) -> None:
     done = int(progress.tasks[bar].completed)
     if not terminal.is_watched() and done % _TOLD_EVERY == 0:
         this.stderr.write(f"{done} chains walked")
+
+
+def _show_key(document: Document, console: Console) -> None:
+    for line in (document["key"], "", *document["steps"]):
+        say(console, line)
+
+
+@command("--json", show=_show_key)
+def rotate_audit_key(*, now: datetime) -> Document:
+    """Make a key for the hashes of the audit log, and say what to set. Nothing is changed: keys lie outside the tables, and in each chain
+    the next event takes up the new one."""
+    key = new_key(now)
+    over_at = (now + _CHANGE_OVER).replace(minute=0, second=0, microsecond=0)
+    first = f"The first key ever: set PORTAL_AUDIT_KEYS to it, and PORTAL_AUDIT_PLAIN_UNTIL={over_at:%Y-%m-%dT%H:%M:%SZ}; by then every"
+    steps = [
+        f"{first} process must have it.",
+        "A later one: put the new key behind the others, with a comma; when every process has it, put it first.",
+        "Never take a key away that any event was written with: verify_audit needs it.",
+        "Keep the keys where nobody who writes to the tables reads.",
+    ]
+    return {"key_id": key.partition(":")[0], "key": key, "steps": steps}
 
 
 def _read_moment(text: str, flag: str) -> datetime:

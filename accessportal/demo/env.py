@@ -5,6 +5,7 @@ Imported by ``manage.py`` before Django reads its settings, so it needs nothing 
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import os
@@ -45,6 +46,7 @@ def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Pa
         PORTAL_SECURE="false",
     )
     environ.setdefault("PORTAL_SECRET_KEY", kept_secret(home / "secret-key", length=50))
+    environ.setdefault("PORTAL_AUDIT_KEYS", f"demo:{_kept_key(home / 'audit-key')}")
     environ.setdefault("PORTAL_DATABASE_URL", f"sqlite:///{home / 'portal.sqlite3'}")
     environ.setdefault("PORTAL_LOG_JSON", "false")
 
@@ -56,6 +58,11 @@ def kept_secret(path: Path, *, length: int, value: str = "") -> str:
         with os.fdopen(descriptor, "w") as file:
             file.write((value or secrets.token_urlsafe(length)[:length]) + "\n")
     return path.read_text().strip()
+
+
+def _kept_key(path: Path) -> str:
+    """32 bytes in base64, kept."""
+    return kept_secret(path, length=0, value=base64.b64encode(secrets.token_bytes(32)).decode())
 
 
 def free_port() -> int:

@@ -13,14 +13,17 @@ from typing import Any
 import boto3
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
+from pydantic import SecretStr
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.states import TickReport
+from accessportal.apps import check_audit_keys
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.models import AuditItem
+from accessportal.audit.operations import read_keys
 from accessportal.audit.states import AuditEvent
 from accessportal.commands.base import joined
-from accessportal.conf import ROOT
+from accessportal.conf import ROOT, Conf
 from accessportal.directory import operations as directory
 from accessportal.directory.states import State
 from accessportal.kernel.actors import system
@@ -444,3 +447,18 @@ def test_what_goes_while_the_log_is_walked_is_no_break(story: Story, monkeypatch
     monkeypatch.setattr(audit_queries, "every_chain", meanwhile)
 
     assert run("verify_audit", "--workers", "1", "--json").json["breaks"] == []
+
+
+def test_a_key_for_the_audit_log_is_made_as_the_setting_has_it() -> None:
+    first, second = (run("rotate_audit_key", "--json").json for _ in range(2))
+
+    assert list(read_keys(first["key"])) == [first["key_id"]]
+    assert first["key"] != second["key"]
+    assert any("PORTAL_AUDIT_PLAIN_UNTIL=20" in step for step in first["steps"])
+
+
+@pytest.mark.parametrize(("keys", "warnings"), [("", ["accessportal.W001"]), (f"k:{'A' * 43}=", [])])
+def test_a_deployment_without_keys_of_the_audit_log_is_warned(keys: str, warnings: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accessportal.apps.conf", lambda: Conf(audit_keys=SecretStr(keys)))
+
+    assert [one.id for one in check_audit_keys(None)] == warnings

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from accessportal.audit.config import AuditKeys, configure, new_key, read_keys
 from accessportal.audit.operations.publishing import publish_outbox, topic_sender
 from accessportal.audit.operations.restoring import begin_restore, confirm_restore, note_step, require_restore_right
 from accessportal.audit.operations.writing import Prepared, change, insert, prepare_event, remove, told
 
 __all__ = [
+    "AuditKeys",
     "Prepared",
     "begin_restore",
     "change",
+    "configure",
     "confirm_restore",
     "insert",
+    "new_key",
     "note_step",
     "prepare_event",
     "publish_outbox",
+    "read_keys",
     "remove",
     "require_restore_right",
     "told",

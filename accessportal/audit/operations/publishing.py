@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from accessportal.audit import policy, store
+from accessportal.audit import config, policy, store
 from accessportal.audit.messages import message_of
 from accessportal.audit.states import AuditEvent, PublishReport, Send
 from accessportal.aws import sns
@@ -202,7 +202,7 @@ def _publish_round(events: list[AuditEvent], run: _Run) -> set[str]:
     arrived: set[str] = set()
     whole: dict[str, AuditEvent] = {}
     for event in events:
-        if flaw := policy.flaw_of(event):
+        if flaw := policy.flaw_of(event, config.current()):
             run.keep_back(event, f"not published, because it {flaw}")
         else:
             whole[event.event_id] = event

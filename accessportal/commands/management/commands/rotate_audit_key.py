@@ -1,0 +1,1 @@
+from accessportal.commands.audit import rotate_audit_key as Command
