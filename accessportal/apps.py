@@ -30,6 +30,7 @@ class AccessPortalConfig(AppConfig):
         from accessportal.audit import operations as audit
         from accessportal.authz import operations as authz
         from accessportal.leases import operations as leases
+        from accessportal.leases.effects import flaw_of
         from accessportal.mirror import operations as mirror
         from accessportal.sandboxes import operations as sandboxes
         from accessportal.upstream import client as upstream
@@ -58,7 +59,6 @@ class AccessPortalConfig(AppConfig):
             )
         )
         mirror.configure(mirror.MirrorSettings(user_pool_id=conf().user_pool_id, user_pool_invites=conf().user_pool_invites))
-        leases.configure(leases.LeaseSettings(undo_seconds=conf().undo_seconds))
         sandboxes.configure(
             sandboxes.SandboxSettings(
                 grace_seconds=conf().sandbox_grace_seconds,
@@ -67,6 +67,18 @@ class AccessPortalConfig(AppConfig):
             )
         )
         authz.configure(authz.AuthzSettings(global_scope=conf().authz_require_scope, chain_depth=conf().authz_chain_depth))
+        leases.configure(
+            leases.LeaseSettings(
+                undo_seconds=conf().undo_seconds,
+                flaw_of=flaw_of if conf().leases_units else leases.anything_goes,
+                cleaner_arn=conf().leases_cleaner_arn,
+                units=conf().pool_of_unit,
+                never=frozenset(filter(None, conf().leases_never.split(","))),
+                most_attempts=conf().leases_clean_attempts,
+                reads_costs=conf().leases_costs,
+                billing_view_arn=conf().leases_billing_view_arn,
+            )
+        )
         upstream.configure(
             upstream.UpstreamSettings(url=conf().sandbox_provider_url, token=conf().sandbox_provider_token.get_secret_value())
         )

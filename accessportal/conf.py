@@ -19,6 +19,8 @@ from accessportal.demo.env import published_file
 from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
 
 ROOT = Path(__file__).resolve().parent.parent
+# A pool and an organizational unit whose accounts are in it.
+_UNIT = r"[a-z0-9][a-z0-9-]{0,39}=ou-[0-9a-z]{4,32}-[0-9a-z]{8,32}"
 
 
 class Conf(BaseSettings):
@@ -87,6 +89,12 @@ class Conf(BaseSettings):
     sandbox_provider_token: SecretStr = SecretStr("")
     sandbox_grace_seconds: int = Field(default=300, ge=0, le=86_400 * 7)
     sandbox_longest_hours: int = Field(default=24, ge=1, le=24 * 366)
+    leases_cleaner_arn: str = Field(default="", pattern=r"^(arn:[\w-]+:states:[\w-]+:\d{12}:stateMachine:[\w-]+)?$")
+    leases_units: str = Field(default="", pattern=rf"^({_UNIT}(,{_UNIT})*)?$")
+    leases_never: str = Field(default="", pattern=r"^(\d{12}(,\d{12})*)?$")
+    leases_clean_attempts: int = Field(default=5, ge=1, le=20)
+    leases_costs: bool = False
+    leases_billing_view_arn: str = Field(default="", pattern=r"^(arn:[\w-]+:billing::\d{12}:billingview/.+)?$")
     authz_require_scope: str = Field(default="allow", pattern="^(allow|warn|refuse)$")
     authz_chain_depth: int = Field(default=8, ge=1, le=20)
     authz_sweep_minutes: int = Field(default=60, ge=1, le=60 * 24)
@@ -96,6 +104,12 @@ class Conf(BaseSettings):
     log_json: bool = True
     metrics_token: SecretStr = SecretStr("")
     demo_password: SecretStr = SecretStr("")
+
+    @property
+    def pool_of_unit(self) -> dict[str, str]:
+        """Which pool the accounts of an organizational unit are in, by its id."""
+        pairs = (one.partition("=") for one in self.leases_units.split(",") if one)
+        return {unit: pool for pool, _, unit in pairs}
 
     @field_validator("log_level")
     @classmethod

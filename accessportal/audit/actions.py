@@ -112,6 +112,10 @@ ACTIONS: dict[str, ActionSpec] = {
     "account.restored": _spec("Restored", *_ACCOUNT),
     "account.retiring": _spec("Leaves the pool when it is given back", *_ACCOUNT),
     "account.retired": _spec("Left the pool", *_ACCOUNT, "certificate"),
+    "account.cleaning_begun": _spec("Cleaning began", *_ACCOUNT, "run"),
+    "account.clean_failed": _spec("Cleaning failed", *_ACCOUNT, "attempts", "error_code", "error", "certificate"),
+    "account.clean_refused": _spec("Not cleaned: it must not be", *_ACCOUNT, "attempts", "error_code", "error", "certificate"),
+    "account.result_dropped": _spec("The answer of a cleaning was dropped", *_ACCOUNT, "run"),
     "account.fence_raised": _spec("Counted on from a higher fence after a restore", *_ACCOUNT),
     "lease.taken": _spec("Account taken", *_LEASE),
     "lease.started": _spec("Access proved, time runs", *_LEASE),
@@ -123,6 +127,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "lease.unfrozen": _spec("Access is on again", *_LEASE),
     "lease.freeze_delayed": _spec("Freeze or unfreeze waits", *_LEASE, "error", "attempts"),
     "lease.fence_raised": _spec("Counted on from a higher fence after a restore", *_LEASE),
+    "lease.budget_reached": _spec("Cost as much as its rule allows", *_LEASE, "verdict", "cost"),
     "lease.ended": _spec("Ended", *_LEASE),
     # clients: never anything of a token's secret
     "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held", "home_scope"),

@@ -13,6 +13,8 @@ from accessportal.aws.errors import Gone, OutsideError, Refused, Transient, sort
 _TAG_READERS = 4
 # An account whose tags can't be read is one account; this many without any answer is an outage, and no catalog.
 _LOST_ANSWERS_OF_AN_OUTAGE = 20
+PARENTS_UNCLEAR = "ParentsUnclear"
+"""The code of the refusal of a tree that is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def read_ancestors(account_id: str) -> tuple[str, ...]:
         pages = sorted_call(list, organizations_client().get_paginator("list_parents").paginate(ChildId=child))
         parents = [parent for page in pages for parent in page["Parents"]]
         if len(parents) != 1 or parents[0]["Id"] in found:
-            raise Refused("ParentsUnclear", f"{child} has {len(parents)} parents, or is in itself; an organization's tree has one")
+            raise Refused(PARENTS_UNCLEAR, f"{child} has {len(parents)} parents, or is in itself; an organization's tree has one")
         child = parents[0]["Id"]
         found.append(child)
         if parents[0]["Type"] == "ROOT":

@@ -68,6 +68,9 @@ _LISTED = (
     Job("expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),
     Job("serve_line", minutes=1, timeout_seconds=150, line=Line.URGENT),
     Job("clean_sandboxes", minutes=1, timeout_seconds=150),
+    Job("clean_accounts", minutes=1, timeout_seconds=150),
+    Job("sync_pool", minutes=60, timeout_seconds=900),
+    Job("read_spend", minutes=6 * 60, timeout_seconds=900),
     Job("sweep_authz", minutes=settings.AUTHZ_SWEEP_MINUTES, timeout_seconds=900),
     Job("delete_scopes", minutes=1, timeout_seconds=150),
     # Below the hold of a run (sandboxes.operations.runs.HOLD): a second performer comes only when the first is surely dead.

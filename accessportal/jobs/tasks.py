@@ -293,6 +293,30 @@ def sync_sandboxes() -> Report | str:
 
 
 @job
+def clean_accounts() -> Report | str:
+    """The cleaner has begun with the accounts that are due, and what it has proved clean is free. Without one nothing is called."""
+    if not leases.is_cleaner_set():
+        return _idle("clean_accounts", "no cleaner is set")
+    return leases.clean_accounts(clock=_CLOCK)
+
+
+@job
+def sync_pool() -> Report | str:
+    """The accounts of the pools are those below their organizational units, unless the brake stopped it."""
+    if not leases.has_units():
+        return _idle("sync_pool", "no organizational unit is set")
+    return leases.sync_pool(apply=True, clock=_CLOCK)
+
+
+@job
+def read_spend() -> Report | str:
+    """What the leases have cost is known, as far as AWS knows it. Nothing is called where that is not switched on."""
+    if not leases.is_spend_read():
+        return _idle("read_spend", "PORTAL_LEASES_COSTS is off")
+    return leases.read_spend(clock=_CLOCK)
+
+
+@job
 def count_accounts() -> str:
     """The pages of the pool of accounts have something to tell, to draw and to foretell from."""
     count = leases.count_accounts(clock=_CLOCK)

@@ -133,7 +133,9 @@ class LeaseItem(PoolItem):
     attempts = NumberAttribute(null=True)
     error = UnicodeAttribute(null=True)
     spent = NumberAttribute(null=True)
+    spent_unit = UnicodeAttribute(null=True)
     spent_as_of = NumberAttribute(null=True)
+    reached = UnicodeAttribute(null=True)
 
 
 @register

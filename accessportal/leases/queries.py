@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -22,8 +22,6 @@ from accessportal.store.reading import side_by_side
 from accessportal.store.transactions import Guard
 
 R = TypeVar("R", Account, Lease)
-LONGEST_GAP = timedelta(hours=1)
-"""Nothing that is due is put off for longer."""
 
 
 def may_operate(*, actor: Actor) -> Decision:
@@ -119,12 +117,12 @@ def find_row(row: Account | Lease) -> Account | Lease | None:
 
 def to_clean(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator[Account]:
     """What cleaning is to look at now."""
-    return pages.to_clean(until=now, beyond=furthest(now, longest=LONGEST_GAP), past=past)
+    return pages.to_clean(until=now, beyond=furthest(now, longest=policy.LONGEST_GAP), past=past)
 
 
 def to_freeze(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator[Lease]:
     """The leases whose access is to be put off or on now."""
-    return pages.to_freeze(until=now, beyond=furthest(now, longest=LONGEST_GAP), past=past)
+    return pages.to_freeze(until=now, beyond=furthest(now, longest=policy.LONGEST_GAP), past=past)
 
 
 def still(lease: Lease) -> Guard:

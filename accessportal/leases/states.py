@@ -42,6 +42,24 @@ class LeaseState(enum.StrEnum):
     FROZEN = "frozen"
 
 
+class Verdict(enum.StrEnum):
+    """What follows from what a lease has cost, the more severe the later."""
+
+    NOTHING = ""
+    WARN = "warn"
+    FREEZE = "freeze"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """From which cost on, in cents, a lease is warned of, frozen or ended; ``None``: never."""
+
+    warn: int | None = None
+    freeze: int | None = None
+    end: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """An AWS account of the pool. ``fence`` grows with every hand-over. ``lease_id`` and ``user`` are those of its lease, or of the last
@@ -103,7 +121,8 @@ class LeaseData:
 class Lease:
     """``claims``: for which requests the account is lent, each until when; before the access was proved the ends are not counted yet.
     ``fence``: of the hand-over. ``wanted``: the state that was ordered for ``freeze_reason``, tried next at ``due_at``. ``spent``: what the
-    account has cost, in cents, as it was known at ``spent_as_of``."""
+    account has cost, in cents of ``spent_unit``, as far as it was known at ``spent_as_of``. ``reached``: the most severe consequence that
+    this has had."""
 
     lease_id: str
     data: LeaseData
@@ -121,7 +140,9 @@ class Lease:
     attempts: int = 0
     error: str = ""
     spent: int = 0
+    spent_unit: str = ""
     spent_as_of: datetime | None = None
+    reached: Verdict = Verdict.NOTHING
     version: int = 0
     audit_head: str = ""
 
@@ -229,6 +250,50 @@ class SettleReport(Report):
     """What was done in the pool after a restore of the tables: the accounts whose fence is above all former ones now."""
 
     raised: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where an account is: ``above`` are the ids of the organizational units that it is in and of the root; none when it is not in the
+    organization."""
+
+    above: tuple[str, ...]
+    is_management: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanReport(Report):
+    """What a run of cleaning did, by account ids. ``waiting``: the cleaner is at work. ``refused``: not to be cleaned. ``dropped``: its
+    answer came for an account that had moved on. ``out_of_use``: failed once too often."""
+
+    begun: tuple[str, ...] = ()
+    cleaned: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    out_of_use: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport(Report):
+    """The pools against their organizational units, by account ids. ``gone``: no longer below them, and so retired. ``elsewhere``: below
+    a unit of another pool than theirs, which they leave first."""
+
+    listed: int
+    known: int
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    is_applied: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendReport(Report):
+    """What the leases have cost, by their ids. ``unknown``: those of which AWS has told nothing for too long."""
+
+    leases: int
+    read: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 class NoSuchAccount(NotFound):

@@ -227,6 +227,10 @@ _SHOWN = {
     "account.taken_back": _Shown(Tone.LIVE, facts=("user", "fence")),
     "account.set_aside": _Shown(Tone.STOP, facts=("reason",)),
     "account.quarantined": _Shown(Tone.STOP, facts=("reason",)),
+    "account.cleaning_begun": _Shown(Tone.WAIT, facts=("run",)),
+    "account.clean_failed": _Shown(Tone.STOP, facts=("error", "attempts")),
+    "account.clean_refused": _Shown(Tone.STOP, facts=("error", "attempts")),
+    "account.result_dropped": _Shown(Tone.STOP, facts=("reason", "run")),
     "account.retiring": _Shown(Tone.WAIT, facts=("reason",)),
     "account.retired": _Shown(Tone.STOP, facts=("reason",)),
     "lease.taken": _Shown(facts=("account", "fence")),
@@ -238,6 +242,7 @@ _SHOWN = {
     "lease.frozen": _Shown(Tone.STOP, facts=("reason",)),
     "lease.unfrozen": _Shown(Tone.LIVE),
     "lease.freeze_delayed": _Shown(Tone.WAIT, facts=("error", "attempts")),
+    "lease.budget_reached": _Shown(Tone.WAIT, facts=("verdict", "cost")),
     "lease.ended": _Shown(Tone.STOP, facts=("account", "fence")),
     **{
         f"{word}.{verb}": shown

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+import boto3
 import pytest
+from moto.core import DEFAULT_ACCOUNT_ID
 
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.pages import every
 from accessportal.kernel.proofs import Waiting
 from accessportal.leases import operations, queries
-from accessportal.leases.operations import NewAccount
-from accessportal.leases.states import Account, Lease, LetGo
+from accessportal.leases.config import current
+from accessportal.leases.effects import flaw_of
+from accessportal.leases.operations import LeaseSettings, NewAccount
+from accessportal.leases.states import Account, AccountState, CleanReport, Lease, LetGo
 from accessportal.store.transactions import Guard
 from tests.conftest import FakeClock
+from tests.fixtures_twin import REGION, Twin, create_account
 
 OLGA = person("olga@example.com", roles=frozenset({Role.OPERATOR}))
 MALLORY = person("mallory@example.com")
@@ -117,3 +124,74 @@ class AccountsPool:
 @pytest.fixture
 def accounts(tables: None, clock: FakeClock) -> AccountsPool:
     return AccountsPool(clock)
+
+
+@dataclass
+class Cleaning:
+    """The pool beside its cleaner, and the organization that its accounts are in."""
+
+    accounts: AccountsPool
+    twin: Twin
+    clock: FakeClock
+
+    def make(self, *names: str, path: str = "/Pool") -> list[str]:
+        """New accounts of the organization, in the pool's unit."""
+        units = self.twin.organizational_units
+        return [create_account(self.twin.organizations, units, name, path, {}) for name in names]
+
+    def fill(self, *names: str) -> list[str]:
+        """New accounts, in the pool, to be cleaned."""
+        ids = self.make(*names)
+        self.accounts.add(ids)
+        return ids
+
+    def set(self, **values: Any) -> None:
+        operations.configure(replace(current(), **values))
+
+    def run(self) -> CleanReport:
+        return operations.clean_accounts(clock=self.clock, workers=1)
+
+    def clean(self, account_id: str) -> None:
+        """Until it is free."""
+        for _ in range(30):
+            self.run()
+            if self.state_of(account_id) is AccountState.AVAILABLE:
+                return
+            self.clock.advance(60)
+        raise AssertionError(f"still {self.accounts.get(account_id)}")
+
+    def state_of(self, account_id: str) -> AccountState:
+        return self.accounts.get(account_id).state
+
+    def runs(self) -> list[str]:
+        """The names of all runs that the cleaner ever began, in order."""
+        return [one.name for one in self.twin.front.cleaner.executions()]
+
+    def events(self, account_id: str, *actions: str) -> list[dict[str, Any]]:
+        """The data of its events of these actions, oldest first."""
+        found = every(lambda cursor: queries.history_of_account(account_id=account_id, cursor=cursor))
+        return [event.data for event in found if event.action.removeprefix("account.") in actions][::-1]
+
+    def actions(self, account_id: str) -> list[str]:
+        found = every(lambda cursor: queries.history_of_account(account_id=account_id, cursor=cursor))
+        return [event.action.removeprefix("account.") for event in found][::-1]
+
+    def move(self, account_id: str, path: str) -> None:
+        """To another organizational unit, as somebody does in AWS."""
+        units = self.twin.organizational_units
+        (parent,) = self.twin.organizations.list_parents(ChildId=account_id)["Parents"]
+        self.twin.organizations.move_account(AccountId=account_id, SourceParentId=parent["Id"], DestinationParentId=units[path])
+
+
+@pytest.fixture
+def cleaning(accounts: AccountsPool, twin: Twin, clock: FakeClock) -> Iterator[Cleaning]:
+    """A cleaner and a unit for the pool ``default``; no account yet."""
+    found = Cleaning(accounts, twin, clock)
+    found.make("first", path="/Pool")
+    definition = json.dumps({"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}})
+    role = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:role/cleaner"
+    made = boto3.client("stepfunctions", region_name=REGION).create_state_machine(name="cleaner", definition=definition, roleArn=role)
+    unit = twin.organizational_units["/Pool"]
+    operations.configure(LeaseSettings(cleaner_arn=made["stateMachineArn"], units={unit: "default"}, flaw_of=flaw_of))
+    yield found
+    operations.configure(LeaseSettings())

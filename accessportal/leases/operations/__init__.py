@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from accessportal.leases.config import LeaseSettings, configure
+from accessportal.leases.config import LeaseSettings, anything_goes, configure
 from accessportal.leases.operations.checking import check_pool
+from accessportal.leases.operations.cleaning import clean_account, clean_accounts, is_cleaner_set
 from accessportal.leases.operations.counting import count_accounts
 from accessportal.leases.operations.freeing import make_available, serve_line
 from accessportal.leases.operations.freezing import freeze, note_access_off, note_access_on, put_off, unfreeze
 from accessportal.leases.operations.holding import let_go, prolong, revive, start
 from accessportal.leases.operations.pool import NewAccount, add_accounts, quarantine, restore, retire
 from accessportal.leases.operations.restoring import settle_restore
+from accessportal.leases.operations.spending import is_spend_read, note_verdict, read_spend
+from accessportal.leases.operations.syncing import has_units, sync_pool
 from accessportal.leases.operations.taking import take
 
 __all__ = [
     "LeaseSettings",
     "NewAccount",
     "add_accounts",
+    "anything_goes",
     "check_pool",
+    "clean_account",
+    "clean_accounts",
     "configure",
     "count_accounts",
     "freeze",
+    "has_units",
+    "is_cleaner_set",
+    "is_spend_read",
     "let_go",
     "make_available",
     "note_access_off",
     "note_access_on",
+    "note_verdict",
     "prolong",
     "put_off",
     "quarantine",
+    "read_spend",
     "restore",
     "retire",
     "revive",
     "serve_line",
     "settle_restore",
     "start",
+    "sync_pool",
     "take",
     "unfreeze",
 ]

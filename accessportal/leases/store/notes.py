@@ -1,0 +1,50 @@
+"""What is written beside the rows' own changes: when something is looked at again, and events about accounts that are in no pool."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeVar
+
+from accessportal.audit import operations as audit
+from accessportal.audit.states import Draft
+from accessportal.kernel.actors import Actor
+from accessportal.leases.states import Account, Lease
+from accessportal.leases.store import rows
+from accessportal.store.records import Records
+from accessportal.store.transactions import ConditionFailed, Overtaken, transact, update_one
+
+R = TypeVar("R", Account, Lease)
+
+
+def note_account(before: Account, after: Account) -> None:
+    """Write what no event tells, such as when it is looked at again.
+
+    :raises Overtaken: when somebody else changed it first.
+    """
+    _note(rows.accounts, before, after)
+
+
+def note_lease(before: Lease, after: Lease) -> None:
+    """As :func:`note_account`."""
+    _note(rows.leases, before, after)
+
+
+def _note(records: Records, before: R, after: R) -> None:  # type: ignore[type-arg]
+    try:
+        update_one(records.change(before, after))
+    except ConditionFailed as error:
+        raise Overtaken from error
+
+
+def tell(entity: str, draft: Draft, *, actor: Actor, now: datetime) -> None:
+    """Write an event to the end of a chain that has no row.
+
+    :raises Overtaken: when somebody else was first.
+    """
+    last = rows.last_event(entity)
+    sequence, head = (1, "") if last is None else (last.sequence + 1, last.hash)
+    event = audit.prepare_event(draft, entity=entity, sequence=sequence, prev_hash=head, actor=actor, now=now)
+    try:
+        transact([event.step])
+    except ConditionFailed as error:
+        raise Overtaken from error
