@@ -274,3 +274,20 @@ def test_a_place_taken_between_the_look_and_the_freeing_is_served(accounts: Acco
 
     assert queries.get_lease(lease_id="carls").account_id == only
     check_whole()
+
+
+def test_whoever_leaves_between_the_look_and_the_hand_over_gets_nothing(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    [only] = accounts.fill(1)
+    accounts.let_go(accounts.started(ALICE))
+    accounts.take(CARL, claim="carls")
+    accounts.take(BEA, claim="beas")
+    now = accounts.clock.now()
+    before_the_next_write(monkeypatch, lambda: waiting.leave(line=ACCOUNTS, claim="carls", actor=JOB, now=now))
+
+    with pytest.raises(Overtaken):
+        accounts.clean(only)
+    accounts.clean(only)
+
+    assert queries.find_lease(lease_id="carls") is None
+    assert queries.get_lease(lease_id="beas").account_id == only
+    check_whole()

@@ -16,15 +16,16 @@ from accessportal.kernel.pages import every
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Run
 from accessportal.leases.operations import lines
+from accessportal.leases.operations.lines import Asked
 from accessportal.leases.operations.shared import changed_account, load_account, until_written
-from accessportal.leases.operations.taking import free_that_meet, handed_to, lend, set_aside, why_not
+from accessportal.leases.operations.taking import free_in, handed_to, lend, set_aside, why_not
 from accessportal.leases.states import Account, AccountState, ListFull, ServeReport
 from accessportal.leases.store import rows
 from accessportal.store.restores import held_restore
-from accessportal.store.transactions import Overtaken
+from accessportal.store.transactions import ConditionFailed, Overtaken
 from accessportal.waiting import operations as waiting
 from accessportal.waiting import queries as line
-from accessportal.waiting.states import ACCOUNTS, Place, Turn
+from accessportal.waiting.states import ACCOUNTS, Turn
 
 
 def make_available(account: Account, *, certificate: Mapping[str, Any], actor: Actor, now: datetime) -> None:
@@ -51,8 +52,10 @@ def serve_line(*, actor: Actor, clock: Clock) -> ServeReport:
     run = _Run(actor=actor, clock=clock)
     if not line.get_line(ACCOUNTS).waiting or held_restore() is not None:
         return ServeReport()
-    for place in list(every(lambda cursor: line.places(line=ACCOUNTS, cursor=cursor), past=run.pass_over)):
-        run.unit(place.claim, partial(run.serve, place))
+    places = every(lambda cursor: line.places(line=ACCOUNTS, cursor=cursor), past=run.pass_over)
+    asks = {place.claim: lines.asked_at(place) for place in places}
+    for pool in sorted({asked.pool for asked in asks.values()}):
+        run.serve(pool, {claim: asked for claim, asked in asks.items() if asked.pool == pool})
     return ServeReport(served=tuple(run.served), failures=run.failed)
 
 
@@ -63,26 +66,38 @@ class _Run(Run):
     clock: Clock
     served: list[str] = field(default_factory=list)
 
-    def serve(self, place: Place) -> None:
-        """Offer what fits this place to whoever is first, until that was this one or nothing is left."""
-        for account in free_that_meet(lines.asked_at(place)):
-            claim = until_written(partial(self._offer, account.account_id))
-            if claim:
-                self.served.append(claim)
-            if claim == place.claim:
+    def serve(self, pool: str, asks: dict[str, Asked]) -> None:
+        """Offer what is free to whoever is first of those whom it fits, until nobody is left who could have more."""
+        for account in free_in(pool):
+            if any(asked.is_met_by(account) for asked in asks.values()):
+                self.unit(account.account_id, partial(self._offer, account, asks))
+            if not asks:
                 return
 
-    def _offer(self, account_id: str) -> str:
-        """The claim that got it; empty for nobody's."""
+    def _offer(self, account: Account, asks: dict[str, Asked]) -> None:
+        claim = until_written(partial(self._offered, account.account_id))
+        if claim:
+            self.served.append(claim)
+            asks.pop(claim, None)
+        elif claim is not None:
+            # Nobody whom it fits may have one more.
+            for name in [name for name, asked in asks.items() if asked.is_met_by(account)]:
+                del asks[name]
+
+    def _offered(self, account_id: str) -> str | None:
+        """The claim that got it; empty when it is nobody's turn, ``None`` when the account may not go out."""
         account, now = load_account(account_id), self.clock.now()
+        if account.state is not AccountState.AVAILABLE:
+            return None
         _, turn = lines.next_turn(account, now=now)
-        if account.state is not AccountState.AVAILABLE or turn is None:
-            return ""
-        return _hand_over(account, account, turn, actor=self.actor, now=now)
+        return "" if turn is None else _hand_over(account, account, turn, actor=self.actor, now=now)
 
 
-def _hand_over(before: Account, account: Account, turn: Turn, *, actor: Actor, now: datetime) -> str:
-    """The claim whose turn it was, when it has the account now; empty when the account may not go out, or the place was left behind."""
+def _hand_over(before: Account, account: Account, turn: Turn, *, actor: Actor, now: datetime) -> str | None:
+    """The claim whose turn it was, when it has the account now; ``None`` when the account may not go out.
+
+    :raises Overtaken: when the account, the line or the place changed meanwhile.
+    """
     asked = lines.asked_at(turn.place)
     seen = rows.look_up(asked.lease_id, user=asked.user)
     if seen.lease is not None or rows.last_event(f"lease#{asked.lease_id}") is not None:
@@ -91,9 +106,12 @@ def _hand_over(before: Account, account: Account, turn: Turn, *, actor: Actor, n
         raise Overtaken
     if flaw := why_not(account):
         set_aside(before, flaw, actor=actor, now=now)
-        return ""
+        return None
     served = waiting.served(turn, thing=account.account_id, actor=actor, now=now)
     after = handed_to(asked, account, fence=account.fence + 1, now=now)
-    lend(before, after, asked, seen.person, "leased", further=served, actor=actor, now=now)
+    try:
+        lend(before, after, asked, seen.person, "leased", further=served, actor=actor, now=now)
+    except ConditionFailed as error:
+        raise Overtaken from error
     after_commit("carry_out_served", request_id=asked.claim)
     return asked.claim

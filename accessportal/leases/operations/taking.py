@@ -112,16 +112,18 @@ def _too_many(asked: Asked, now: datetime) -> Waiting:
 
 
 def free_that_meet(asked: Asked) -> Iterator[Account]:
-    """Free accounts that are what is asked for, by the index: a few near a random place, where many takers seldom meet, then all. What
-    can't be read is nobody's; ``check_pool`` names it."""
-    shares = random.sample(range(SHARDS), SHARDS)
-    for share in shares:
+    """Free accounts that are what is asked for, by the index: a few near a random place, where many takers seldom meet, then all."""
+    for share in random.sample(range(SHARDS), SHARDS):
         place = f"{random.randrange(10**12):012d}"
         page = pages.page_in_state(asked.pool, AccountState.AVAILABLE, share, after=place, cursor=None, limit=_FEW)
         yield from (account for account in page.items if asked.is_met_by(account))
-    for share in shares:
-        every_free = every(partial(_free_page, asked.pool, share), past=lambda _one: None)
-        yield from (account for account in every_free if asked.is_met_by(account))
+    yield from (account for account in free_in(asked.pool) if asked.is_met_by(account))
+
+
+def free_in(pool: str) -> Iterator[Account]:
+    """All that the index shows as free. What can't be read is nobody's; ``check_pool`` names it."""
+    for share in random.sample(range(SHARDS), SHARDS):
+        yield from every(partial(_free_page, pool, share), past=lambda _one: None)
 
 
 def _free_page(pool: str, share: int, cursor: str | None) -> Page[Account]:
