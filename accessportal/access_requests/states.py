@@ -350,11 +350,12 @@ class FreezeReport(Report):
 
 @dataclass(frozen=True, slots=True)
 class DeadClaim:
-    """An assignment still claimed by a request that is not active any more."""
+    """An assignment, or the lease of an account, that is still claimed by a request that is not active any more."""
 
     key: AssignmentKey
     request_id: str
     finding_id: str
+    lease_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,19 @@ import pytest
 
 from accessportal.access_requests import operations
 from accessportal.access_requests import queries as requests
+from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import operations as assigning
 from accessportal.assignments import queries as assignments
-from accessportal.assignments.states import AssignmentState
+from accessportal.assignments.states import AssignmentState, Remedy
+from accessportal.audit import queries as audit
+from accessportal.catalog import operations as catalog
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.leases import operations as leases
 from accessportal.leases import queries as pool
 from accessportal.leases.states import AccountState, LeaseState
 from accessportal.rules import operations as rules
+from accessportal.store.reading import get_item
 from accessportal.waiting import queries as line
 from tests.fixtures_accounts import DAY, LEASE_RULES, SETUP, Borrowed
 from tests.fixtures_story import RULES
@@ -323,3 +327,36 @@ def test_input_that_makes_no_sense_is_refused_with_its_field(borrowed: Borrowed)
     assert refused("tags", tags="x" * 501) == "tags_unusable"
     assert refused("permission_set", permission_set="Nothing") == "permission_set_unknown"
     assert refused("continues", continues="00000000-0000-4000-8000-000000000000") == "lease_over"
+
+
+def test_an_account_that_is_closed_ends_its_request(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.held()
+    borrowed.story.clock.advance(2 * 3600)
+    catalog.sync_catalog(now=borrowed.story.clock.now(), clock=borrowed.story.clock)
+    assert operations.compare_subjects(actor=SETUP, clock=borrowed.story.clock).ended == 0
+    borrowed.story.twin.organizations.close_account(AccountId=held.account_id)
+    catalog.sync_catalog(now=borrowed.story.clock.now(), clock=borrowed.story.clock)
+    assert operations.compare_subjects(actor=SETUP, clock=borrowed.story.clock).ended == 1
+    (ended,) = [event for event in audit.chain_of(held.entity) if event.action == "request.end_asked"]
+    assert ended.data["reason"] == "The account is gone from the organization, or closed."
+    # AWS changes nothing in a closed account: it is tried again until the proof is there.
+    assert borrowed.story.carry_out(held).work is Work.REVOKE
+
+
+def test_a_claim_of_a_request_that_is_over_is_found_and_let_go(borrowed: Borrowed) -> None:
+    borrowed.fill(2)
+    held, other = borrowed.held(), borrowed.held(actor=borrowed.story.bob)
+    borrowed.story.clock.advance(600)
+    # As after a restore of the table of requests alone: one is unknown there, the other was over.
+    RequestItem(held.request_id).delete()
+    item = get_item(RequestItem, other.request_id)
+    assert item is not None
+    item.update(actions=[RequestItem.status.set("REVOKED")])
+
+    report = operations.reconcile_assignments(actor=borrowed.story.olga, clock=borrowed.story.clock)
+    assert sorted(one.request_id for one in report.dead_claims if one.lease_id) == sorted([held.request_id, other.request_id])
+    operations.reconcile_assignments(remedies=[Remedy.REPAIR], most_share=1, actor=borrowed.story.olga, clock=borrowed.story.clock)
+    assert pool.list_leases().items == ()
+    assert borrowed.story.twin.assignments() == set()
+    check_whole()

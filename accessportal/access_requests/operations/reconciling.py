@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from accessportal.access_requests import store
+from accessportal.access_requests.kinds.account_lease.grant import key_of
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms
 from accessportal.access_requests.kinds.aws_account.terms import AccountTerms
 from accessportal.access_requests.operations.working import carry_out
@@ -16,6 +17,7 @@ from accessportal.assignments import operations as assignments
 from accessportal.assignments import queries as assignment_queries
 from accessportal.assignments.states import (
     OUTSIDE_CLAIM,
+    AssignmentKey,
     AssignmentState,
     Comparison,
     Drift,
@@ -24,13 +26,17 @@ from accessportal.assignments.states import (
     finding_id_for,
 )
 from accessportal.catalog import queries as catalog
+from accessportal.catalog.states import PrincipalType
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE, brake
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, InvalidRequest, Unavailable
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import Unreadable
+from accessportal.kernel.pages import Unreadable, every
 from accessportal.kernel.proofs import Proof, Waiting
+from accessportal.leases import operations as lending
+from accessportal.leases import queries as leases
+from accessportal.leases.states import Lease
 from accessportal.rules import queries as rules
 from accessportal.rules.states import Effect
 from accessportal.store.restores import held_back, held_restore
@@ -76,7 +82,7 @@ def last_report(*, clock: Clock) -> ReconcileReport | None:
         return None
     found = assignment_queries.found_by(comparison=comparison)
     unreadable: list[Unreadable] = []
-    dead = _dead_claims(clock, unreadable.append)
+    dead = [*_dead_claims(clock, unreadable.append), *_dead_leases(clock, unreadable.append)]
     findings = [finding for finding in found.findings if not _is_in_hand(finding, unreadable.append)]
     by_drift = {drift: tuple(finding for finding in findings if finding.drift is drift) for drift in Drift}
     return ReconcileReport(
@@ -234,9 +240,36 @@ def _dead_claims(clock: Clock, past: Callable[[Unreadable], object]) -> list[Dea
     return found
 
 
+def _dead_leases(clock: Clock, past: Callable[[Unreadable], object]) -> list[DeadClaim]:
+    """The same on leases, where a claim outlives its request only when the tables were restored to different moments."""
+    found = []
+    for lease in every(lambda cursor: leases.list_leases(cursor=cursor, limit=_RECORDS_AT_ONCE), past=past):
+        if is_recent(lease.taken_at, now=clock.now(), within=_SETTLING):
+            continue
+        requests = store.get_many(lease.claims, past=past)
+        for claim in sorted(lease.claims):
+            request = requests.get(claim)
+            if request is None or request.status is not Status.ACTIVE:
+                key = _key_of_lease(lease) if request is None else key_of(request, lease.account_id)
+                found.append(DeadClaim(key, claim, finding_id_for("dead_lease", key, claim), lease.lease_id))
+    return found
+
+
+def _key_of_lease(lease: Lease) -> AssignmentKey:
+    """As far as it is known without the request."""
+    person = catalog.find_user_principal(email=lease.user)
+    permission_set = catalog.find_permission_set(name=lease.permission_set)
+    principal_id, arn = person.principal_id if person else lease.user, permission_set.arn if permission_set else lease.permission_set
+    return AssignmentKey(PrincipalType.USER, principal_id, lease.account_id, arn)
+
+
 def _release_dead(dead: Collection[DeadClaim], actor: Actor, clock: Clock) -> list[str]:
-    outcomes = (
-        assignments.release(key=claim.key, claim=claim.request_id, subject=claim.key.principal_id, actor=actor, clock=clock)
-        for claim in dead
-    )
+    outcomes = [_release(claim, actor, clock) for claim in dead]
     return [outcome.reason for outcome in outcomes if isinstance(outcome, Waiting)]
+
+
+def _release(dead: DeadClaim, actor: Actor, clock: Clock) -> Proof | Waiting:
+    outcome = assignments.release(key=dead.key, claim=dead.request_id, subject=dead.key.principal_id, actor=actor, clock=clock)
+    if dead.lease_id and isinstance(outcome, Proof):
+        lending.let_go(lease_id=dead.lease_id, claim=dead.request_id, actor=actor, now=clock.now())
+    return outcome

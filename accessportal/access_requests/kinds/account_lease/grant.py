@@ -17,6 +17,7 @@ from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms, t
 from accessportal.access_requests.states import AccessRequest, PlaceInLine, Subject
 from accessportal.assignments import operations as assignments
 from accessportal.assignments.states import AssignmentKey
+from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import PrincipalType
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
@@ -35,6 +36,8 @@ from accessportal.waiting import operations as waiting
 from accessportal.waiting.states import ACCOUNTS
 
 _LATER = timedelta(minutes=5)
+# A sync of the catalog that ended so long after the account was lent has looked for it.
+_SURELY_SEEN = timedelta(hours=1)
 
 
 class LeaseGrant(Grant):
@@ -111,9 +114,13 @@ class LeaseGrant(Grant):
 
     def is_there(self, request: AccessRequest, *, now: datetime) -> Decision:
         lease = lent.find_lease(lease_id=chain_of(request))
-        if lease is not None and request.request_id in lease.claims:
-            return allow("it is lent for this request")
-        return refuse("The account was taken away: it left the pool, or is out of use.", code="taken_away")
+        if lease is None or request.request_id not in lease.claims:
+            return refuse("The account was taken away: it left the pool, or is out of use.", code="taken_away")
+        account = catalog.find_account(account=lease.account_id)
+        synced_at = catalog.freshness().synced_at
+        if synced_at is not None and synced_at - lease.taken_at > _SURELY_SEEN and (account is None or account.status != "ACTIVE"):
+            return refuse("The account is gone from the organization, or closed.", code="account_gone")
+        return allow("it is lent for this request")
 
     def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
         """Giving an account back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
