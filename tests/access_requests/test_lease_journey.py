@@ -9,7 +9,7 @@ import pytest
 from accessportal.access_requests import operations
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.models import RequestItem
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.assignments import operations as assigning
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState, Remedy
