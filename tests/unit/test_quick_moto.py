@@ -201,6 +201,9 @@ def answers_about_rows(aws: Callable[[], AbstractContextManager[object]]) -> lis
         told.append(_said(client.batch_get_item, RequestItems={"Rows": {"Keys": [START, FREE]}}))
         told.append(_said(client.batch_get_item, RequestItems={"Rows": {"Keys": [START, START]}}))
         everything = {"TableName": "Rows"}
+        for batch in ([{"PutRequest": {"Item": FREE}}, {"DeleteRequest": {"Key": START}}], [{"DeleteRequest": {"Key": START}}] * 2):
+            told.append(f"{batch}: {_said(client.batch_write_item, RequestItems={'Rows': batch})} {_said(client.scan, **everything)}")
+            fill()
         for name, asked in WRITES:
             told.append(f"{name} {asked}: {_said(getattr(client, name), **_named(asked))} {_said(client.scan, **everything)}")
             fill()
@@ -277,5 +280,6 @@ def test_what_is_usual_does_not_reach_moto(monkeypatch: pytest.MonkeyPatch) -> N
 
     # The table is made, and what is refused or odd is refused in moto's words.
     kinds = Counter(target.rpartition(".")[2] for target in reached)
-    odd = {"Query": 4, "Scan": 1, "GetItem": 1, "BatchGetItem": 1, "PutItem": 5, "DeleteItem": 1, "UpdateItem": 2, "TransactWriteItems": 3}
+    odd = {"Query": 4, "Scan": 1, "GetItem": 1, "BatchGetItem": 1, "BatchWriteItem": 1}
+    odd |= {"PutItem": 5, "DeleteItem": 1, "UpdateItem": 2, "TransactWriteItems": 3}
     assert kinds == {"CreateTable": 1, **odd}
