@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -54,6 +54,11 @@ def get_lease(*, lease_id: str) -> Lease:
 def find_lease(*, lease_id: str) -> Lease | None:
     """As :func:`get_lease`; ``None`` when there is none."""
     return rows.get_lease(lease_id)
+
+
+def find_leases(*, lease_ids: Iterable[str]) -> dict[str, Lease]:
+    """Those that exist, by id; strongly read, together."""
+    return rows.get_leases(lease_ids)
 
 
 def leases_of(*, user: str) -> tuple[Lease, ...]:

@@ -79,8 +79,9 @@ def _will_approve(request: AccessRequest) -> str:
     tally = ApproverBook(now=SystemClock().now()).tally(request)
     if tally.given + 1 < tally.quorum:
         return f"Records approval {tally.given + 1} of {tally.quorum}; nothing is granted yet."
-    length = format_duration(request.duration_seconds)
-    return f"Grants {queries.describe(request=request).title} to {request.subject_id} for {length}, starting now. It ends by itself."
+    length, grant = format_duration(request.duration_seconds), kind_named(request.kind).grant
+    begins = "from when it is handed over" if grant.longest_wait_seconds(request.target) else "starting now"
+    return f"Grants {queries.describe(request=request).title} to {request.subject_id} for {length}, {begins}. It ends by itself."
 
 
 def _will_end(request: AccessRequest) -> str:

@@ -71,7 +71,7 @@ def show(requests: Collection[AccessRequest], story: Story, book: queries.Approv
     for request in requests:
         mark_of(request, now)
         if request.status.is_terminal:
-            ended_row(request, actor=story.olga, names=Names(book.directory), now=now)
+            ended_row(request, actor=story.olga, names=Names(book.directory), book=book)
         else:
             open_row(request, lent=Lent(), actor=story.olga, names=Names(book.directory), book=book, siblings=1)
         queries.asked(request=request)

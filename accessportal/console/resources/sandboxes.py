@@ -67,7 +67,7 @@ def holdings_of(events: Iterable[AuditEvent]) -> list[Holding]:
     """Every hand-over that the events tell of, newest first; ``events`` are oldest first, and may begin in the middle."""
     found: list[Holding] = []
     for event in events:
-        if event.action in {"sandbox.taken", "sandbox.adopted"} and event.data.get("track"):
+        if event.action in {"sandbox.taken", "sandbox.adopted", "sandbox.revived"} and event.data.get("track"):
             found.append(Holding(event.data["fence"], event.data["track"], event.at, is_foreign=event.action == "sandbox.adopted"))
         elif event.action in _ENDS and event.data.get("track"):
             last = found[-1] if found else None

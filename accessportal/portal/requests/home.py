@@ -64,12 +64,12 @@ def _current(actor: Actor, unreadable: list[Unreadable], book: ApproverBook) -> 
 
 def _ended(request: HttpRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     page = queries.list_ended(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
-    names, now = Names(book.directory), book.now
+    names = Names(book.directory)
     book.directory.people(one.decided_by for one in page.items)
     return {
-        "ended": [ended_row(one, actor=actor, names=names, now=now) for one in page.items],
+        "ended": [ended_row(one, actor=actor, names=names, book=book) for one in page.items],
         "ended_unreadable": page.unreadable,
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),
-        "now": now,
+        "now": book.now,
     }

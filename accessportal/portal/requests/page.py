@@ -88,6 +88,7 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         "lost": _lost(found, now),
         "look_seconds": seconds_to_next_look(found, now),
         "verbs": verbs,
+        "undo_until": _undo_until(found, verbs),
         "deeds": offered(verbs, request=found),
         "approvers": book.of_request(found) if is_pending else None,
         "tally": book.tally(found) if is_pending else None,
@@ -95,12 +96,17 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         "ended_by": names(found.ended_by),
         "story": tell(events, names, request=found),
         "session_until": _session_until(found, described.session_seconds),
-        "aws_url": aws_url(found, now) if found.subject_id == actor.name else "",
+        "aws_url": aws_url(found, now) if found.subject_id == actor.name and not lent.is_frozen else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",
         "sees_evidence": sees_evidence,
         **(_evidence(found, events, actor, book) if sees_evidence else {}),
         "now": now,
     }
+
+
+def _undo_until(found: AccessRequest, verbs: frozenset[str]) -> datetime | None:
+    """Until when what was given back can be taken back."""
+    return found.revoked_at + timedelta(seconds=queries.undo_seconds()) if "take_back" in verbs and found.revoked_at else None
 
 
 def _evidence(found: AccessRequest, events: Sequence[AuditEvent], actor: Actor, book: ApproverBook) -> dict[str, Any]:

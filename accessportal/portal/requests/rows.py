@@ -95,7 +95,7 @@ def open_row(
         decided_by=names(request.decided_by),
         approvers=book.of_request(request) if is_pending else None,
         verbs=without_senseless(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, lent),
-        aws_url=aws_url(request, now),
+        aws_url="" if lent.is_frozen else aws_url(request, now),
         again_url="",
         held_by=siblings,
         lent=lent,
@@ -103,15 +103,16 @@ def open_row(
     )
 
 
-def ended_row(request: AccessRequest, *, actor: Actor, names: Names, now: datetime) -> Row:
+def ended_row(request: AccessRequest, *, actor: Actor, names: Names, book: ApproverBook) -> Row:
+    may_undo = queries.can(verb="take_back", request=request, actor=actor, now=book.now, book=book).allowed
     return Row(
         request=request,
-        phase=phase_of(request, now),
+        phase=phase_of(request, book.now),
         title=queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
         decided_by=names(request.decided_by),
         approvers=None,
-        verbs=frozenset(),
+        verbs=frozenset({"take_back"} if may_undo else ()),
         aws_url="",
         again_url=again_url(request),
         held_by=0,
@@ -120,7 +121,7 @@ def ended_row(request: AccessRequest, *, actor: Actor, names: Names, now: dateti
 
 def aws_url(request: AccessRequest, now: datetime) -> str:
     """Where the access can be used; empty while it can't, and where no address of AWS is configured."""
-    usable = phase_of(request, now).tone is Tone.LIVE and request.kind == "aws_account"
+    usable = phase_of(request, now).tone is Tone.LIVE and bool(request.account_id)
     return aws_address(settings.AWS_START_URL, request) if usable and settings.AWS_START_URL else ""
 
 

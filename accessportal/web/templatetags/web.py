@@ -17,6 +17,7 @@ from accessportal.identity import drafts
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
+from accessportal.leases.states import Lease
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import Fact, facts_of
@@ -156,9 +157,9 @@ def facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 @register.filter
-def usd(cents: int) -> str:
+def spent(lease: Lease) -> str:
     """``12.40 USD``."""
-    return f"{cents / 100:,.2f} USD"
+    return f"{lease.spent / 100:,.2f} {lease.spent_unit}"
 
 
 @register.filter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from accessportal.access_requests.kind import Field, Fields
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms
@@ -11,9 +12,13 @@ from accessportal.access_requests.kinds.records import has_rules
 from accessportal.directory import queries as directory
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
+from accessportal.leases import queries as leases
+from accessportal.leases.states import AccountState
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import includes
 from accessportal.rules.states import Effect
+from accessportal.waiting import queries as waiting
+from accessportal.waiting.states import ACCOUNTS
 
 
 def _offering(actor: Actor, book: Book, now: datetime) -> Iterator[LeaseTerms]:
@@ -34,6 +39,12 @@ def _pools(actor: Actor, book: Book, now: datetime) -> tuple[tuple[str, str], ..
 def _sizes(actor: Actor, book: Book, now: datetime) -> tuple[tuple[str, str], ...]:
     found = dict.fromkeys(size for terms in _offering(actor, book, now) for size in terms.targets.sizes or ("",))
     return tuple((size, size or "Any size") for size in found) or (("", "Any size"),)
+
+
+def _around() -> dict[str, Any]:
+    count = leases.last_count()
+    free = count.counts.get(AccountState.AVAILABLE, 0) if count is not None else 0
+    return {"count": count, "free": free, "in_line": waiting.get_line(ACCOUNTS).waiting}
 
 
 FIELDS = Fields(
@@ -76,6 +87,7 @@ FIELDS = Fields(
     usual="3d",
     place="IAM Identity Center",
     is_offered=has_rules("account_lease"),
+    around=_around,
     at_once="Approved by rule. It gets an account now, or as soon as one is free.",
     beside="You can give it back at any time.",
     extending="Keep your account longer",
