@@ -132,7 +132,8 @@ class PlaceInLine(Schema):
 class Spend(Schema):
     """What the account has cost while it was lent, as far as AWS has told."""
 
-    cents: int = Field(description="Hundredths of a US dollar.")
+    amount_cents: int = Field(description="In hundredths of `unit`.")
+    unit: str = Field(description="The currency of the account's bill.", examples=["USD"])
     as_of: Seconds = Field(description="The figure counts what was spent until then.")
 
 
@@ -318,4 +319,4 @@ class Ordered(Schema):
 
 def spend_of(lease: Lease) -> Spend | None:
     """``None`` before AWS has told anything: that is not the same as nothing spent."""
-    return None if lease.spent_as_of is None else Spend(cents=lease.spent, as_of=to_epoch(lease.spent_as_of))
+    return None if lease.spent_as_of is None else Spend(amount_cents=lease.spent, unit=lease.spent_unit, as_of=to_epoch(lease.spent_as_of))

@@ -12,10 +12,12 @@ from rich.console import Console
 from accessportal.access_requests import operations as requests
 from accessportal.audit.states import AuditEvent
 from accessportal.commands.base import Outcome, command, document_of, failed, first
-from accessportal.commands.flags import BadUsage, Flag, Limit, Text, read_duration, read_pairs
+from accessportal.commands.flags import BadUsage, Flag, Limit, Text, read_duration, read_pairs, share
 from accessportal.commands.requests import document_of_request, show_request_facts
 from accessportal.commands.terminal import Document, Facts, Listing, moment, say, show_report
 from accessportal.kernel.actors import Actor, system
+from accessportal.kernel.brakes import MOST_SHARE
+from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.ids import new_submission_id
 from accessportal.kernel.pages import Page, every
@@ -169,6 +171,44 @@ def freeze_lease(lease_id: LeaseId, *, reason: Why, actor: Actor, now: datetime)
 def unfreeze_lease(lease_id: LeaseId, *, actor: Actor, now: datetime) -> object:
     """Order that the access of a frozen lease comes back. Operators may."""
     return operations.unfreeze(lease_id=lease_id, actor=actor, now=now)
+
+
+@command("--account 111111111111", show=show_report)
+def clean_accounts(
+    *,
+    account: Annotated[str, Flag("this one now, without waiting for its turn (default: all that are due)", "ACCOUNT_ID")] = "",
+    clock: Clock,
+) -> Outcome:
+    """Have the cleaner begin with what is due, look how it stands, and let go free what is proved clean, as the worker does every minute.
+    EVERYTHING IN THESE ACCOUNTS GOES. What must not be cleaned is refused, and each refusal is in the history."""
+    if account:
+        report = operations.clean_account(account_id=account, clock=clock, actor=system("clean_accounts"))
+    else:
+        report = operations.clean_accounts(clock=clock)
+    return Outcome(report, report.stopped or failed(report.failures, "accounts failed; each is tried again by itself, with growing gaps."))
+
+
+@command("--dry-run", show=show_report)
+def sync_pool(
+    *,
+    pool: MaybePool = "",
+    dry_run: Annotated[bool, Flag("show what would change, and change nothing")] = False,
+    most_share: Annotated[
+        float, Flag("let none leave a pool when more than this share of it would (default: 0.2)", "SHARE", type=share)
+    ] = MOST_SHARE,
+    clock: Clock,
+) -> Outcome:
+    """Hold the pools against their organizational units: new accounts come in, to be cleaned; those that are no longer there leave, with a
+    brake."""
+    report = operations.sync_pool(pool=pool, apply=not dry_run, most_share=most_share, clock=clock)
+    return Outcome(report, report.stopped or failed(report.failures, "accounts failed; the next run tries again."))
+
+
+@command("--json", show=show_report)
+def read_spend(*, clock: Clock) -> Outcome:
+    """Read from Cost Explorer what every lease has cost, as the worker does every six hours. AWS takes money for it."""
+    report = operations.read_spend(clock=clock)
+    return Outcome(report, report.stopped or failed(report.failures, "leases have no figure that can be used; the last one stays."))
 
 
 def _show_check(document: Document, console: Console) -> None:

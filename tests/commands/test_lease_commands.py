@@ -125,6 +125,14 @@ def test_a_list_that_is_not_as_the_rows_say_is_found_and_mended(at: Borrowed) ->
     assert done("check_pool", "--json").json["differences"] == []
 
 
+@pytest.mark.parametrize("arguments", [("clean_accounts",), ("clean_accounts", "--account", ONE), ("sync_pool",), ("read_spend",)], ids=str)
+def test_what_is_not_switched_on_is_told_and_calls_nothing(at: Borrowed, arguments: tuple[str, ...]) -> None:
+    told = run(*arguments, "--json")
+
+    assert told.code == 1
+    assert told.json["error"]["code"] in {"no_cleaner", "no_units", "costs_off"}
+
+
 def _data(ids: list[str]) -> dict[str, Any]:
     return {"ExpressionAttributeNames": {"#d": "data"}, "ExpressionAttributeValues": {":none": ids}}
 

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import clean_accounts as Command

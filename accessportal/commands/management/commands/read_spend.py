@@ -1,0 +1,1 @@
+from accessportal.commands.leases import read_spend as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.leases import sync_pool as Command
