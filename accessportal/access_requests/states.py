@@ -349,6 +349,15 @@ class FreezeReport(Report):
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetReport(Report):
+    """The leases whose holders were warned of the cost, and those that were ordered to be frozen or ended for it."""
+
+    warned: tuple[str, ...]
+    frozen: tuple[str, ...]
+    ended: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeadClaim:
     """An assignment, or the lease of an account, that is still claimed by a request that is not active any more."""
 

@@ -42,6 +42,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.expired": _spec("Time is up", "expires_at"),
     "request.revoked": _spec("Revoked", "receipt", "status"),
     "request.work_delayed": _spec("Waiting", "work", "error_code", "error", "attempts", "work_due_at"),
+    "request.budget_reached": _spec("Cost as much as its rule allows", "verdict", "cost"),
     "request.retry_asked": _spec("Retry asked", "work"),
     # assignments
     "assignment.claimed": _spec("Claimed", "claim", "claims"),

@@ -70,6 +70,7 @@ _LISTED = (
     Job("clean_sandboxes", minutes=1, timeout_seconds=150),
     Job("clean_accounts", minutes=1, timeout_seconds=150),
     Job("sync_pool", minutes=60, timeout_seconds=900),
+    Job("mind_budgets", minutes=15, timeout_seconds=900),
     Job("read_spend", minutes=6 * 60, timeout_seconds=900),
     Job("sweep_authz", minutes=settings.AUTHZ_SWEEP_MINUTES, timeout_seconds=900),
     Job("delete_scopes", minutes=1, timeout_seconds=150),

@@ -309,6 +309,12 @@ def sync_pool() -> Report | str:
 
 
 @job
+def mind_budgets() -> Report:
+    """Whoever holds a lease that costs too much was warned, or it is being frozen or ended, as its rule says."""
+    return requests.mind_budgets(clock=_CLOCK)
+
+
+@job
 def read_spend() -> Report | str:
     """What the leases have cost is known, as far as AWS knows it. Nothing is called where that is not switched on."""
     if not leases.is_spend_read():

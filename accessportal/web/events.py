@@ -162,6 +162,14 @@ def _delayed(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
         yield f"attempt {data['attempts']}"
 
 
+_FOLLOWS = {"warn": "this is a warning", "freeze": "its access goes off", "end": "it ends"}
+
+
+def _cost(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
+    cost = data["cost"]
+    yield f"{cost['spent'] / 100:.2f} {cost['unit']}: {_FOLLOWS[data['verdict']]}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """``facts`` are the data worth a line in a list, the rest unfolds. ``notes`` says the same in sentences, on a request's own page."""
@@ -183,6 +191,7 @@ _SHOWN = {
     "request.end_asked": _Shown(facts=("reason",)),
     "request.work_delayed": _Shown(Tone.WAIT, facts=("error", "attempts", "work_due_at"), notes=_delayed),
     "request.granted": _Shown(Tone.LIVE, facts=("expires_at",), notes=_granted),
+    "request.budget_reached": _Shown(Tone.WAIT, facts=("verdict", "cost"), notes=_cost),
     "request.lapsed": _Shown(Tone.STOP),
     "request.revoked": _Shown(notes=_revoked),
     "assignment.claimed": _Shown(facts=("claim",)),
