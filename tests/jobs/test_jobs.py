@@ -395,7 +395,7 @@ def test_a_job_that_is_ended_by_its_time_limit_is_told_to_have_failed(on_story_c
     assert not beat.is_ok
 
 
-@pytest.mark.parametrize("name", ["compare_directory", "clean_sandboxes", "sync_sandboxes"])
+@pytest.mark.parametrize("name", ["compare_directory", "clean_sandboxes", "sync_sandboxes", "clean_accounts", "sync_pool", "read_spend"])
 def test_a_job_with_nothing_to_do_has_failed_no_longer(on_story_clock: Story, name: str) -> None:
     mirror.configure(mirror.MirrorSettings())
     heartbeats.fail(name, now=on_story_clock.clock.now())

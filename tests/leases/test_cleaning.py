@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from accessportal.audit import queries as audit
+from accessportal.audit.operations import begin_restore
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 from accessportal.kernel.proofs import Waiting
 from accessportal.leases import effects, operations
@@ -218,6 +219,33 @@ def test_a_success_for_an_account_that_moved_on_is_dropped(cleaning: Cleaning) -
     assert told == {"fence": 7, "state": "initial", "run": f"{one}-0-1", "reason": "the account has moved on"}
     cleaning.clean(one)
     assert cleaning.runs() == [f"{one}-0-1", f"{one}-7-1"]
+
+
+def test_a_run_of_an_earlier_hand_over_is_waited_for_and_dropped(cleaning: Cleaning) -> None:
+    (one,) = cleaning.fill("one")
+    cleaning.twin.settings.cleaner_seconds = 600
+    cleaning.run()
+    account = cleaning.accounts.get(one)
+    # As after a restore of the tables.
+    update_one(rows.accounts.change(account, replace(account, fence=7)))
+    cleaning.clock.advance(60)
+    assert (cleaning.run().waiting, cleaning.runs()) == ((one,), [f"{one}-0-1"])
+    cleaning.clock.advance(600)
+    assert cleaning.run().dropped == (one,)
+    assert cleaning.events(one, "result_dropped")[0]["reason"] == "the hand-over has changed"
+    cleaning.clean(one)
+    assert cleaning.runs() == [f"{one}-0-1", f"{one}-7-1"]
+
+
+def test_nothing_is_cleaned_while_a_restore_of_the_tables_is_not_confirmed(cleaning: Cleaning) -> None:
+    (one,) = cleaning.fill("one")
+    now = cleaning.clock.now()
+    begin_restore(restored_to=now - timedelta(hours=1), actor=OLGA, now=now)
+    words = "The tables were restored, and nothing is cleaned until an operator has confirmed that."
+    assert (cleaning.run().stopped, cleaning.runs()) == (words, [])
+    with pytest.raises(Conflict) as refused:
+        operations.clean_account(account_id=one, clock=cleaning.clock, actor=OLGA)
+    assert (refused.value.code, cleaning.runs()) == ("restore_held", [])
 
 
 @pytest.mark.parametrize("is_retired", [False, True])
