@@ -113,6 +113,7 @@ class Life:
                 self.expected.append((claim, told))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("lively", [False, True], ids=["kept to the end", "with returns, leaving and lapses"])
 def test_many_people_and_few_sandboxes(pool: Pool, *, lively: bool) -> None:
     pool.fill(SANDBOXES_THERE)
