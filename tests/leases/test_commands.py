@@ -52,4 +52,4 @@ def test_the_pool_follows_its_units_by_hand_with_the_brake(cleaning: Cleaning) -
     assert stopped.json["gone"] == []
     assert "would leave it" in stopped.problem
     assert done("sync_pool", "--most-share", "1", "--json").json["gone"]
-    assert run("sync_pool", "--most-share", "2").code == 2
+    assert "is not a share" in run("sync_pool", "--most-share", "2").problem
