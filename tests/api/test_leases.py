@@ -16,8 +16,11 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.ports import set_after_commit
 from accessportal.leases import operations as leases
 from accessportal.tokens.states import Scope
+from accessportal.waiting.operations import note_cleanings
+from accessportal.waiting.states import ACCOUNTS
 from tests.api.conftest import Answer, Lab
 from tests.fixtures_accounts import DAY, Borrowed
+from tests.sandboxes.test_requests import requests as calls
 
 ALICE: dict[str, Any] = {
     "person": "alice@example.com",
@@ -130,9 +133,51 @@ def test_whoever_waits_is_told_the_place_and_when(desk: Desk) -> None:
     assert all(one["place"]["lapses_at"] > to_epoch(desk.borrowed.story.clock.now()) for one in waiting)
     # No cleaning is known yet to reckon with.
     assert [one["place"]["expected"] for one in waiting] == [None, None]
+    note_cleanings(line=ACCOUNTS, seconds=[600])
+    earlier, later = (desk.look(one["request_id"])["place"]["expected"] for one in (first, second))
+    # Bob's day ends first, then that of who is before.
+    ends_at = to_epoch(desk.borrowed.story.clock.now()) + DAY
+    assert ends_at + 600 <= earlier["earliest_at"] < earlier["latest_at"] < ends_at + DAY
+    assert later["earliest_at"] >= earlier["earliest_at"] + 3_600
     desk.give_back(first["request_id"])
     desk.carry_out(first)
     assert desk.look(second["request_id"])["place"]["before"] == 0
+
+
+def test_what_the_person_extended_stays_theirs_when_the_program_gives_back(desk: Desk) -> None:
+    (account_id,) = desk.borrowed.fill(1)
+    asked = desk.asked()
+    desk.carry_out(asked)
+    story = desk.borrowed.story
+    longer = story.carry_out(story.extend(desk.record(asked), 7_200))
+
+    desk.give_back(asked["request_id"])
+    assert desk.carry_out(asked)["stage"] == "ended"
+    assert story.now_of(longer).is_granted
+    assert desk.borrowed.pool.get(account_id).user == "alice@example.com"
+    # The person's own giving back ends both.
+    story.carry_out(story.end(longer))
+    assert desk.borrowed.pool.get(account_id).state == "dirty"
+
+
+def test_a_look_reads_the_token_the_request_and_its_lease(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.borrowed.fill(1)
+    asked = desk.asked()
+    desk.carry_out(asked)
+
+    with calls(monkeypatch) as sent:
+        assert desk.look(asked["request_id"])["stage"] == "active"
+    assert sent == ["GetItem"] * 3
+
+
+def test_a_token_has_its_minute_and_the_person_keeps_theirs(desk: Desk) -> None:
+    few = desk.lab.new_token("few", Scope.LEASES_ASK, rate=1)
+
+    told = [desk.ask(key=key, token=few) for key in ("one", "two")]
+
+    assert [one.status for one in told] == [202, 429]
+    assert told[1].error == (429, "RATE_LIMITED")
+    assert desk.borrowed.ask().status == "ACTIVE"
 
 
 def test_what_has_to_be_approved_waits_for_people_and_can_be_withdrawn(desk: Desk) -> None:
