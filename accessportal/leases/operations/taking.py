@@ -25,10 +25,12 @@ from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, S
 from accessportal.waiting.queries import nobody_waits
 from accessportal.waiting.states import ACCOUNTS
 
-_FEW = 5
+_FEW = 20
 _PAGE = 100
 _LOOK_AGAIN = timedelta(minutes=1)
 _LATER = timedelta(minutes=5)
+# By other threads of this process: they are tried last.
+_being_taken: set[str] = set()
 
 
 def take(
@@ -85,21 +87,25 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
             with suppress(Overtaken):
                 set_aside(account, flaw, actor=actor, now=now)
             continue
+        _being_taken.add(account.account_id)
         try:
             after = handed_to(asked, account, fence=account.fence + 1, now=now)
             return lend(account, after, asked, seen.person, "leased", further=[*guards, free], actor=actor, now=now)
+        except rows.FirstOvertaken:
+            continue
         except Overtaken:
-            if rows.look_up(asked.lease_id, user=asked.user) != seen:
+            if rows.get_lease(asked.lease_id) is not None or rows.last_event(f"lease#{asked.lease_id}") is None:
                 raise
-            if rows.last_event(f"lease#{asked.lease_id}") is not None:
-                words = "The account was given back, or taken away, before this was done. End this request; another can be asked for."
-                return Waiting("lease_over", words, now + _LATER, is_error=True)
+            words = "The account was given back, or taken away, before this was done. End this request; another can be asked for."
+            return Waiting("lease_over", words, now + _LATER, is_error=True)
         except ConditionFailed as error:
             if error.step is not free:
                 raise
             break
         except ListFull:
             break
+        finally:
+            _being_taken.discard(account.account_id)
     lines.join(asked, lapses_at=lapses_at, guards=guards, actor=actor, now=now)
     words = "No account that fits is free at the moment. It gets one as soon as its turn comes."
     return Waiting("no_account_free", words, now + _LOOK_AGAIN, is_error=False, is_queued=True)
@@ -115,8 +121,10 @@ def free_that_meet(asked: Asked) -> Iterator[Account]:
     """Free accounts that are what is asked for, by the index: a few near a random place, where many takers seldom meet, then all."""
     for share in random.sample(range(SHARDS), SHARDS):
         place = f"{random.randrange(10**12):012d}"
-        page = pages.page_in_state(asked.pool, AccountState.AVAILABLE, share, after=place, cursor=None, limit=_FEW)
-        yield from (account for account in page.items if asked.is_met_by(account))
+        fetch = partial(pages.page_in_state, asked.pool, AccountState.AVAILABLE, share, cursor=None, limit=_FEW)
+        some = fetch(after=place).items or fetch().items
+        near = [account for account in some if asked.is_met_by(account)]
+        yield from (account for account in random.sample(near, len(near)) if account.account_id not in _being_taken)
     yield from (account for account in free_in(asked.pool) if asked.is_met_by(account))
 
 

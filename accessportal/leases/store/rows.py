@@ -80,6 +80,10 @@ class Move(Generic[R]):
     lists: lists.Moved
 
 
+class FirstOvertaken(Overtaken):
+    """It was the first record of the transaction that somebody else changed."""
+
+
 def move_account(before: Account | None, after: Account | None, draft: Draft, *, actor: Actor, now: datetime) -> Move[Account]:
     """``before``: as it was read (``None``: it is new); ``after``: as it is to be (``None``: it goes)."""
     record, steps = _told(accounts, before, after, draft, actor, now)
@@ -115,12 +119,19 @@ def move_person(before: Person | None, after: Person | None) -> Step:
 def write(*moves: Move[Any], person: Step | None = None, further: Sequence[Step] = ()) -> None:
     """Write an account, its lease and what their person has, with the events and the lists, all or nothing.
 
-    :raises Overtaken: when somebody else changed one of them first.
+    :raises FirstOvertaken: when somebody else changed the first of them first.
+    :raises Overtaken: when somebody else changed another one first.
     :raises ConditionFailed: when one of ``further`` does not hold.
     :raises ListFull: when the pool holds as much as it can.
     """
     own = [step for move in moves for step in move.steps] + ([] if person is None else [person])
-    lists.write(own, [move.lists for move in moves], further=further)
+    try:
+        lists.write(own, [move.lists for move in moves], further=further)
+    except Overtaken as error:
+        failed = getattr(error.__cause__, "step", None)
+        if any(failed is step for step in moves[0].steps):
+            raise FirstOvertaken from error
+        raise
 
 
 @dataclass(frozen=True, slots=True)
