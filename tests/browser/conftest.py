@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import pytest
+from django.apps import apps
 from django.contrib.auth import get_user_model
+from django.db.models import Model
 from django.test import Client
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
@@ -18,9 +20,11 @@ from accessportal.catalog.operations import sync_catalog
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import person, system
+from accessportal.twin.identity_center import AssignmentKey
 from tests.fixtures_browser import Desk
 from tests.fixtures_story import Story
 from tests.fixtures_twin import create_account, create_user
+from tests.moto_snapshots import Snapshot
 
 
 class OpenAs(Protocol):
@@ -55,9 +59,41 @@ class BusyDay:
     half_approved: AccessRequest
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was built once in this process: moto's part of it, the twin's, the catalog's rows, and when it was over."""
+
+    day: BusyDay
+    snapshot: Snapshot
+    assignments: frozenset[AssignmentKey]
+    rows: dict[type[Model], list[Model]]
+    at: datetime
+
+
+_kept: list[_Kept] = []
+
+
 @pytest.fixture
 def busy_day(story: Story) -> BusyDay:
-    """Long names, long words and more rows than a page holds among them."""
+    """Long names, long words and more rows than a page holds among them. Built once in this process, and put back after that."""
+    models = list(apps.get_app_config("catalog").get_models())
+    if not _kept:
+        day = _live_through(story)
+        rows = {model: list(model._default_manager.all()) for model in models}
+        _kept.append(_Kept(day, Snapshot.take(), frozenset(story.twin.front.assignments()), rows, story.clock.now()))
+    kept = _kept[0]
+    kept.snapshot.put_back()
+    story.twin.front._assignments = set(kept.assignments)
+    for model in reversed(models):
+        model._default_manager.all().delete()
+    for model in models:
+        model._default_manager.bulk_create(kept.rows[model])
+    story.clock.advance((kept.at - story.clock.now()).total_seconds())
+    story._submissions = kept.day.story._submissions
+    return replace(kept.day, story=story)
+
+
+def _live_through(story: Story) -> BusyDay:
     _newcomers(story)
     lapsed = story.ask_for_prod()
     story.clock.advance(25 * _HOUR)
