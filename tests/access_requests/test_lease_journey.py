@@ -253,6 +253,16 @@ def test_a_freeze_waits_for_access_that_is_held_beside_the_lease(borrowed: Borro
     assert account_id == held.account_id
 
 
+def test_what_a_lost_request_may_still_give_is_not_told_to_be_frozen(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.held()
+    RequestItem(held.request_id).delete()
+    leases.freeze(lease_id=held.request_id, reason="Too dear", actor=borrowed.story.olga, now=borrowed.story.clock.now())
+    assert operations.freeze_leases(clock=borrowed.story.clock, workers=1).frozen == ()
+    lease = borrowed.lease_of(held)
+    assert (lease.state, "is lost" in lease.error) == (LeaseState.ACTIVE, True)
+
+
 def test_what_was_given_back_is_taken_back_before_it_is_cleaned(borrowed: Borrowed) -> None:
     (account_id,) = borrowed.fill(1)
     held = borrowed.held(seconds=3600)

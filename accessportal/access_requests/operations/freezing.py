@@ -89,6 +89,8 @@ def _left_to_do(lease: Lease, clock: Clock) -> Iterator[Waiting]:
     for claim in sorted(lease.claims):
         request = requests.get(claim)
         if request is None:
+            words = f"The request {claim} is lost, and nobody knows whether it still gives access. Run reconcile_assignments."
+            yield Waiting("request_lost", words, clock.now(), is_error=True)
             continue
         outcome = _put_off_access(request, lease, clock) if lease.wanted is LeaseState.FROZEN else _put_on_access(request, lease, clock)
         if outcome is not None:
