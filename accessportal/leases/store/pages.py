@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -53,8 +54,9 @@ def count_in_state(pool: str, state: AccountState, share: int) -> int:
 
 
 def to_clean(*, until: datetime, beyond: datetime, past: Callable[[Unreadable], object]) -> Iterator[Account]:
-    """What cleaning is to look at: due by ``until``, the earliest of each share first, or put off beyond what can be."""
-    for share in range(SHARDS):
+    """What cleaning is to look at: due by ``until``, the earliest of each share first, or put off beyond what can be. The shares come in
+    any order: a run that can't do all leaves others each time."""
+    for share in random.sample(range(SHARDS), SHARDS):
         for where in (AccountItem.due_at <= precise(until), AccountItem.due_at > precise(beyond)):
             yield from _to_clean.every(models.listed_share("clean", share), where=where, past=past)
 
