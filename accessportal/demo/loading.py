@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from django.contrib.auth import get_user_model
 
 from accessportal.catalog import operations as catalog
 from accessportal.catalog import queries as catalog_queries
+from accessportal.demo.accounts import SIZES, ask_for_accounts, fill_account_pool, make_account_counts
 from accessportal.demo.directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.demo.env import HOME, PROVIDER_PATH, kept_secret
 from accessportal.demo.records import ask_for_records, grant_some
@@ -20,6 +22,8 @@ from accessportal.identity.operations import ensure_demo_user
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import NotAllowed, Unavailable
+from accessportal.leases import operations as leases
+from accessportal.leases import queries as lease_queries
 from accessportal.rules import operations as rules
 from accessportal.rules import queries as rule_queries
 from accessportal.sandboxes import operations as sandboxes
@@ -52,12 +56,14 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
     former, password = _password()
     ensure_directory(clock)
     _ensure_sign_ins(password, is_new=password != former)
-    made = world.seed_world(accounts=accounts, permission_sets=permission_sets, people=PEOPLE, progress=progress)
+    made = world.seed_world(accounts=accounts, permission_sets=permission_sets, people=(*PEOPLE, *COLLEAGUES), progress=progress)
+    lent = world.seed_lent(list(SIZES))
     freshness = catalog_queries.freshness()
     # A later start need not wait for what the worker does every ten minutes.
-    if freshness.synced_at is None or any(dataclasses.astuple(made)):
+    if freshness.synced_at is None or any(dataclasses.astuple(made)) or lent.is_new:
         freshness = catalog.sync_catalog(now=clock.now(), clock=clock)
     _fill_pool_once(clock, progress or _unwatched)
+    _fill_account_pool_once(lent.accounts, clock)
     return DemoReport(
         password=password,
         accounts=freshness.accounts,
@@ -106,6 +112,15 @@ def _fill_pool_once(clock: Clock, progress: world.Progress) -> None:
     sandboxes.count(clock=clock)
 
 
+def _fill_account_pool_once(ids: Mapping[str, str], clock: Clock) -> None:
+    """A pool that has any accounts stays as it is."""
+    if lease_queries.list_pools():
+        return
+    make_account_counts(now=clock.now())
+    fill_account_pool(ids, now=clock.now())
+    leases.count_accounts(clock=clock)
+
+
 def _unwatched(_name: str, _done: int, _total: int) -> None:
     """Nobody looks on."""
 
@@ -118,6 +133,7 @@ def _load_rules_once(clock: Clock) -> bool:
     ask_for_memberships(now=clock.now())
     grant_some(now=clock.now())
     ask_for_records(now=clock.now())
+    ask_for_accounts(now=clock.now())
     if upstream.is_set():
         ask_for_sandbox(now=clock.now())
     return True

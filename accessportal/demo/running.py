@@ -16,12 +16,15 @@ from django.core.management import call_command
 from django.db import connections
 
 from accessportal.demo import env
+from accessportal.demo.accounts import POOL, SIZES
 from accessportal.demo.loading import DemoReport, load_demo
 from accessportal.demo.supervisor import Part, PartFailed, Supervisor, only_one, stoppable
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.ports import after_commit
+from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
+from accessportal.twin import world
 
 _HOST = "127.0.0.1"
 _MANAGE = (sys.executable, "manage.py")
@@ -48,6 +51,7 @@ def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport],
         twin = supervisor.start("twin", _twin_command())
         supervisor.wait_for(twin, _answers(f"{os.environ['AWS_ENDPOINT_URL']}/twin/health"), seconds=60)
         _set_user_pool()
+        _set_cleaner()
         stack.enter_context(env.published(os.environ))
         say("Preparing the tables and the demo …")
         report = _prepare()
@@ -86,6 +90,13 @@ def _set_user_pool() -> None:
     pool = mirror.ensure_user_pool(actor=system("runportal"))
     os.environ["PORTAL_USER_POOL_ID"] = pool.pool_id
     mirror.configure(mirror.MirrorSettings(user_pool_id=pool.pool_id))
+
+
+def _set_cleaner() -> None:
+    """As the user pool: accounts are cleaned by a machine of the twin, below one organizational unit alone."""
+    lent = world.seed_lent(list(SIZES))
+    os.environ |= {"PORTAL_LEASES_CLEANER_ARN": lent.machine_arn, "PORTAL_LEASES_UNITS": f"{POOL}={lent.unit_id}"}
+    leases.configure(leases.LeaseSettings(cleaner_arn=lent.machine_arn, units={lent.unit_id: POOL}))
 
 
 def _twin_command() -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 # Identity Center throttles above 20 calls a second: botocore then slows down by itself.
 _PATIENT = Config(retries={"total_max_attempts": 20, "mode": "adaptive"}, connect_timeout=3, read_timeout=30)
+
+_LENT_UNIT = "/Lent"
+_CLEANER = "clean-account"
 
 Progress = Callable[[str, int, int], None]
 """Told of each thing that is there now: what, how many of them, of how many."""
@@ -61,6 +65,37 @@ def seed_world(
     everybody: list[Resident | Neighbour] = [*people, *neighbours()]
     users, groups, memberships = _seed_people(_client("identitystore"), instance["IdentityStoreId"], everybody, tell)
     return Seeded(units, made_accounts, made_sets, users, groups, memberships)
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """Accounts that are lent, by name, the organizational unit that they are in, and the state machine that cleans them."""
+
+    accounts: Mapping[str, str]
+    unit_id: str
+    machine_arn: str
+    is_new: bool
+
+
+def seed_lent(names: Sequence[str]) -> Lent:
+    """Make what is missing of some accounts of their own unit, and of the machine; repeated, it changes nothing."""
+    organizations = _client("organizations")
+    planned = [PlannedAccount(name, _LENT_UNIT, {"env": "lab", "team": "platform"}) for name in names]
+    _, made = _seed_organization(organizations, planned, _silent)
+    units = _existing_units(organizations, organizations.list_roots()["Roots"][0]["Id"])
+    found = {one["Name"]: one["Id"] for one in _pages(organizations, "list_accounts_for_parent", "Accounts", ParentId=units[_LENT_UNIT])}
+    return Lent({name: found[name] for name in names}, units[_LENT_UNIT], _ensure_machine(_client("stepfunctions")), bool(made))
+
+
+def _ensure_machine(client: Any) -> str:
+    """No machine is run in the twin: it answers as one that cleans."""
+    present: dict[str, str] = {one["name"]: one["stateMachineArn"] for one in _pages(client, "list_state_machines", "stateMachines")}
+    if _CLEANER in present:
+        return present[_CLEANER]
+    definition = json.dumps({"StartAt": "Clean", "States": {"Clean": {"Type": "Pass", "End": True}}})
+    role = "arn:aws:iam::123456789012:role/account-cleaner"
+    made: str = client.create_state_machine(name=_CLEANER, definition=definition, roleArn=role)["stateMachineArn"]
+    return made
 
 
 def _seed_organization(organizations: OrganizationsClient, planned: Sequence[PlannedAccount], tell: Progress) -> tuple[int, int]:

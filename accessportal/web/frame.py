@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from accessportal.kernel.clock import SystemClock
+from accessportal.leases import operations as leases
 from accessportal.upstream import client as upstream
 
 
@@ -42,12 +43,9 @@ def reference() -> str:
 
 
 def _navigation(path: str) -> tuple[Place, ...]:
-    home, new, groups, sandboxes = reverse("home"), reverse("new"), reverse("groups"), reverse("sandboxes")
-    places = (
-        Place("My access", home, path == home),
-        Place("Request", new, path.startswith(new)),
-        Place("Groups", groups, path.startswith(groups)),
-        Place("Sandboxes", sandboxes, path.startswith(sandboxes)),
-    )
-    # Without a provider nothing would ever be cleaned, so there is no pool.
-    return places if upstream.is_set() or places[-1].is_current else places[:-1]
+    home, new, groups = reverse("home"), reverse("new"), reverse("groups")
+    places = (Place("My access", home, path == home), Place("Request", new, path.startswith(new)))
+    # Without whoever cleans nothing would ever be free, so there is no pool.
+    pools = (("Sandboxes", reverse("sandboxes"), upstream.is_set()), ("Accounts", reverse("accounts"), leases.is_cleaner_set()))
+    found = (Place(label, url, path.startswith(url)) for label, url, is_set in pools if is_set or path.startswith(url))
+    return (*places, Place("Groups", groups, path.startswith(groups)), *found)

@@ -111,12 +111,16 @@ def test_some_memberships_end_by_themselves_and_one_waits(bare_twin: None, clock
         for email, group_id in (("nina", "/engineering/web"), ("tom", "/engineering/mobile"), ("femi", "/engineering/payments/on-call"))
     }
     assert list(roles.values()) == [GroupRole.READER, GroupRole.CONTRIBUTOR, None]
-    (waiting,) = queries.list_by_subject(subject_id="femi@example.com", actor=system("test"), now=clock.now()).items
-    assert (waiting.status, waiting.kind) == (Status.PENDING, "group")
+    assert [one.status for one in _memberships_asked("femi@example.com", clock)] == [Status.PENDING]
     clock.advance(8 * 3600)
     assert directory_queries.role_on(email="nina@example.com", group_id="/engineering/web", now=clock.now()) is None
     run("load_demo", *SMALL)
-    assert len(queries.list_by_subject(subject_id="nina@example.com", actor=system("test"), now=clock.now()).items) == 1
+    assert len(_memberships_asked("nina@example.com", clock)) == 1
+
+
+def _memberships_asked(email: str, clock: FakeClock) -> list[AccessRequest]:
+    found = queries.list_by_subject(subject_id=email, actor=system("test"), now=clock.now()).items
+    return [one for one in found if one.kind == "group"]
 
 
 def test_the_bot_has_a_yes_a_no_and_one_that_is_over(bare_twin: None, clock: FakeClock) -> None:
@@ -179,7 +183,7 @@ def test_a_past_is_made_of_every_sort_of_request(bare_twin: None, monkeypatch: p
     statuses = [request["status"] for request in run("list_requests", "--subject", "alice@example.com", "--json").json["requests"]]
 
     assert {status: statuses.count(status) for status in sorted(set(statuses))} == {
-        "ACTIVE": 1,
+        "ACTIVE": 2,
         "CANCELLED": 2,
         "DENIED": 3,
         "LAPSED": 2,
@@ -188,7 +192,7 @@ def test_a_past_is_made_of_every_sort_of_request(bare_twin: None, monkeypatch: p
     }
     assert run("verify_audit").code == 0
     run("load_demo", *SMALL, "--requests", "20")
-    assert len(queries.list_by_subject(subject_id="alice@example.com", actor=system("test"), now=START).items) == 20
+    assert len(queries.list_by_subject(subject_id="alice@example.com", actor=system("test"), now=START).items) == 21
 
 
 def test_nobody_loads_a_demo_into_production(settings: Settings, db: None) -> None:

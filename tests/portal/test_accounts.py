@@ -76,3 +76,12 @@ def test_a_count_that_is_old_is_told_as_old(pool: AccountsPool, signed_in: Signe
     pool.clock.sleep(1800)
 
     assert "the job that counts has not come by since" in text_of(signed_in("alice").get("/accounts/"))
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_the_way_there_is_shown_where_accounts_are_cleaned(
+    pool: AccountsPool, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch, is_set: bool
+) -> None:
+    monkeypatch.setattr(operations, "is_cleaner_set", lambda: is_set)
+
+    assert ('href="/accounts/"' in signed_in("alice").get("/").content.decode()) is is_set

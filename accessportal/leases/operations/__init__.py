@@ -5,7 +5,7 @@ from __future__ import annotations
 from accessportal.leases.config import LeaseSettings, anything_goes, configure
 from accessportal.leases.operations.checking import check_pool
 from accessportal.leases.operations.cleaning import clean_account, clean_accounts, is_cleaner_set
-from accessportal.leases.operations.counting import count_accounts
+from accessportal.leases.operations.counting import count_accounts, keep_counts
 from accessportal.leases.operations.freeing import make_available, serve_line
 from accessportal.leases.operations.freezing import freeze, note_access_off, note_access_on, put_off, unfreeze
 from accessportal.leases.operations.holding import let_go, prolong, revive, start
@@ -29,6 +29,7 @@ __all__ = [
     "has_units",
     "is_cleaner_set",
     "is_spend_read",
+    "keep_counts",
     "let_go",
     "make_available",
     "note_access_off",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 
 from accessportal.kernel.clock import Clock
@@ -32,3 +33,9 @@ def count_accounts(*, clock: Clock) -> Count:
     )
     counts.keep(count)
     return count
+
+
+def keep_counts(found: Iterable[Count]) -> None:
+    """Keep counts of the past, oldest first."""
+    for count in found:
+        counts.keep(count)
