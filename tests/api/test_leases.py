@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -322,6 +325,34 @@ def test_the_pool_is_listed_shown_and_looked_after(desk: Desk) -> None:
     for verb in ("quarantine", "retire"):
         told = desk.admin("POST", f"accounts/{free}/{verb}", reason=" ")
         assert (told.error, told.body["error"]["field"]) == ((400, "INVALID_REQUEST"), "reason")
+
+
+MANUAL = Path(__file__).parents[2] / "docs/leases.md"
+NAMED = "3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11"
+
+
+def test_the_calls_of_the_manual_do_what_it_says(desk: Desk) -> None:
+    desk.borrowed.fill(1)
+    desk.borrowed.pool.add(["111111111111"], pool="labs")
+    held = desk.borrowed.held(actor=desk.borrowed.story.bob).request_id
+    asking, caring = re.findall(r"(?ms)^(call [A-Z]+ .*?)^```", MANUAL.read_text())
+    token = desk.token
+
+    def say(line: str, named: str) -> Answer:
+        method, path, *words = shlex.split(line.replace("workshop", "labs").replace(NAMED, named))
+        given = dict(zip(words[::2], words[1::2], strict=True))
+        key = given.get("-H", "").removeprefix("Idempotency-Key: ")
+        headers = {"Idempotency_Key": key} if key else {}
+        return desk.lab.send(method, path, token=token, body=given.get("-d", "").encode(), **headers)
+
+    first, *lines = re.split(r"(?m)^call ", asking)[1:]
+    asked = say(first, "")
+    told = [say(line, asked.body["request_id"]) for line in lines]
+    assert [asked.status, *(one.status for one in told)] == [202, 200, 200, 200]
+    assert told[-1].body["stage"] == "ending"
+    token = desk.admin_token
+    told = [say(line, held) for line in re.split(r"(?m)^call ", caring)[1:]]
+    assert [one.status for one in told] == [200, 200, 200, 200, 200, 202, 200, 200, 200]
 
 
 def test_cleaning_is_ordered_of_the_job(desk: Desk) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
-from django.core.management import get_commands
+from django.core.management import get_commands, load_command_class
 
 from accessportal.conf import Conf
 from accessportal.jobs.schedules import SCHEDULES
@@ -53,6 +54,15 @@ def test_every_command_is_named_in_the_readme() -> None:
     ours = {name for name, app in get_commands().items() if str(app).startswith("accessportal.")}
 
     assert {name for name in ours if f"`{name}" not in read("README.md")} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_command_lines_of_a_page_are_read_by_their_commands(page: Path) -> None:
+    whole = page.read_text().replace("\\\n", " ")
+    for line in re.findall(r"^(?: {4})?(?:\S*python )?manage\.py ([^`&\n]+)$", whole, re.MULTILINE):
+        name, *words = shlex.split(line, comments=True)
+        parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+        assert parser.parse_args(words), line
 
 
 def test_every_schedule_is_in_the_architecture() -> None:
