@@ -266,7 +266,7 @@ def test_every_hole_is_closed_and_named(lost: Lost) -> None:
         "sessions": "sessions 1",
         "tokens": "tokens 1",
         "people": "people 1, failed 0",
-        "fences": "sandboxes 2, quarantined 2, brought_in 0, failed 0",
+        "fences": "sandboxes 2, quarantined 2, brought_in 0, accounts 0, failed 0",
     }
     assert Session.objects.count() == 0
     assert {(one["kind"], one["what"].split()[0]) for one in shown["findings"]} >= {
