@@ -208,6 +208,18 @@ def test_whoever_becomes_free_between_the_look_and_the_place_is_found(pool: Pool
     check(pool)
 
 
+def test_two_workers_with_one_request_take_or_wait_and_never_both(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken_by_the_other() -> None:
+        pool.fill(1)
+        assert isinstance(ask(pool, "alice"), Proof)
+
+    with right_before_the_write(monkeypatch, taken_by_the_other):
+        assert isinstance(ask(pool, "alice"), Proof)
+
+    assert in_line() == []
+    check(pool)
+
+
 def test_who_joins_while_one_is_made_free_gets_it(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     pool.fill(1)
     lent = pool.take().sandbox

@@ -160,7 +160,7 @@ def _take(wanted: _Wanted, seen: keys.Seen, holds: Mapping[str, str], clock: Clo
 
 def _wait(wanted: _Wanted, none: NoneFree | None, clock: Clock) -> Proof | Waiting:
     """Stand in the line. What became free before it was joined, or what others waited for (without ``none``), goes to the first at once."""
-    now = clock.now()
+    now, is_unserved = clock.now(), keys.is_unused(wanted.key)
     try:
         waiting.join(
             line=SANDBOXES,
@@ -168,12 +168,13 @@ def _wait(wanted: _Wanted, none: NoneFree | None, clock: Clock) -> Proof | Waiti
             wants={"key": wanted.key, "track": wanted.track, "name_prefix": wanted.name_prefix, "most_held": wanted.most_held},
             duration_seconds=wanted.seconds(now),
             lapses_at=wanted.ends_at,
-            guards=wanted.guards,
+            guards=[*wanted.guards, is_unserved],
             actor=wanted.actor,
             now=now,
         )
     except ConditionFailed as failed:
-        raise _not_wanted() from failed
+        # Another worker with the same request may have been faster.
+        raise (rows.KeyOvertaken() if failed.step is is_unserved else _not_wanted()) from failed
     if none is None or free_list.returns() != none.returns:
         serve_line(provider=wanted.provider, clock=clock)
         sandbox = _standing(keys.get_key(wanted.key), wanted.track)

@@ -14,7 +14,7 @@ from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Due, Holder, KeyRecord, Sandbox
 from accessportal.store.reading import ItemKey, ReadAhead, get_item, get_together
 from accessportal.store.restores import HEAD, is_held_by
-from accessportal.store.transactions import Change, Upsert
+from accessportal.store.transactions import Change, Guard, Upsert
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,12 @@ def open_key(record: KeyRecord | None, *, key: str, request_hash: str, sandbox: 
     unchanged: Condition = SandboxItem.pk.does_not_exist() if record is None else SandboxItem.version == record.version
     pk, sk = models.idempotency_item_key(key)
     return Upsert(SandboxItem, pk, actions, unchanged, range_key=sk)
+
+
+def is_unused(key: str) -> Guard:
+    """The guard that nothing was ever lent for the key."""
+    pk, sk = models.idempotency_item_key(key)
+    return Guard(SandboxItem, pk, SandboxItem.pk.does_not_exist(), sk, may_be_missing=True)
 
 
 def follow(before: Sandbox, after: Sandbox) -> Change | None:
