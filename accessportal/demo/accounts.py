@@ -66,7 +66,8 @@ def make_account_counts(*, now: datetime) -> None:
 
 def past_counts(now: datetime) -> Iterator[Count]:
     """A week up to ``now``, oldest first: some go out each working day, and come back after some days."""
-    at, lent_before = now - sum((step * times for step, times in _STEPS), timedelta()), 2
+    # The last one is of a moment ago: the first that the worker takes comes after it.
+    at, lent_before = now + _STEPS[-1][0] - timedelta(minutes=5) - sum((step * times for step, times in _STEPS), timedelta()), 2
     for step, times in _STEPS:
         for _ in range(times):
             lent = 2 + round(2 + 2 * math.sin(at.timestamp() / (1.7 * _DAY))) if at.weekday() < 5 else 2

@@ -113,7 +113,7 @@ def test_one_account_tells_all_its_holders_and_cleanings(pool: AccountsPool, olg
     found = page(olga, f"/admin/account-pool/{account_id}/")
 
     assert "Lent 1111 1111 1111 · pool default" in found
-    assert found.count("Cleaned Certificate Found 3 Left 0 Removed 3") == 2
+    assert found.count("Cleaned: 3 found, 3 removed, nothing left Certificate Found 3 Left 0 Removed 3") == 2
     assert "carl@example.com" in found
     assert "Holds it now" in found
     assert "taken back by its last holder, given back" in found
