@@ -21,6 +21,12 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no typ
         return module if module in _MUST_STAY_TOGETHER else nodeid
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those with a browser take longest: begun last, they would be waited for alone. Otherwise the order stays by chance."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
     return Scheduling(config, log)
