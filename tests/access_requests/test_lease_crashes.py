@@ -3,13 +3,15 @@ process dies at it, and what runs by itself still ends in the right state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from accessportal.access_requests import operations
+from accessportal.access_requests import config, operations
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
+from accessportal.leases import config as leases_config
 from accessportal.leases import operations as leases
 from accessportal.leases import queries as pool
 from accessportal.leases.states import AccountState, LeaseState
@@ -29,6 +31,17 @@ _STRIDE = 8 if IS_DEEP else 24
 _RUN = range(_STRIDE) if IS_DEEP else (11,)
 
 Live = Callable[[Borrowed, Process], list[AccessRequest]]
+
+
+@pytest.fixture
+def long_undo() -> Iterator[None]:
+    """Whoever died is gone on for after minutes: by then it could not be taken back any more, which is right and not looked at here."""
+    workflow, lending = config.current(), leases_config.current()
+    operations.configure(replace(workflow, undo_seconds=1200))
+    leases.configure(replace(lending, undo_seconds=1200))
+    yield
+    operations.configure(workflow)
+    leases.configure(lending)
 
 
 def prepare(borrowed: Borrowed, account_id: str) -> None:
@@ -97,6 +110,7 @@ def live_in_line(borrowed: Borrowed, process: Process) -> list[AccessRequest]:
     return [ended, over(borrowed, process, other)]
 
 
+@pytest.mark.usefixtures("long_undo")
 @pytest.mark.parametrize("live", [live_frozen, live_in_line], ids=["frozen", "in_line"])
 @pytest.mark.parametrize("after", MOMENTS, ids=lambda after: "after" if after else "before")
 @pytest.mark.parametrize("share", _RUN)
