@@ -29,6 +29,7 @@ class AccessPortalConfig(AppConfig):
         from accessportal.assignments import operations as assignments
         from accessportal.audit import operations as audit
         from accessportal.authz import operations as authz
+        from accessportal.evidence import config as evidence
         from accessportal.leases import operations as leases
         from accessportal.leases.effects import flaw_of
         from accessportal.mirror import operations as mirror
@@ -52,6 +53,8 @@ class AccessPortalConfig(AppConfig):
         audit.configure(
             audit.AuditKeys(secrets=audit.read_keys(conf().audit_keys.get_secret_value()), plain_until=conf().audit_plain_until)
         )
+        evidence_key = conf().evidence_key.get_secret_value()
+        evidence.configure(evidence.read_key(evidence_key) if evidence_key else None)
         assignments.configure(
             assignments.Limits(
                 calls_per_second=conf().identity_center_calls_per_second,
@@ -108,11 +111,16 @@ def check_demo(app_configs: Sequence[AppConfig] | None, **_: object) -> list[che
 
 
 def check_audit_keys(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    """In production the audit log has a key that whoever writes to the tables does not have."""
+    """In production the audit log has a key that whoever writes to the tables does not have, and its copy can't be deleted."""
+    found: list[checks.CheckMessage] = []
+    if conf().evidence_bucket and not conf().evidence_lock_days:
+        words = "PORTAL_EVIDENCE_LOCK_DAYS is 0: whoever may delete in the bucket can take evidence away."
+        found.append(checks.Warning(words, hint="Make the bucket with object lock (docs/evidence.md)", id="accessportal.W002"))
     if conf().audit_keys.get_secret_value():
-        return []
+        return found
     words = "PORTAL_AUDIT_KEYS is not set: whoever can write to the tables can change the audit log, and verify_audit finds nothing."
-    return [checks.Warning(words, hint="Make a key: python manage.py rotate_audit_key (docs/operations.md)", id="accessportal.W001")]
+    hint = "Make a key: python manage.py rotate_audit_key (docs/operations.md)"
+    return [*found, checks.Warning(words, hint=hint, id="accessportal.W001")]
 
 
 def export_aws_settings(values: Conf) -> None:

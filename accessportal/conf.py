@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from accessportal.audit.operations import read_keys
 from accessportal.demo.env import published_file
+from accessportal.evidence.config import read_key
 from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,6 +61,11 @@ class Conf(BaseSettings):
 
     audit_keys: SecretStr = SecretStr("")
     audit_plain_until: AwareDatetime | None = None
+    evidence_key: SecretStr = SecretStr("")
+    evidence_dir: str = ""
+    evidence_bucket: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$")
+    evidence_kms_key: str = ""
+    evidence_lock_days: int = Field(default=0, ge=0, le=36_500)
 
     oidc_issuer: str = ""
     oidc_client_id: str = ""
@@ -124,6 +130,25 @@ class Conf(BaseSettings):
     def _audit_keys_can_be_read(cls, value: SecretStr) -> SecretStr:
         read_keys(value.get_secret_value())
         return value
+
+    @field_validator("evidence_key")
+    @classmethod
+    def _evidence_key_can_be_read(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value():
+            read_key(value.get_secret_value())
+        return value
+
+    @model_validator(mode="after")
+    def _evidence_is_set_up_whole(self) -> Self:
+        if self.evidence_dir and self.evidence_bucket:
+            raise ValueError("PORTAL_EVIDENCE_DIR and PORTAL_EVIDENCE_BUCKET exclude each other: evidence lies in one place")
+        if bool(self.evidence_dir or self.evidence_bucket) != bool(self.evidence_key.get_secret_value()):
+            raise ValueError(
+                "PORTAL_EVIDENCE_KEY and one of PORTAL_EVIDENCE_DIR and PORTAL_EVIDENCE_BUCKET belong together: set both or none"
+            )
+        if (self.evidence_lock_days or self.evidence_kms_key) and not self.evidence_bucket:
+            raise ValueError("PORTAL_EVIDENCE_LOCK_DAYS and PORTAL_EVIDENCE_KMS_KEY are for PORTAL_EVIDENCE_BUCKET: set it too")
+        return self
 
     @field_validator("database_url")
     @classmethod

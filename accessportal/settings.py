@@ -194,10 +194,25 @@ STATICFILES_DIRS: list[Any] = [
     ("bootstrap", _folder_of("bootstrap")),
     ("swagger-ui", _folder_of("drf_spectacular_sidecar") / "static" / "drf_spectacular_sidecar" / "swagger-ui-dist"),
 ]
-STORAGES = {
+STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+if _conf.evidence_dir:
+    STORAGES["evidence"] = {"BACKEND": "accessportal.evidence.storages.WriteOnceFolder", "OPTIONS": {"location": _conf.evidence_dir}}
+if _conf.evidence_bucket:
+    STORAGES["evidence"] = {
+        "BACKEND": "accessportal.evidence.storages.WriteOnceBucket",
+        "OPTIONS": {
+            "bucket_name": _conf.evidence_bucket,
+            "region_name": _conf.aws_region,
+            "lock_days": _conf.evidence_lock_days,
+            # Without a key of its own the bucket's rule counts: S3 encrypts in any case.
+            "object_parameters": {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": _conf.evidence_kms_key}
+            if _conf.evidence_kms_key
+            else {},
+        },
+    }
 
 # Strict: nothing inline, nothing from elsewhere.
 CONTENT_SECURITY_POLICY = {

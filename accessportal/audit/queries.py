@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+import itertools
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
 
 from accessportal.audit import config, policy, store
 from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
@@ -17,11 +20,13 @@ __all__ = [
     "check_chain",
     "check_head",
     "count_unpublished",
+    "events_of_day",
     "every_chain",
     "every_entity",
     "find_breaks",
     "history",
     "list_day",
+    "oldest_at",
 ]
 
 # More than this many is the same alarm; counting on would read for ever when it is worst.
@@ -36,6 +41,19 @@ def breaks_in(events: Sequence[AuditEvent]) -> list[ChainBreak]:
 def chain_of(entity: str) -> tuple[AuditEvent, ...]:
     """Every event of ``entity``, oldest first."""
     return tuple(every(lambda cursor: history(entity, cursor=cursor, limit=200, newest_first=False)))
+
+
+def events_of_day(day: date) -> Iterator[AuditEvent]:
+    """Everything that happened on a UTC day, by time, entity and sequence, a page of each shard at a time. The index behind it may lag."""
+    by_time = heapq.merge(*(store.events_of_shard.every(shard) for shard in store.shards_of_day(day)), key=lambda event: event.at)
+    for _, at_once in itertools.groupby(by_time, key=lambda event: event.at):
+        yield from sorted(at_once, key=lambda event: (event.entity, event.sequence))
+
+
+def oldest_at() -> datetime | None:
+    """When the first event of all happened, of those that are as they were written. Reads the whole audit log."""
+    events = (event for _, chain in every_chain(segment=0, segments=1) for event in chain)
+    return min((event.at for event in events if not policy.flaw_of(event, config.current())), default=None)
 
 
 def find_breaks(entity: str) -> list[ChainBreak]:

@@ -96,6 +96,11 @@ def list_day(day: date, *, cursor: str | None = None, limit: int = 50) -> Page[A
     return Page(items=taken, next_cursor=sign_cursor(pattern, rest or None))
 
 
+def shards_of_day(day: date) -> tuple[str, ...]:
+    """Every partition of a day in DayIndex."""
+    return day_shards(day.isoformat())
+
+
 def outbox_shards() -> tuple[str, ...]:
     """Every partition of OutboxIndex; all events of an entity are in the same one."""
     return tuple(f"outbox#{shard}" for shard in range(OUTBOX_SHARDS))
@@ -198,5 +203,7 @@ def _ruin(raw: RawItem) -> AuditEvent:
 
 by_actor = _events("audit.actor", index=AuditItem.actor_index, newest_first=True)
 """What one actor did, newest first."""
+events_of_shard = _events("audit.day_shard", index=AuditItem.day_index)
+"""What DayIndex holds of a shard of a day, oldest first."""
 unpublished_page = _events("audit.outbox", index=AuditItem.outbox_index)
 """What OutboxIndex holds of a shard, oldest first. It lags: events are missing from it, and published ones are in it."""

@@ -14,7 +14,7 @@ import sys
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 from typing import IO, Any, TypeVar, cast
 
@@ -210,10 +210,10 @@ def document_of(record: object) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON holds it: records as objects, moments as ISO 8601 in UTC, sets sorted."""
+    """``value`` as JSON holds it: records as objects, moments (in UTC) and days as ISO 8601, sets sorted."""
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}

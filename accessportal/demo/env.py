@@ -47,6 +47,9 @@ def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Pa
     )
     environ.setdefault("PORTAL_SECRET_KEY", kept_secret(home / "secret-key", length=50))
     environ.setdefault("PORTAL_AUDIT_KEYS", f"demo:{_kept_key(home / 'audit-key')}")
+    if not any(name.startswith("PORTAL_EVIDENCE_") for name in environ):
+        environ["PORTAL_EVIDENCE_KEY"] = _kept_key(home / "evidence-key")
+        environ["PORTAL_EVIDENCE_DIR"] = str(home / "evidence")
     environ.setdefault("PORTAL_DATABASE_URL", f"sqlite:///{home / 'portal.sqlite3'}")
     environ.setdefault("PORTAL_LOG_JSON", "false")
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from typing import Any, ParamSpec
 
@@ -22,6 +22,9 @@ from accessportal.audit.operations import topic_sender
 from accessportal.audit.queries import count_unpublished
 from accessportal.authz import operations as authz
 from accessportal.catalog import operations as catalog
+from accessportal.evidence.config import current as current_signer
+from accessportal.evidence.operations import export
+from accessportal.evidence.queries import evidence_files
 from accessportal.jobs.schedules import Line
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
@@ -32,7 +35,7 @@ from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
 from accessportal.mirror.queries import is_mirrored
 from accessportal.observe import heartbeats
-from accessportal.observe.heartbeats import DRIFT
+from accessportal.observe.heartbeats import DRIFT, NEWEST_DAY_AT
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes.states import Run, SyncStopped
 from accessportal.upstream import client as upstream
@@ -46,6 +49,7 @@ _MOST_FINDINGS = 100
 _FOUND = ("missing", "unknown", "left_over", "dead_claims", "unread", "unreadable", "not_ours")
 # Well below the time after which the job is killed: a step that was begun before may take minutes when nothing answers.
 _PART_OF_COMPARISON = timedelta(minutes=4)
+_PART_OF_EXPORT = timedelta(minutes=10)
 
 
 P = ParamSpec("P")
@@ -218,6 +222,22 @@ def publish_events() -> Report | str:
     waiting = count_unpublished()
     _beat("publish_events", {"published": 0, "failed": 0, "kept": waiting.count, "kept_is_lower_bound": waiting.is_more}, is_ok=True)
     return f"kept {waiting.count}{' or more' if waiting.is_more else ''}, because PORTAL_EVENTS_TOPIC_ARN is not set"
+
+
+@job
+def export_evidence() -> Report | str:
+    """Every day that is over has its file and its signed digest."""
+    signer = current_signer()
+    if signer is None:
+        return _idle("export_evidence", "no store of evidence is set")
+    actor = system("export_evidence")
+    report = export(files=evidence_files(), signer=signer, until=_CLOCK.now() + _PART_OF_EXPORT, actor=actor, clock=_CLOCK)
+    newest_at = datetime.combine(report.newest, time.min, UTC).timestamp() if report.newest else None
+    _beat("export_evidence", {**report.counts, NEWEST_DAY_AT: newest_at}, is_ok=report.is_ok)
+    if report.stopped:
+        log.error("jobs.stopped", job="export_evidence", error=report.stopped)
+        raise ItemsFailed(report.stopped)
+    return _words(report.counts)
 
 
 @job

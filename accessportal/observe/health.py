@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import structlog
@@ -25,6 +25,8 @@ T = TypeVar("T")
 # Below what load balancers wait for an answer (AWS: 5 s).
 STORE_SECONDS = 4.0
 _WRITE_MILLISECONDS = 2000
+# A day, which is exported within two hours of its end, and two more.
+_OLDEST_EVIDENCE = timedelta(days=3)
 # What was found is told to everybody who asks within a second; several balancers ask every few seconds.
 _SHARED_SECONDS = 1.0
 
@@ -73,6 +75,7 @@ def pages(*, now: datetime) -> Health:
 def work(*, now: datetime) -> Health:
     """Each line of jobs was served of late, and the tick that ends access has come to its end."""
     found = {line: _line(line, now) for line in heartbeats.LINES} | {heartbeats.TICK: _tick(now)}
+    found[heartbeats.EVIDENCE] = _evidence(now)
     return Health({part: why for part, why in found.items() if why})
 
 
@@ -126,6 +129,23 @@ def _tick(now: datetime) -> str:
     if last is None or last.is_fresh(now, within=heartbeats.TICK_FRESH_FOR):
         return ""
     return f"No tick has come to its end since {_at(last)}: access ends late. Look at the worker's log for “tick”."
+
+
+def _evidence(now: datetime) -> str:
+    """Of the copy outside; where none is set, nothing was ever told of one."""
+    try:
+        last = heartbeats.last_beat(heartbeats.EVIDENCE)
+    except DatabaseError as error:
+        return _no_database(error)
+    if last is None:
+        return ""
+    newest_at = last.detail.get(heartbeats.NEWEST_DAY_AT)
+    if newest_at is None:
+        return "" if last.is_ok else "No day of evidence was ever exported, and the last try failed. Look at the worker's log."
+    day = datetime.fromtimestamp(newest_at, UTC)
+    if now - day < _OLDEST_EVIDENCE:
+        return ""
+    return f"The newest day of evidence is {day:%Y-%m-%d}. Look at the worker's log for “export_evidence”; what is missed is made up."
 
 
 def _at(beat: heartbeats.Beat) -> str:

@@ -13,6 +13,9 @@ from accessportal.observe.models import Heartbeat
 RECONCILE = "reconcile_assignments"
 DRIFT = "drift"
 """In the detail of ``RECONCILE``: what the last comparison found to differ."""
+EVIDENCE = "export_evidence"
+NEWEST_DAY_AT = "newest_day_at"
+"""In the detail of ``EVIDENCE``: when the last day that was exported began, in epoch seconds."""
 # The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.schedules).
 LINES = ("sweep_line", "urgent_line", "slow_line")
 FRESH_FOR = timedelta(minutes=2)

@@ -462,3 +462,6 @@ def test_a_deployment_without_keys_of_the_audit_log_is_warned(keys: str, warning
     monkeypatch.setattr("accessportal.apps.conf", lambda: Conf(audit_keys=SecretStr(keys)))
 
     assert [one.id for one in check_audit_keys(None)] == warnings
+    unlocked = Conf(audit_keys=SecretStr(keys), evidence_bucket="evidence", evidence_key=SecretStr("A" * 43 + "="))
+    monkeypatch.setattr("accessportal.apps.conf", lambda: unlocked)
+    assert [one.id for one in check_audit_keys(None)] == ["accessportal.W002", *warnings]

@@ -366,7 +366,19 @@ def test_a_job_that_fails_before_its_heartbeat_is_told_to_have_failed(
     if known:
         heartbeats.beat(name, now=began, detail={"done": 3})
     on_story_clock.clock.advance(60)
-    for room in ("requests", "audit", "authz", "catalog", "leases", "mirror", "sandboxes", "upstream", "is_mirrored", "topic_sender"):
+    for room in (
+        "requests",
+        "audit",
+        "authz",
+        "catalog",
+        "leases",
+        "mirror",
+        "sandboxes",
+        "upstream",
+        "is_mirrored",
+        "topic_sender",
+        "current_signer",
+    ):
         monkeypatch.setattr(tasks, room, Broken())
     until = {"until": began.isoformat()} if name == "watch_ends" else {}
 
@@ -395,7 +407,9 @@ def test_a_job_that_is_ended_by_its_time_limit_is_told_to_have_failed(on_story_c
     assert not beat.is_ok
 
 
-@pytest.mark.parametrize("name", ["compare_directory", "clean_sandboxes", "sync_sandboxes", "clean_accounts", "sync_pool", "read_spend"])
+@pytest.mark.parametrize(
+    "name", ["compare_directory", "clean_sandboxes", "export_evidence", "sync_sandboxes", "clean_accounts", "sync_pool", "read_spend"]
+)
 def test_a_job_with_nothing_to_do_has_failed_no_longer(on_story_clock: Story, name: str) -> None:
     mirror.configure(mirror.MirrorSettings())
     heartbeats.fail(name, now=on_story_clock.clock.now())

@@ -1,0 +1,95 @@
+"""Evidence from a terminal: exporting days, checking a folder, and keys."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+
+from accessportal.audit import config as audit_config
+from accessportal.commands.base import Outcome, command, failed
+from accessportal.commands.flags import BadUsage, Flag
+from accessportal.commands.terminal import Document, say, show_report
+from accessportal.evidence.config import Signer, current, new_key, read_key
+from accessportal.evidence.operations import export
+from accessportal.evidence.queries import evidence_files
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict
+from accessportal.kernel.texts import cut
+from tools.verify_evidence import verify
+
+
+def _read_day(text: str, flag: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise BadUsage(f"“{cut(text)}” is no day: give one like 2026-11-28.", flag=flag, code="day_unreadable") from None
+
+
+def _signer() -> Signer:
+    signer = current()
+    if signer is None:
+        words = "No store of evidence is set: set PORTAL_EVIDENCE_KEY and PORTAL_EVIDENCE_DIR or PORTAL_EVIDENCE_BUCKET (docs/evidence.md)."
+        raise Conflict(words, code="evidence_not_set")
+    return signer
+
+
+@command("--day 2026-11-28 --as olga@example.com", show=show_report)
+def export_evidence(
+    *,
+    day: Annotated[date | None, Flag("up to this day (default: the newest that is over)", "DAY", _read_day)] = None,
+    actor: Actor,
+    clock: Clock,
+) -> Outcome:
+    """Write each day that is over and was not written yet, oldest first: its events and a signed digest. What is written is never
+    rewritten. The worker does it every hour; may run beside it."""
+    report = export(files=evidence_files(), signer=_signer(), day=day, actor=actor, clock=clock)
+    return Outcome(report, report.stopped)
+
+
+def _show_verdict(document: Document, console: Console) -> None:
+    looked = f"{document['days']} days ({document['first_day']} to {document['last_day']}), {document['events']} events"
+    say(console, f"{looked} of {document['chains']} chains, {document['late']} of them late.")
+    for line in (*document["notes"], *document["breaks"]):
+        say(console, line)
+
+
+@command("/mnt/evidence --last-day 2026-11-28", show=_show_verdict)
+def verify_evidence(
+    folder: Annotated[str, Flag("the folder with digests and events", "FOLDER")],
+    *,
+    public_key: Annotated[
+        list[str] | None, Flag("a file with a public key in PEM; may be repeated (default: that of PORTAL_EVIDENCE_KEY)", "FILE")
+    ] = None,
+    last_day: Annotated[date | None, Flag("a day that must be there", "DAY", _read_day)] = None,
+) -> Outcome:
+    """Check a folder of evidence with the keys of this installation. tools/verify_evidence.py does the same without it. Exit code 1 when
+    something is wrong."""
+    keys = audit_config.current()
+    try:
+        pems = [Path(name).read_bytes() for name in public_key or []] or [_signer().public_key.encode()]
+        verdict = verify(Path(folder), public_keys=pems, audit_keys=keys.secrets or None, plain_until=keys.plain_until, last_day=last_day)
+    except (OSError, ValueError) as error:
+        raise BadUsage(str(error), flag="--public-key", code="public_key_unreadable") from error
+    breaks = [str(one) for one in verdict.breaks]
+    document = {name: value for name, value in vars(verdict).items() if name != "breaks"} | {"breaks": breaks}
+    return Outcome(document, failed(breaks, "breaks in the evidence."))
+
+
+def _show_key(document: Document, console: Console) -> None:
+    if document["key"]:
+        say(console, f"PORTAL_EVIDENCE_KEY={document['key']}")
+    say(console, f"The public half, for auditors (key {document['key_id']}):")
+    say(console, document["public_key"])
+
+
+@command("--public", show=_show_key)
+def make_evidence_key(*, public: Annotated[bool, Flag("show the public half of the key that is set, and make none")] = False) -> Document:
+    """Make a key that signs digests of evidence, and show its public half. Nothing is changed: keep the key outside the tables and the
+    store of evidence."""
+    key = "" if public else new_key()
+    signer = _signer() if public else read_key(key)
+    return {"key": key, "key_id": signer.key_id, "public_key": signer.public_key}

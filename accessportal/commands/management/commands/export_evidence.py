@@ -1,0 +1,1 @@
+from accessportal.commands.evidence import export_evidence as Command

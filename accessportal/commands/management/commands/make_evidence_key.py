@@ -1,0 +1,1 @@
+from accessportal.commands.evidence import make_evidence_key as Command

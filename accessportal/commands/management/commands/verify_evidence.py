@@ -1,0 +1,1 @@
+from accessportal.commands.evidence import verify_evidence as Command

@@ -1,0 +1,133 @@
+"""Exporting: day after day, each with its file and then its digest, which are never rewritten.
+
+A run may die anywhere, and two may go at once. Whoever writes a name first has written it, and everybody goes on from what is there: a file
+that is there already is signed as it is, if the audit log tells all that is in it. What it lacks is late, and comes in the next day's file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator
+from datetime import date, datetime
+from typing import IO, Any
+
+from accessportal.audit import queries as audit
+from accessportal.audit.states import AuditEvent
+from accessportal.evidence import policy
+from accessportal.evidence.config import Signer
+from accessportal.evidence.states import DayFile, ExportReport
+from accessportal.evidence.store import EvidenceFiles
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import Conflict, InvalidRequest, PortalError
+
+_BLOCK_BYTES = 1 << 20
+
+
+def export(
+    *, files: EvidenceFiles, signer: Signer, day: date | None = None, until: datetime | None = None, actor: Actor, clock: Clock
+) -> ExportReport:
+    """Write every day that is over and has no digest, oldest first, up to ``day`` (default: the newest that is over). None is begun after
+    ``until``. The first run of all reads the whole audit log for its oldest event.
+
+    :raises NotAllowed: unless the actor is an operator or the portal.
+    :raises InvalidRequest: for a day that is not over.
+    :raises Unavailable: when nothing could be looked at.
+    """
+    policy.may_export(actor).require()
+    newest_over = policy.newest_over(clock.now())
+    last = newest_over if day is None else day
+    if last > newest_over:
+        raise InvalidRequest(
+            f"{last} is not over, or not for an hour. Give {newest_over} or a day before.", code="day_not_over", field="day"
+        )
+    written = [one for one in files.days() if one <= newest_over]
+    newest = written[-1] if written else None
+    next_day = newest + policy.DAY if newest else _first_day(last)
+    done = events = late = 0
+    stopped = ""
+    while next_day is not None and next_day <= last:
+        if until is not None and clock.now() >= until:
+            break
+        try:
+            file = _export_day(next_day, before=newest, files=files, signer=signer)
+        except PortalError as error:
+            stopped = f"{next_day}: {error.message}"
+            break
+        newest, next_day = next_day, next_day + policy.DAY
+        done, events, late = done + 1, events + file.lines, late + file.late
+    left = (last - next_day).days + 1 if next_day is not None and next_day <= last else 0
+    return ExportReport(days=done, events=events, late=late, days_left=left, newest=newest, stopped=stopped)
+
+
+def _first_day(last: date) -> date | None:
+    oldest = audit.oldest_at()
+    return None if oldest is None or oldest.date() > last else oldest.date()
+
+
+def _export_day(day: date, *, before: date | None, files: EvidenceFiles, signer: Signer) -> DayFile:
+    link = None
+    seen: frozenset[bytes] = frozenset()
+    if before is not None:
+        _, content = files.digest(before)
+        link = {"name": policy.digest_name(before), "sha256": hashlib.sha256(content).hexdigest()}
+        seen = frozenset(_lines_in(files, before))
+    with tempfile.TemporaryFile() as draft:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=draft, mtime=0) as packed:
+            for event in _events(day, before, seen):
+                packed.write(policy.line_of(event, day=day))
+        draft.seek(0)
+        if not files.put(policy.file_name(day), draft):
+            _require_known(files, day, draft)
+    file = _as_written(files, day)
+    digest = policy.digest_of(file, before=link, key_id=signer.key_id)
+    digest["signature"] = signer.sign(policy.signed_bytes(digest))
+    if not files.put_digest(day, digest) and not policy.tells_the_same(files.digest(day)[0], digest):
+        raise Conflict(f"Another digest of {day} is there already. Verify the evidence.", code="digest_differs")
+    return file
+
+
+def _events(day: date, before: date | None, seen: frozenset[bytes]) -> Iterator[AuditEvent]:
+    """In order: what came too late for the file of ``before``, then what happened on the day."""
+    if before is not None:
+        for event in audit.events_of_day(before):
+            if hashlib.sha256(policy.line_of(event, day=before)).digest() not in seen:
+                yield event
+    yield from audit.events_of_day(day)
+
+
+def _lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:
+    """The SHA-256 of each line of a day's file."""
+    with files.opened(policy.file_name(day)) as packed, gzip.open(packed) as lines:
+        for line in lines:
+            yield hashlib.sha256(line).digest()
+
+
+def _require_known(files: EvidenceFiles, day: date, draft: IO[bytes]) -> None:
+    """:raises Conflict: when the file that is there has a line that the audit log does not tell: then nothing is signed."""
+    draft.seek(0)
+    with gzip.open(draft) as lines:
+        known = {hashlib.sha256(line).digest() for line in lines}
+    if not known.issuperset(_lines_in(files, day)):
+        words = f"{policy.file_name(day)} is there without a digest, and tells what the audit log does not. It is not signed."
+        raise Conflict(words, code="file_differs")
+
+
+def _as_written(files: EvidenceFiles, day: date) -> DayFile:
+    name = policy.file_name(day)
+    digest = hashlib.sha256()
+    with files.opened(name) as packed:
+        while block := packed.read(_BLOCK_BYTES):
+            digest.update(block)
+    heads: dict[str, tuple[int, str]] = {}
+    count = late = 0
+    with files.opened(name) as packed, gzip.open(packed) as lines:
+        for line in lines:
+            told: dict[str, Any] = json.loads(line)
+            count += 1
+            late += "late_of" in told
+            heads[told["entity"]] = max(heads.get(told["entity"], (0, "")), (told["sequence"], told["hash"]))
+    return DayFile(day, digest.hexdigest(), count, late, heads)

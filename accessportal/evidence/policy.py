@@ -1,0 +1,87 @@
+"""The form of evidence: names, lines, digests, and which days are due. Pure; ``tools/verify_evidence.py`` reads what is made here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from accessportal.audit.states import AuditEvent
+from accessportal.evidence.states import DayFile
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.decisions import Decision, allow, refuse
+
+FORMAT = 1
+DAY = timedelta(days=1)
+# Events carry the clock of their process, and the index of a day lags.
+MARGIN = timedelta(hours=1)
+DIGESTS = "digests"
+_DIGEST_NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
+_TOLD = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash", "hash")
+
+
+def may_export(actor: Actor) -> Decision:
+    """Whether ``actor`` may write evidence."""
+    if actor.is_system or actor.is_operator:
+        return allow("operators and the portal itself export evidence")
+    return refuse("Only operators may export evidence. Ask an operator.", code="operators_only")
+
+
+def newest_over(now: datetime) -> date:
+    """The newest day that is over, by the margin."""
+    return (now.astimezone(UTC) - MARGIN).date() - DAY
+
+
+def file_name(day: date) -> str:
+    return f"events/{day}.jsonl.gz"
+
+
+def digest_name(day: date) -> str:
+    return f"{DIGESTS}/{day}.json"
+
+
+def day_of(digest_file: str) -> date | None:
+    """The day of a name in the folder of digests; ``None`` for what is none."""
+    found = _DIGEST_NAME.fullmatch(digest_file)
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None
+
+
+def line_of(event: AuditEvent, *, day: date) -> bytes:
+    """The event as its line in the file of ``day``; it says so when it belongs to a day before that was written already."""
+    line: dict[str, Any] = {name: getattr(event, name) for name in _TOLD} | {"at": event.at.isoformat(timespec="milliseconds")}
+    if event.key_id:
+        line["key_id"] = event.key_id
+    if event.flaw:
+        line["flaw"] = event.flaw
+    elif event.at.date() < day:
+        line["late_of"] = event.at.date().isoformat()
+    return json.dumps(line, sort_keys=True, separators=(",", ":"), default=repr).encode() + b"\n"
+
+
+def digest_of(file: DayFile, *, before: Mapping[str, str] | None, key_id: str) -> dict[str, Any]:
+    """What is signed of a day. ``before``: name and SHA-256 of the digest of the day before."""
+    return {
+        "format": FORMAT,
+        "day": file.day.isoformat(),
+        "files": [{"name": file_name(file.day), "sha256": file.sha256, "lines": file.lines, "late": file.late}],
+        "heads": {entity: list(head) for entity, head in file.heads.items()},
+        "before": before,
+        "key": key_id,
+    }
+
+
+def signed_bytes(digest: Mapping[str, Any]) -> bytes:
+    """What the signature of a digest is over: itself without it, in one way of writing."""
+    body = {name: value for name, value in digest.items() if name != "signature"}
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def tells_the_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two digests differ by their key alone."""
+    names = {"key", "signature"}
+    return {k: v for k, v in one.items() if k not in names} == {k: v for k, v in other.items() if k not in names}

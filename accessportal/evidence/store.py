@@ -1,0 +1,75 @@
+"""The files of evidence, in whatever storage is set: written once, read back, listed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import IO, Any
+
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import Storage
+
+from accessportal.aws.errors import OutsideError, sorted_call
+from accessportal.evidence import policy
+from accessportal.kernel.errors import NoAnswer, Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFiles:
+    """Every method raises :class:`Unavailable` when the storage does not answer."""
+
+    storage: Storage
+
+    def put(self, name: str, content: IO[bytes]) -> bool:
+        """Whether it was written; false when the name is there already, and then nothing is changed."""
+        try:
+            with _answered():
+                sorted_call(self.storage.save, name, File(content))
+        except FileExistsError:
+            return False
+        return True
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[IO[bytes]]:
+        """:raises Unavailable: also when it is missing; it is named."""
+        try:
+            with _answered(), sorted_call(self.storage.open, name, "rb") as file:
+                yield file
+        except FileNotFoundError as error:
+            raise Unavailable(f"{name} is missing: look for it, and verify the evidence.", code="evidence_missing") from error
+
+    def digest(self, day: date) -> tuple[dict[str, Any], bytes]:
+        """A digest, and its bytes. :raises Unavailable: also when it can't be read; it is named."""
+        name = policy.digest_name(day)
+        with self.opened(name) as file:
+            content = file.read()
+        try:
+            return dict(json.loads(content)), content
+        except ValueError as error:
+            raise Unavailable(f"The digest {name} can't be read: look at it, and verify the evidence.", code="digest_damaged") from error
+
+    def put_digest(self, day: date, digest: dict[str, Any]) -> bool:
+        return self.put(policy.digest_name(day), ContentFile(json.dumps(digest, sort_keys=True, indent=1).encode() + b"\n"))
+
+    def days(self) -> list[date]:
+        """Every day with a digest, in order."""
+        try:
+            with _answered():
+                _, names = sorted_call(self.storage.listdir, policy.DIGESTS)
+        except FileNotFoundError:
+            return []
+        return sorted(day for day in map(policy.day_of, names) if day is not None)
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    try:
+        yield
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except (OSError, OutsideError) as error:
+        words = f"The store of the evidence did not answer ({error}). Look at PORTAL_EVIDENCE_BUCKET or PORTAL_EVIDENCE_DIR."
+        raise NoAnswer(words, code="evidence_unavailable") from error

@@ -1,0 +1,325 @@
+"""Check a folder of exported evidence: python verify_evidence.py FOLDER --public-key FILE [--audit-keys FILE].
+
+One file by itself: it needs Python 3.11 and the package cryptography, and neither the portal nor its database. What it checks and
+what it can't find stands in docs/evidence.md. Exit code 0: nothing found; 1: something is wrong, the first break first; 2: bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import gzip
+import hashlib
+import hmac
+import json
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+
+FORMAT = 1
+MOST_SHOWN = 50
+_DAY_NAME = re.compile(r"\d{4}-\d\d-\d\d")
+_HASHED = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash", "at")
+_BAD_JSON = (ValueError, KeyError, TypeError, AttributeError)
+
+
+@dataclass(frozen=True, order=True)
+class Break:
+    """``line`` 0: the file as a whole."""
+
+    file: str
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}: {self.problem}" if self.line else f"{self.file}: {self.problem}"
+
+
+@dataclass
+class Chain:
+    """Where one entity's chain has come to. ``waiting``: events that were filed before the one that they follow."""
+
+    sequence: int = 0
+    hash: str = ""
+    is_keyed: bool = False
+    waiting: dict[int, tuple[dict[str, Any], str, int]] = field(default_factory=dict)
+
+
+@dataclass
+class Verdict:
+    """What was looked at, and ``breaks`` in the order in which they were met. ``unproved``: events with a key in the hash that was not
+    given; their links and the signed heads hold them."""
+
+    first_day: str = ""
+    last_day: str = ""
+    days: int = 0
+    events: int = 0
+    late: int = 0
+    unproved: int = 0
+    chains: int = 0
+    breaks: list[Break] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def verify(
+    folder: Path,
+    *,
+    public_keys: Sequence[bytes],
+    audit_keys: Mapping[str, bytes] | None = None,
+    plain_until: datetime | None = None,
+    last_day: date | None = None,
+) -> Verdict:
+    """Check everything in ``folder``. ``public_keys`` are PEM texts; ``last_day`` is what must be there at least.
+
+    :raises ValueError: when a public key can't be read.
+    """
+    check = _Check(folder, {_key_id(key): key for key in map(_public_key, public_keys)}, audit_keys, plain_until)
+    check.run(last_day)
+    return check.verdict
+
+
+def read_audit_keys(text: str) -> dict[str, bytes]:
+    """The keys of ``id:base64, id:base64``, as PORTAL_AUDIT_KEYS has them."""
+    pairs = (part.strip().partition(":") for part in text.split(",") if part.strip())
+    return {key_id: base64.b64decode(encoded, validate=True) for key_id, _, encoded in pairs}
+
+
+def _public_key(pem: bytes) -> Ed25519PublicKey:
+    key = load_pem_public_key(pem)
+    if not isinstance(key, Ed25519PublicKey):
+        raise ValueError("this is no Ed25519 public key in PEM")  # noqa: TRY004
+    return key
+
+
+def _key_id(key: Ed25519PublicKey) -> str:
+    return hashlib.sha256(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()[:16]
+
+
+class _Check:
+    def __init__(
+        self,
+        folder: Path,
+        public_keys: Mapping[str, Ed25519PublicKey],
+        audit_keys: Mapping[str, bytes] | None,
+        plain_until: datetime | None,
+    ) -> None:
+        self.verdict = Verdict()
+        self._folder = folder
+        self._public_keys = public_keys
+        self._audit_keys = audit_keys
+        self._plain_until = plain_until
+        self._chains: dict[str, Chain] = {}
+        self._named: set[str] = set()
+
+    def run(self, last_day: date | None) -> None:
+        days = sorted(path.stem for path in self._folder.glob("digests/*.json") if _DAY_NAME.fullmatch(path.stem))
+        if not days:
+            self._break("digests", 0, "there is no digest of any day")
+            return
+        self.verdict.first_day, self.verdict.last_day, self.verdict.days = days[0], days[-1], len(days)
+        before: tuple[str, str] | None = None
+        for day in days:
+            before = self._day(day, before)
+        if last_day is not None and days[-1] < last_day.isoformat():
+            self._break(f"digests/{last_day}.json", 0, f"the digests end at {days[-1]}, before the day that must be there")
+        self._rest(days[-1])
+
+    def _break(self, file: str, line: int, problem: str) -> None:
+        self.verdict.breaks.append(Break(file, line, problem))
+
+    def _day(self, day: str, before: tuple[str, str] | None) -> tuple[str, str]:
+        name = f"digests/{day}.json"
+        content = (self._folder / name).read_bytes()
+        try:
+            digest = dict(json.loads(content))
+            self._signature(name, digest)
+            self._line_of_digests(name, day, digest, before)
+            for file in digest["files"]:
+                self._file(day, name, file, {entity: tuple(head) for entity, head in digest["heads"].items()})
+        except _BAD_JSON as error:
+            self._break(name, 0, f"it is no digest of the form {FORMAT} ({type(error).__name__}: {error})")
+        return name, hashlib.sha256(content).hexdigest()
+
+    def _signature(self, name: str, digest: dict[str, Any]) -> None:
+        key = self._public_keys.get(str(digest.get("key")))
+        if key is None:
+            self._break(name, 0, f"it is signed by the key {digest.get('key')}, whose public key was not given")
+            return
+        body = {field: value for field, value in digest.items() if field != "signature"}
+        signed = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+        try:
+            key.verify(base64.b64decode(str(digest.get("signature")), validate=True), signed)
+        except (InvalidSignature, ValueError):
+            self._break(name, 0, "the signature is not of this digest")
+
+    def _line_of_digests(self, name: str, day: str, digest: dict[str, Any], before: tuple[str, str] | None) -> None:
+        if digest["format"] != FORMAT:
+            self._break(name, 0, f"it has the form {digest['format']}, and this program knows {FORMAT}")
+        if digest["day"] != day:
+            self._break(name, 0, f"it is the digest of {digest['day']}")
+        link = digest["before"]
+        if before is None:
+            if link is not None:
+                self._break(name, 0, f"{link['name']}, which comes before it, is missing")
+            return
+        yesterday = f"digests/{date.fromisoformat(day) - timedelta(days=1)}.json"
+        if before[0] != yesterday:
+            self._break(yesterday, 0, f"it is missing: {before[0]} is followed by {name}")
+        elif link is None or (link["name"], link["sha256"]) != before:
+            self._break(name, 0, f"it does not continue {before[0]} as that is now")
+
+    def _file(self, day: str, digest_name: str, told: Mapping[str, Any], heads: Mapping[str, tuple[int, str]]) -> None:
+        name = str(told["name"])
+        self._named.add(name)
+        if name != f"events/{day}.jsonl.gz":
+            self._break(digest_name, 0, f"it names {name}, which is no file of its day")
+            return
+        path = self._folder / name
+        if not path.is_file():
+            self._break(name, 0, "it is missing")
+            return
+        with path.open("rb") as file:
+            is_same = hashlib.file_digest(file, "sha256").hexdigest() == told["sha256"]
+        found: dict[str, tuple[int, str]] = {}
+        breaks_before = len(self.verdict.breaks)
+        lines = 0
+        try:
+            for event in self._events(name, day):
+                lines += 1
+                entity = event["entity"]
+                found[entity] = max(found.get(entity, (0, "")), (event["sequence"], event["hash"]))
+        except (OSError, EOFError, zlib.error) as error:
+            self._break(name, lines + 1, f"it can't be unpacked any further ({error})")
+        if not is_same:
+            self._break(name, 0, f"its SHA-256 is not the one in {digest_name}")
+        if lines != told["lines"] and len(self.verdict.breaks) == breaks_before:
+            self._break(name, lines, f"it has {lines} lines, and {digest_name} says {told['lines']}")
+        elif found != heads and len(self.verdict.breaks) == breaks_before:
+            entity = min(one for one in found.keys() | heads.keys() if found.get(one) != heads.get(one))
+            self._break(digest_name, 0, f"the head of {entity} is not the one in {name}")
+
+    def _events(self, name: str, day: str) -> Iterator[dict[str, Any]]:
+        place: tuple[Any, ...] = ()
+        with gzip.open(self._folder / name) as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    event = dict(json.loads(line))
+                    at = datetime.fromisoformat(event["at"]).astimezone(UTC)
+                    here = (at, str(event["entity"]), int(event["sequence"]))
+                    self._event(event, at, day, name, number)
+                    if place and here <= place:
+                        self._break(name, number, "it is not in order of time, entity and sequence")
+                    place = here
+                    yield event
+                except _BAD_JSON as error:
+                    self._break(name, number, f"it is no event ({type(error).__name__}: {error})")
+
+    def _event(self, event: dict[str, Any], at: datetime, day: str, name: str, number: int) -> None:
+        self.verdict.events += 1
+        if flaw := event.get("flaw"):
+            self._break(name, number, f"{event['entity']}, event {event['sequence']}: when it was exported it {flaw}")
+        happened = at.date().isoformat()
+        late_of = event.get("late_of")
+        self.verdict.late += late_of is not None
+        if happened != (late_of or day) or (late_of or "") >= day:
+            self._break(name, number, f"it happened on {happened}, and is in the file of {day}")
+        if not self._is_whole(event):
+            self._break(name, number, f"{event['entity']}, event {event['sequence']} was changed after it was written")
+        chain = self._chains.setdefault(event["entity"], Chain())
+        if event["sequence"] <= chain.sequence or event["sequence"] in chain.waiting:
+            self._break(name, number, f"{event['entity']}, event {event['sequence']} comes a second time")
+            return
+        chain.waiting[event["sequence"]] = event, name, number
+        while follower := chain.waiting.pop(chain.sequence + 1, None):
+            self._follow(chain, *follower)
+
+    def _follow(self, chain: Chain, event: dict[str, Any], name: str, number: int) -> None:
+        whose = f"{event['entity']}, event {event['sequence']}"
+        if event["prev_hash"] != chain.hash:
+            self._break(name, number, f"{whose} does not continue the event before it")
+        is_keyed = bool(event.get("key_id"))
+        is_after = self._plain_until is None or datetime.fromisoformat(event["at"]) > self._plain_until
+        if not is_keyed and (chain.is_keyed or (self._plain_until is not None and is_after)):
+            self._break(name, number, f"{whose} has no key in its hash, and must have one")
+        chain.sequence, chain.hash, chain.is_keyed = event["sequence"], event["hash"], chain.is_keyed or (is_keyed and is_after)
+
+    def _is_whole(self, event: dict[str, Any]) -> bool:
+        body = {name: event[name] for name in _HASHED}
+        key_id = event.get("key_id")
+        if key_id:
+            body["key_id"] = key_id
+        content = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if not key_id:
+            return bool(hashlib.sha256(content).hexdigest() == event["hash"])
+        if self._audit_keys is None:
+            self.verdict.unproved += 1
+            return True
+        key = self._audit_keys.get(key_id)
+        return key is not None and hmac.compare_digest(hmac.new(key, content, hashlib.sha256).hexdigest(), event["hash"])
+
+    def _rest(self, last: str) -> None:
+        self.verdict.chains = len(self._chains)
+        for entity, chain in sorted(self._chains.items()):
+            if chain.waiting:
+                event, name, number = chain.waiting[min(chain.waiting)]
+                missing = chain.sequence + 1
+                self._break(name, number, f"{entity}, event {missing} is missing; {event['sequence']} is here")
+        for path in sorted(self._folder.glob("events/*.jsonl.gz")):
+            name = f"events/{path.name}"
+            if name in self._named or path.name.startswith("."):
+                continue
+            if path.name.partition(".")[0] > last:
+                self.verdict.notes.append(f"{name} has no digest yet: it was not looked at")
+            else:
+                self._break(name, 0, "no digest names it")
+
+
+def _report(verdict: Verdict) -> int:
+    looked = f"{verdict.days} days ({verdict.first_day} to {verdict.last_day}), {verdict.events} events of {verdict.chains} chains"
+    print(f"{looked}, {verdict.late} of them late.")
+    if verdict.unproved:
+        print(f"{verdict.unproved} events have a key in their hash that was not given: their links and the signed heads were checked.")
+    for note in verdict.notes:
+        print(note)
+    if not verdict.breaks:
+        print("Nothing is wrong.")
+        return 0
+    print(f"BREAK {verdict.breaks[0]}")
+    for one in verdict.breaks[1:MOST_SHOWN]:
+        print(f"  {one}")
+    print(f"{len(verdict.breaks)} breaks.")
+    return 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Check a folder of exported evidence.")
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--public-key", type=Path, action="append", required=True, metavar="FILE", help="in PEM; may be repeated")
+    parser.add_argument("--audit-keys", type=Path, metavar="FILE", help="the keys of the hashes, as id:base64, with commas")
+    parser.add_argument("--plain-until", type=datetime.fromisoformat, metavar="T", help="no event without a key after this moment")
+    parser.add_argument("--last-day", type=date.fromisoformat, metavar="DAY", help="a day that must be there, like 2026-11-28")
+    given = parser.parse_args(arguments)
+    try:
+        verdict = verify(
+            given.folder,
+            public_keys=[path.read_bytes() for path in given.public_key],
+            audit_keys=read_audit_keys(given.audit_keys.read_text()) if given.audit_keys else None,
+            plain_until=given.plain_until,
+            last_day=given.last_day,
+        )
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    return _report(verdict)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
