@@ -152,6 +152,23 @@ def test_nobody_else_takes_back(accounts: AccountsPool) -> None:
             accounts.revive(lease, "again", **changed)
 
 
+@pytest.mark.parametrize("is_done", [False, True])
+def test_what_was_frozen_is_not_taken_back(accounts: AccountsPool, *, is_done: bool) -> None:
+    accounts.fill(1)
+    lease = accounts.started(ALICE)
+    operations.freeze(lease_id=lease.lease_id, reason="It mines coins", actor=OLGA, now=accounts.clock.now())
+    if is_done:
+        operations.note_access_off(lease_id=lease.lease_id, actor=JOB, now=accounts.clock.now())
+    accounts.let_go(lease)
+
+    with pytest.raises(Conflict) as refused:
+        accounts.revive(lease, "again")
+    assert refused.value.code == "undo_over"
+    account = accounts.get(lease.account_id)
+    assert (account.state, account.due_at, account.user) == (AccountState.DIRTY, accounts.clock.now(), "")
+    check_whole()
+
+
 def test_taking_back_against_the_cleaning(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
     accounts.fill(1)
     lease = accounts.started(ALICE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.leases import operations, queries
 from accessportal.leases.operations import NewAccount
 from accessportal.leases.states import AccountState, Difference, ListFull, NoSuchAccount
-from accessportal.leases.store import lists
+from accessportal.leases.store import lists, notes
 from tests.leases.conftest import ALICE, JOB, MALLORY, OLGA, AccountsPool, account_ids
 from tests.leases.reading import check_whole, ids_in, table
 
@@ -109,6 +110,21 @@ def test_one_that_is_lent_is_out_of_use_when_it_is_given_back(accounts: Accounts
     assert (restored.state, restored.reason, restored.due_at) == (AccountState.DIRTY, "", accounts.clock.now())
     with pytest.raises(Conflict, match="nothing to restore"):
         operations.restore(account_id=ONE, actor=OLGA, now=accounts.clock.now())
+    check_whole()
+
+
+def test_one_that_was_to_leave_after_its_cleaning_and_is_restored_stays(accounts: AccountsPool) -> None:
+    accounts.add([ONE])
+    new = accounts.get(ONE)
+    notes.note_account(new, replace(new, run="being cleaned"))
+    now = accounts.clock.now()
+    assert operations.retire(account_id=ONE, reason="Gone", actor=OLGA, now=now).is_retiring
+    operations.quarantine(account_id=ONE, reason="Odd", actor=OLGA, now=now)
+
+    operations.restore(account_id=ONE, actor=OLGA, now=now)
+    accounts.clean(ONE)
+
+    assert ids_in("account_status#available") == [ONE]
     check_whole()
 
 

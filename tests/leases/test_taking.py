@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,9 @@ from accessportal.kernel.proofs import Waiting
 from accessportal.leases import operations, queries
 from accessportal.leases.config import LeaseSettings
 from accessportal.leases.models import LeaseItem
-from accessportal.leases.states import AccountState, Lease, LeaseState
+from accessportal.leases.operations import taking
+from accessportal.leases.operations.lines import Asked
+from accessportal.leases.states import Account, AccountState, Lease, LeaseState
 from accessportal.leases.store import lists
 from accessportal.store import transactions
 from accessportal.store.transactions import Guard, Overtaken
@@ -273,6 +275,24 @@ def test_a_place_taken_between_the_look_and_the_freeing_is_served(accounts: Acco
     accounts.clean(only)
 
     assert queries.get_lease(lease_id="carls").account_id == only
+    check_whole()
+
+
+def test_who_is_served_between_the_look_and_the_place_gets_no_place(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    [only] = accounts.fill(1)
+    carls = accounts.started(CARL)
+    accounts.take(ALICE, claim="alices", most_held=1)
+    look_for_free = taking.free_that_meet
+
+    def look(_asked: Asked) -> Iterator[Account]:
+        monkeypatch.setattr(taking, "free_that_meet", look_for_free)
+        accounts.let_go(carls)
+        accounts.clean(only)
+        return iter(())
+
+    monkeypatch.setattr(taking, "free_that_meet", look)
+    assert accounts.taken(ALICE, claim="alices", most_held=1).account_id == only
+    assert claims_in_line() == []
     check_whole()
 
 

@@ -11,7 +11,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.leases import policy
 from accessportal.leases.states import Account, Person
 from accessportal.leases.store import rows
-from accessportal.store.transactions import Guard
+from accessportal.store.transactions import ConditionFailed, Guard, Overtaken
 from accessportal.waiting import operations as waiting
 from accessportal.waiting import queries as line
 from accessportal.waiting.states import ACCOUNTS, Line, Place, Turn
@@ -50,17 +50,26 @@ def asked_at(place: Place) -> Asked:
 
 
 def join(asked: Asked, *, lapses_at: datetime, guards: Sequence[Guard], actor: Actor, now: datetime) -> None:
-    """Give the request the last place of the line, unless it has one."""
-    waiting.join(
-        line=ACCOUNTS,
-        claim=asked.claim,
-        wants={name: value for name, value in asdict(asked).items() if name not in _OF_THE_PLACE},
-        duration_seconds=asked.duration_seconds,
-        lapses_at=lapses_at,
-        guards=guards,
-        actor=actor,
-        now=now,
-    )
+    """Give the request the last place of the line, unless it has one.
+
+    :raises Overtaken: when it was served since it was looked for.
+    """
+    unserved = rows.not_lent(asked.lease_id)
+    try:
+        waiting.join(
+            line=ACCOUNTS,
+            claim=asked.claim,
+            wants={name: value for name, value in asdict(asked).items() if name not in _OF_THE_PLACE},
+            duration_seconds=asked.duration_seconds,
+            lapses_at=lapses_at,
+            guards=[*guards, unserved],
+            actor=actor,
+            now=now,
+        )
+    except ConditionFailed as error:
+        if error.step is unserved:
+            raise Overtaken from error
+        raise
 
 
 def next_turn(account: Account, *, now: datetime) -> tuple[Line, Turn | None]:

@@ -116,7 +116,7 @@ def restore(*, account_id: str, actor: Actor, now: datetime) -> Account:
     def attempt() -> Account:
         account = load_account(account_id)
         if account.state is AccountState.FAILED:
-            after = replace(account.at_rest(AccountState.DIRTY, now=now), due_at=now, reason="")
+            after = replace(account.at_rest(AccountState.DIRTY, now=now), due_at=now, reason="", is_retiring=False)
         elif account.reason or account.is_retiring:
             after = replace(account, reason="", is_retiring=False)
         else:

@@ -204,6 +204,11 @@ def still(lease: Lease) -> Guard:
     return Guard(LeaseItem, models.lease_key(lease.lease_id), same)
 
 
+def not_lent(lease_id: str) -> Guard:
+    """The guard that there is no such lease."""
+    return Guard(LeaseItem, models.lease_key(lease_id), LeaseItem.pk.does_not_exist(), may_be_missing=True)
+
+
 def id_of(row: Account | Lease) -> str:
     return row.account_id if isinstance(row, Account) else row.lease_id
 
