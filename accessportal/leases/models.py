@@ -105,6 +105,7 @@ class AccountItem(PoolItem):
     cleaned_at = NumberAttribute(null=True)
     reason = UnicodeAttribute(null=True)
     is_retiring = BooleanAttribute(null=True)
+    costs_since = NumberAttribute(null=True)
 
 
 @register
@@ -136,6 +137,7 @@ class LeaseItem(PoolItem):
     spent_unit = UnicodeAttribute(null=True)
     spent_as_of = NumberAttribute(null=True)
     reached = UnicodeAttribute(null=True)
+    costs_since = NumberAttribute(null=True)
 
 
 @register

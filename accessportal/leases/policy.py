@@ -173,6 +173,11 @@ def is_beyond(verdict: Verdict, reached: Verdict) -> bool:
     return severity.index(verdict) > severity.index(reached)
 
 
+def costs_since(lease: Lease) -> datetime:
+    """From when on its costs are those of its person."""
+    return lease.costs_since or lease.started_at or lease.taken_at
+
+
 def is_unknown(lease: Lease, *, now: datetime) -> bool:
     """Whether AWS has told nothing of what the lease costs for so long that somebody must look."""
     return now - (lease.spent_as_of or lease.started_at or lease.taken_at) > _FIGURES_WITHIN

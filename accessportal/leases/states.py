@@ -65,7 +65,8 @@ class Account:
     """An AWS account of the pool. ``fence`` grows with every hand-over. ``lease_id`` and ``user`` are those of its lease, or of the last
     one while it is to be cleaned. ``since``: when it came into its state. ``due_at``: when cleaning is next to look at it, after
     ``attempts`` failures, the last with ``error``; ``run``: the execution that cleans it now. ``certificate``: of its last cleaning.
-    ``reason``: why it is out of use, or will be when it is given back. ``is_retiring``: it leaves when it is given back."""
+    ``reason``: why it is out of use, or will be when it is given back. ``is_retiring``: it leaves when it is given back.
+    ``costs_since``: from when on the last holder's costs were counted, who may take it back."""
 
     account_id: str
     state: AccountState
@@ -86,6 +87,7 @@ class Account:
     cleaned_at: datetime | None = None
     reason: str = ""
     is_retiring: bool = False
+    costs_since: datetime | None = None
     version: int = 0
     audit_head: str = ""
 
@@ -122,7 +124,7 @@ class Lease:
     """``claims``: for which requests the account is lent, each until when; before the access was proved the ends are not counted yet.
     ``fence``: of the hand-over. ``wanted``: the state that was ordered for ``freeze_reason``, tried next at ``due_at``. ``spent``: what the
     account has cost, in cents of ``spent_unit``, as far as it was known at ``spent_as_of``. ``reached``: the most severe consequence that
-    this has had."""
+    this has had. ``costs_since``: from when on they are counted, of what was taken back; of others from its start."""
 
     lease_id: str
     data: LeaseData
@@ -143,6 +145,7 @@ class Lease:
     spent_unit: str = ""
     spent_as_of: datetime | None = None
     reached: Verdict = Verdict.NOTHING
+    costs_since: datetime | None = None
     version: int = 0
     audit_head: str = ""
 

@@ -120,6 +120,29 @@ def test_what_aws_knew_already_is_not_forgotten(spending: Cleaning) -> None:
     assert told(lease) == (700, "USD", datetime(2026, 3, 4, tzinfo=UTC))
 
 
+def test_what_was_taken_back_has_cost_what_it_cost_before(spending: Cleaning) -> None:
+    accounts = spending.accounts
+    lease = accounts.started()
+    cost(spending, lease, {2: "3", 3: "4", 4: "5"})
+    to_day(spending, 4)
+    for claim in ("again", "and again"):
+        accounts.let_go(lease)
+        lease = accounts.start(accounts.revive(lease, claim))
+    to_day(spending, 5)
+    read(spending)
+    assert told(lease)[0] == 1200
+
+    # Whoever has it next begins anew.
+    accounts.let_go(lease)
+    spending.clock.advance(600)
+    accounts.clean(lease.account_id)
+    others = accounts.started(CARL)
+    cost(spending, others, {5: "6"})
+    to_day(spending, 6)
+    read(spending)
+    assert told(others)[0] == 600
+
+
 ROWS = [
     (999, Verdict.NOTHING, Verdict.NOTHING),
     (1_000, Verdict.NOTHING, Verdict.WARN),

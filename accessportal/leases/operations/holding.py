@@ -94,7 +94,7 @@ def _let_go_before(lease_id: str) -> LetGo:
 
 def _end(lease: Lease, account: Account, person: Person, claim: str, actor: Actor, now: datetime) -> None:
     due_at = now + timedelta(seconds=current().undo_seconds)
-    returned = replace(account.in_state(AccountState.DIRTY, now=now), due_at=due_at)
+    returned = replace(account.in_state(AccountState.DIRTY, now=now), due_at=due_at, costs_since=policy.costs_since(lease))
     if LeaseState.FROZEN in (lease.state, lease.wanted):
         # Taken back it would have its access again: only an operator gives that.
         returned = replace(account.at_rest(AccountState.DIRTY, now=now), due_at=now)

@@ -128,7 +128,7 @@ def _one_unit(days: Iterable[DailyCost]) -> str:
 
 
 def _began_on(lease: Lease) -> date:
-    return (lease.started_at or lease.taken_at).date()
+    return policy.costs_since(lease).date()
 
 
 def _end_of(day: date) -> datetime:

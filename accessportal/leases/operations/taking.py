@@ -154,7 +154,10 @@ def set_aside(account: Account, flaw: str, *, actor: Actor, now: datetime) -> No
 
 def handed_to(asked: Asked, account: Account, *, fence: int, now: datetime) -> Account:
     """The account as it is theirs, at the hand-over ``fence``."""
-    return replace(account.in_state(AccountState.LEASED, now=now), fence=fence, lease_id=asked.lease_id, user=asked.user)
+    # Taken back, it goes on costing what it cost: or giving back would end a budget.
+    costs_since = account.costs_since if fence == account.fence else None
+    lent = account.in_state(AccountState.LEASED, now=now)
+    return replace(lent, fence=fence, lease_id=asked.lease_id, user=asked.user, costs_since=costs_since)
 
 
 def lend(
@@ -182,6 +185,7 @@ def lend(
         duration_seconds=asked.duration_seconds,
         taken_at=now,
         claims={asked.claim: whole_second(now) + timedelta(seconds=asked.duration_seconds)},
+        costs_since=after.costs_since,
     )
     held = Held(asked.lease_id, after.account_id)
     has = Person(asked.user, held, (held,)) if person is None else replace(person, data=held, leases=(*person.leases, held))
