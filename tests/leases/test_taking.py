@@ -26,6 +26,7 @@ from accessportal.waiting import queries as line
 from accessportal.waiting.states import ACCOUNTS
 from tests.leases.conftest import ALICE, CARL, CERTIFICATE, JOB, OLGA, AccountsPool
 from tests.leases.reading import check_whole, ids_in
+from tests.sandboxes.test_requests import requests
 
 BEA = "bea@example.com"
 
@@ -172,6 +173,25 @@ def test_nobody_new_gets_what_is_free_before_those_who_wait(accounts: AccountsPo
     check_whole()
 
 
+@pytest.mark.usefixtures("quick_look")
+def test_whoever_waits_looks_with_one_request_and_takes_nothing_out_of_turn(
+    accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts.fill(1, size="small")
+    accounts.take(CARL, claim="carls", size="large")
+    accounts.take(ALICE, claim="alices", size="small")
+
+    with requests(monkeypatch) as asked:
+        assert code(accounts.take(ALICE, claim="alices", size="small")) == "no_account_free"
+    assert asked == ["BatchGetItem"]
+    assert claims_in_line() == ["carls", "alices"]
+
+    assert operations.serve_line(actor=JOB, clock=accounts.clock).served == ("alices",)
+    assert accounts.taken(ALICE, claim="alices", size="small") == queries.get_lease(lease_id="alices")
+    assert claims_in_line() == ["carls"]
+    check_whole()
+
+
 def test_an_account_that_may_not_go_out_is_set_aside_unseen(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = accounts.fill(3)
     bad = {ids[0], ids[2]}
@@ -281,11 +301,12 @@ def test_a_place_taken_between_the_look_and_the_freeing_is_served(accounts: Acco
 def test_who_is_served_between_the_look_and_the_place_gets_no_place(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
     [only] = accounts.fill(1)
     carls = accounts.started(CARL)
-    accounts.take(ALICE, claim="alices", most_held=1)
     look_for_free = taking.free_that_meet
 
     def look(_asked: Asked) -> Iterator[Account]:
         monkeypatch.setattr(taking, "free_that_meet", look_for_free)
+        # By another worker with the same request.
+        assert code(accounts.take(ALICE, claim="alices", most_held=1)) == "no_account_free"
         accounts.let_go(carls)
         accounts.clean(only)
         return iter(())

@@ -22,7 +22,7 @@ from accessportal.leases.states import SHARDS, Account, AccountState, Held, Leas
 from accessportal.leases.store import pages, rows
 from accessportal.store.restores import held_back
 from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, Step
-from accessportal.waiting.queries import nobody_waits
+from accessportal.waiting.queries import item_of_place, nobody_waits
 from accessportal.waiting.states import ACCOUNTS
 
 _FEW = 20
@@ -72,7 +72,7 @@ def take(
 
 
 def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Actor, now: datetime) -> Lease | Waiting:
-    seen = rows.look_up(asked.lease_id, user=asked.user)
+    seen = rows.look_up(asked.lease_id, user=asked.user, place=item_of_place(line=ACCOUNTS, claim=asked.claim))
     if seen.lease is not None:
         if asked.claim not in seen.lease.claims:
             raise Conflict("This lease is another request's.", code="lease_of_another", present=seen.lease)
@@ -81,6 +81,9 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
         return held_back(now)
     if asked.is_one_too_many(seen.person):
         return _too_many(asked, now)
+    if seen.waits:
+        # What is free is its own only when its turn comes.
+        return _in_line(now)
     free = nobody_waits(ACCOUNTS)
     for account in free_that_meet(asked):
         if flaw := why_not(account):
@@ -107,6 +110,10 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
         finally:
             _being_taken.discard(account.account_id)
     lines.join(asked, lapses_at=lapses_at, guards=guards, actor=actor, now=now)
+    return _in_line(now)
+
+
+def _in_line(now: datetime) -> Waiting:
     words = "No account that fits is free at the moment. It gets one as soon as its turn comes."
     return Waiting("no_account_free", words, now + _LOOK_AGAIN, is_error=False, is_queued=True)
 

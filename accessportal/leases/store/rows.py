@@ -15,7 +15,7 @@ from accessportal.leases import models
 from accessportal.leases.models import AccountItem, LeaseItem, PersonItem
 from accessportal.leases.states import Account, Lease, Person
 from accessportal.leases.store import lists
-from accessportal.store.reading import get_together, read_as
+from accessportal.store.reading import ItemKey, get_together, read_as
 from accessportal.store.records import Records
 from accessportal.store.restores import HEAD, is_held_by
 from accessportal.store.transactions import Guard, Overtaken, Step, transact
@@ -136,23 +136,27 @@ def write(*moves: Move[Any], person: Step | None = None, further: Sequence[Step]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What decides a hand-over beside the account, strongly read in one request. ``is_held``: a restore is not confirmed yet."""
+    """What decides a hand-over beside the account, strongly read in one request. ``is_held``: a restore is not confirmed yet. ``waits``:
+    it has a place in the line."""
 
     lease: Lease | None
     person: Person | None
     is_held: bool
+    waits: bool
 
 
-def look_up(lease_id: str, *, user: str) -> Seen:
-    """The lease, what its person has, and whether anything may be given.
+def look_up(lease_id: str, *, user: str, place: ItemKey | None = None) -> Seen:
+    """The lease, what its person has, whether anything may be given, and whether there is the ``place``.
 
     :raises Unavailable: when the store did not answer, or one of them can't be read.
     """
-    lease, person, head = get_together([(LeaseItem, models.lease_key(lease_id)), (PersonItem, models.person_key(user)), HEAD])
+    own: list[ItemKey] = [(LeaseItem, models.lease_key(lease_id)), (PersonItem, models.person_key(user)), HEAD]
+    lease, person, head, *places = get_together([*own, *([place] if place else [])])
     return Seen(
         None if lease is None else read_as(leases.record, lease),
         None if person is None else read_as(people.record, person),
         is_held_by(head),
+        any(places),
     )
 
 
