@@ -15,11 +15,11 @@ from accessportal.commands.terminal import Document, say, show_report
 from accessportal.evidence.config import Signer, current, new_key, read_key
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
+from accessportal.evidence.verify_evidence import verify
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.texts import cut
-from tools.verify_evidence import verify
 
 
 def _read_day(text: str, flag: str) -> date:
@@ -66,8 +66,8 @@ def verify_evidence(
     ] = None,
     last_day: Annotated[date | None, Flag("a day that must be there", "DAY", _read_day)] = None,
 ) -> Outcome:
-    """Check a folder of evidence with the keys of this installation. tools/verify_evidence.py does the same without it. Exit code 1 when
-    something is wrong."""
+    """Check a folder of evidence with the keys of this installation. accessportal/evidence/verify_evidence.py does the same without it.
+    Exit code 1 when something is wrong."""
     keys = audit_config.current()
     try:
         pems = [Path(name).read_bytes() for name in public_key or []] or [_signer().public_key.encode()]

@@ -1,4 +1,4 @@
-"""The form of evidence: names, lines, digests, and which days are due. Pure; ``tools/verify_evidence.py`` reads what is made here."""
+"""The form of evidence: names, lines, digests, and which days are due. Pure; ``verify_evidence.py`` reads what is made here."""
 
 from __future__ import annotations
 

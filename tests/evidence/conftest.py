@@ -18,10 +18,10 @@ from accessportal.evidence.operations import export
 from accessportal.evidence.queries import EvidenceFiles
 from accessportal.evidence.states import ExportReport
 from accessportal.evidence.storages import WriteOnceFolder
+from accessportal.evidence.verify_evidence import Verdict, verify
 from accessportal.kernel.actors import person, system
 from accessportal.store.transactions import transact
 from tests.conftest import START, FakeClock
-from tools.verify_evidence import Verdict, verify
 
 SIGNER = read_key("A" * 43 + "=")
 OTHER = read_key("B" * 42 + "A=")

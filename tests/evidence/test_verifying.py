@@ -191,7 +191,7 @@ def test_an_empty_folder_is_no_evidence(office: Office) -> None:
 
 def alone(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The verifier's file and nothing else of ours: in an empty folder, by a Python that looks for nothing beside it."""
-    shutil.copy(ROOT / "tools/verify_evidence.py", folder)
+    shutil.copy(ROOT / "accessportal/evidence/verify_evidence.py", folder)
     command = [sys.executable, "-I", "verify_evidence.py", *arguments]
     return subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, timeout=60, check=False)
 
