@@ -11,6 +11,7 @@ import pytest
 
 from accessportal.audit import operations as audit
 from accessportal.kernel.errors import Conflict
+from accessportal.kernel.ports import set_after_commit
 from accessportal.kernel.proofs import Waiting
 from accessportal.leases import operations, queries
 from accessportal.leases.config import LeaseSettings
@@ -190,6 +191,27 @@ def test_whoever_waits_looks_with_one_request_and_takes_nothing_out_of_turn(
     assert accounts.taken(ALICE, claim="alices", size="small") == queries.get_lease(lease_id="alices")
     assert claims_in_line() == ["carls"]
     check_whole()
+
+
+def test_the_line_is_served_at_once_where_others_in_it_wait_for_something_else(accounts: AccountsPool) -> None:
+    [only] = accounts.fill(1, size="small")
+    jobs: list[str] = []
+
+    def enqueue(name: str, /, **_payload: str) -> None:
+        jobs.append(name)
+
+    replaced = set_after_commit(enqueue)
+    try:
+        accounts.take(CARL, claim="carls", size="large")
+        assert jobs == []
+        accounts.take(ALICE, claim="alices", size="small")
+        assert jobs == ["serve_line"]
+    finally:
+        set_after_commit(replaced)
+
+    assert operations.serve_line(actor=JOB, clock=accounts.clock).served == ("alices",)
+    assert queries.get_lease(lease_id="alices").account_id == only
+    assert claims_in_line() == ["carls"]
 
 
 def test_an_account_that_may_not_go_out_is_set_aside_unseen(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:

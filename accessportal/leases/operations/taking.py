@@ -13,6 +13,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import Page, every
+from accessportal.kernel.ports import after_commit
 from accessportal.kernel.proofs import Waiting
 from accessportal.leases.config import current
 from accessportal.leases.operations import lines
@@ -84,7 +85,7 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
     if seen.waits:
         # What is free is its own only when its turn comes.
         return _in_line(now)
-    free = nobody_waits(ACCOUNTS)
+    free, is_one_free = nobody_waits(ACCOUNTS), False
     for account in free_that_meet(asked):
         if flaw := why_not(account):
             with suppress(Overtaken):
@@ -104,12 +105,16 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
         except ConditionFailed as error:
             if error.step is not free:
                 raise
+            is_one_free = True
             break
         except ListFull:
             break
         finally:
             _being_taken.discard(account.account_id)
     lines.join(asked, lapses_at=lapses_at, guards=guards, actor=actor, now=now)
+    if is_one_free:
+        # Those before may wait for others than these.
+        after_commit("serve_line")
     return _in_line(now)
 
 
