@@ -280,13 +280,14 @@ class CleanReport(Report):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport(Report):
     """The pools against their organizational units, by account ids. ``gone``: no longer below them, and so retired. ``elsewhere``: below
-    a unit of another pool than theirs, which they leave first."""
+    a unit of another pool than theirs, which they leave first. ``kept_out``: somebody retired them, and they come in by hand alone."""
 
     listed: int
     known: int
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    kept_out: tuple[str, ...] = ()
     is_applied: bool = False
 
 

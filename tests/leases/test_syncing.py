@@ -11,7 +11,7 @@ from accessportal.kernel.errors import Conflict, NotAllowed, Unavailable
 from accessportal.leases import operations
 from accessportal.leases.states import AccountState, SyncReport
 from tests.fixtures_twin import MANAGEMENT_ACCOUNT, refuse, when
-from tests.leases.conftest import JOB, MALLORY, Cleaning
+from tests.leases.conftest import JOB, MALLORY, OLGA, Cleaning
 from tests.leases.reading import lists, lists_by_rows
 
 GONE = "It is no longer an active account below the organizational units of its pool."
@@ -118,6 +118,29 @@ def test_an_account_below_another_pools_unit_moves_in_two_looks(cleaning: Cleani
     assert sync(cleaning, pool="workshop").gone == ()
     with pytest.raises(Conflict, match="No organizational unit is set for this pool"):
         sync(cleaning, pool="nobody")
+
+
+def test_what_somebody_retired_comes_back_by_hand_alone(cleaning: Cleaning) -> None:
+    ids, theirs = filled(cleaning, 2), cleaning.accounts.started()
+    lent, free = theirs.account_id, next(one for one in ids if one != theirs.account_id)
+    for one in (free, lent):
+        operations.retire(account_id=one, reason="It is the payments team's now", actor=OLGA, now=cleaning.clock.now())
+    cleaning.accounts.let_go(theirs)
+    runs = cleaning.runs()
+
+    report = sync(cleaning)
+    assert (report.new, sorted(report.kept_out), report.is_ok) == ((), sorted([free, lent]), True)
+    cleaning.clock.advance(600)
+    cleaning.run()
+    assert cleaning.runs() == runs
+    cleaning.accounts.add([free])
+    assert sync(cleaning).kept_out == (lent,)
+    # It leaves by itself, so it comes in by itself.
+    cleaning.move(free, "/Workloads")
+    assert sync(cleaning).gone == (free,)
+    cleaning.move(free, "/Pool")
+    assert sync(cleaning).new == (free,)
+    assert lists() == lists_by_rows()
 
 
 def test_a_list_that_is_not_whole_changes_nothing(cleaning: Cleaning, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,9 @@ from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.brakes import MOST_SHARE, brake, check_share
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, NoAnswer
+from accessportal.kernel.pages import every
 from accessportal.kernel.runs import Run
-from accessportal.leases import effects, policy
+from accessportal.leases import effects, policy, queries
 from accessportal.leases.config import current
 from accessportal.leases.operations.pool import NewAccount, add_accounts, retire
 from accessportal.leases.states import Account, NoSuchAccount, SyncReport
@@ -61,6 +62,7 @@ def sync_pool(*, pool: str = "", apply: bool, most_share: float = MOST_SHARE, ac
         new=tuple(one.account_id for _, one in run.new),
         gone=tuple(account.account_id for account in run.gone),
         elsewhere=tuple(run.elsewhere),
+        kept_out=tuple(run.kept_out),
         is_applied=apply,
         failures=run.failed,
         stopped=" ".join(run.stopped),
@@ -86,6 +88,7 @@ class _Run(Run):
     new: list[tuple[str, OrganizationAccount]] = field(default_factory=list)
     gone: list[Account] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
+    kept_out: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
 
     def sort(self, listed: Mapping[str, Mapping[str, OrganizationAccount]], known: Mapping[str, Account]) -> None:
@@ -94,7 +97,7 @@ class _Run(Run):
         for pool, accounts in listed.items():
             for account_id, one in accounts.items():
                 if account_id not in known and not any(name.endswith(account_id) for name in unreadable):
-                    self.new.append((pool, one))
+                    self.unit(account_id, partial(self._sort_new, pool, one))
                 elif account_id in known and known[account_id].pool != pool:
                     self.elsewhere.append(account_id)
         self.gone = [
@@ -102,6 +105,12 @@ class _Run(Run):
             for account in known.values()
             if account.pool in listed and account.account_id not in listed[account.pool] and not account.is_retiring
         ]
+
+    def _sort_new(self, pool: str, one: OrganizationAccount) -> None:
+        if _was_retired_by_hand(one.account_id):
+            self.kept_out.append(one.account_id)
+        else:
+            self.new.append((pool, one))
 
     def hold_back(self, sizes: Mapping[str, int], most_share: float) -> None:
         """Leave in the pool what goes too much at once: a wrong list is likelier."""
@@ -130,6 +139,17 @@ class _Run(Run):
         if is_there and organizations.is_active(account.account_id):
             raise Conflict("AWS lists it no longer, and yet it is there. It stays; look at it.", code="list_unclear")
         retire(account_id=account.account_id, reason=_GONE, actor=self.actor, now=self.clock.now())
+
+
+def _was_retired_by_hand(account_id: str) -> bool:
+    """Whether somebody took it out of the pool: coming in by itself it would be cleaned, and they may use it for something else by now."""
+    reason = ""
+    for event in every(lambda cursor: queries.history_of_account(account_id=account_id, cursor=cursor)):
+        if event.action in ("account.retired", "account.retiring"):
+            reason = str(event.data.get("reason") or reason)
+        if event.action in ("account.retiring", "account.restored", "account.added"):
+            break
+    return reason not in ("", _GONE)
 
 
 def _by_pool(accounts: Iterable[Account]) -> dict[str, list[Account]]:
