@@ -37,7 +37,7 @@ from accessportal.store.reading import ItemKey
 from accessportal.upstream.errors import UpstreamError
 from accessportal.upstream.provider import Provider, UpstreamSandbox
 from accessportal.waiting import queries as waiting
-from accessportal.waiting.states import SANDBOXES, Expected, Standing
+from accessportal.waiting.states import SANDBOXES, Expected, Place, Standing
 
 # From the moment at which something is due to the end of the job that does it: jobs run every minute.
 _RUN_SECONDS = 60
@@ -137,20 +137,24 @@ def find_in_line(*, claim: str) -> Standing | None:
 
 def expected_turn(*, standing: Standing, now: datetime) -> Expected | None:
     """When a sandbox is expected for a place in the line, by the ends of what is lent and what is being cleaned; ``None``: not known."""
-    ends = [one.expires_at for one in _due_first(Due.EXPIRE) if one.expires_at is not None]
-    ends += [one.deletion_requested_at or now for one in _due_first(Due.CLEAN)]
+    prefix = standing.place.wants["name_prefix"]
+    ends = [one.expires_at for one in _due_first(Due.EXPIRE, prefix) if one.expires_at is not None]
+    ends += [one.deletion_requested_at or now for one in _due_first(Due.CLEAN, prefix)]
     return waiting.expected(standing=standing, ends=ends, grace_seconds=current().grace_seconds, now=now)
 
 
-def _due_first(due: Due) -> Iterator[Sandbox]:
+def _due_first(due: Due, prefix: str) -> Iterator[Sandbox]:
     found = every(lambda cursor: pages.due(due, until=None, cursor=cursor, limit=_MOST_ENDS))
-    return (one for one in itertools.islice(found, _MOST_ENDS) if isinstance(one, Sandbox))
+    return (one for one in itertools.islice(found, _MOST_ENDS) if isinstance(one, Sandbox) and one.name.startswith(prefix))
 
 
-def is_waited_for(*, name: str, track: str) -> bool:
+def is_waited_for(*, name: str, track: str, now: datetime) -> bool:
     """Whether somebody other than ``track`` waits in the line whom a sandbox of this name would fit."""
-    places = every(lambda cursor: waiting.places(line=SANDBOXES, cursor=cursor, limit=_MOST_ENDS))
-    return any(name.startswith(place.wants["name_prefix"]) and place.wants["track"] != track for place in places)
+
+    def would_take_it(place: Place) -> bool:
+        return name.startswith(place.wants["name_prefix"]) and place.wants["track"] != track
+
+    return waiting.first_that_fits(line=SANDBOXES, fits=would_take_it, now=now)[1] is not None
 
 
 def may_revive(*, key: str, track: str) -> Decision:

@@ -13,7 +13,7 @@ from accessportal.kernel.errors import Conflict
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.sandboxes import config, operations, queries
 from accessportal.sandboxes.states import Sandbox, ServeReport, Status
-from accessportal.sandboxes.store import rows
+from accessportal.sandboxes.store import free_list, rows
 from accessportal.upstream.errors import Transient
 from accessportal.waiting import operations as lines
 from accessportal.waiting import queries as line
@@ -337,6 +337,45 @@ def test_the_job_serves_what_slipped_by_in_order_and_reads_once_while_nobody_wai
     assert in_line() == ["windows"]
     assert len(pool.free_list()) == 1
     check(pool)
+
+
+@pytest.mark.usefixtures("quick_look")
+def test_what_fits_nobody_who_waits_is_not_looked_at_one_by_one(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait(pool, "windows", prefix="win-")
+    pool.fill(40)
+    with requests(monkeypatch) as asked:
+        assert serve(pool) == ServeReport()
+    # The head and the places of the line, and the shards of the free list.
+    assert asked == ["GetItem", *["Query"] * (1 + len(free_list.shards()))]
+    with requests(monkeypatch) as asked:
+        assert isinstance(ask(pool, "alice"), Proof)
+    assert asked.count("TransactWriteItems") == 3
+    assert asked.count("GetItem") < 10
+    check(pool)
+
+
+def test_for_whom_a_name_is_to_begin_otherwise_no_other_end_is_told(pool: Pool) -> None:
+    pool.fill(2)
+    lines.note_cleanings(line=SANDBOXES, seconds=[60])
+    pool.take("track-1", seconds=600)
+    pool.take("track-2", seconds=600)
+    wait(pool, "alice")
+    wait(pool, "windows", prefix="win-")
+    turns = {}
+    for claim in ("alice", "windows"):
+        standing = queries.find_in_line(claim=claim)
+        assert standing is not None
+        turns[claim] = queries.expected_turn(standing=standing, now=pool.clock.now())
+    assert turns["alice"] is not None
+    assert turns["windows"] is None
+
+
+def test_a_lapsed_place_and_an_own_one_are_no_others_who_wait(pool: Pool) -> None:
+    wait(pool, "alice")
+    now = pool.clock.now()
+    assert queries.is_waited_for(name="lab-1", track="person:bob", now=now)
+    assert not queries.is_waited_for(name="lab-1", track="person:alice", now=now)
+    assert not queries.is_waited_for(name="lab-1", track="person:bob", now=now + LONGEST)
 
 
 @pytest.mark.usefixtures("quick_look")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -69,32 +69,49 @@ def serve_line(*, provider: Provider | None = None, clock: Clock, actor: Actor =
     if not line.get_line(SANDBOXES).waiting:
         return ServeReport()
     run = _Serving(provider=provider, clock=clock, actor=actor)
-    for shard in free_list.shards():
-        entries = every(partial(_free_page, shard), past=run.pass_over)
-        for entry in as_far(entries, told=partial(run.fail, "the free list")):
+    places = every(lambda cursor: line.places(line=SANDBOXES, cursor=cursor), past=run.pass_over)
+    run.prefixes = {place.claim: place.wants["name_prefix"] for place in places}
+    for entry in run.free():
+        if not run.prefixes:
+            break
+        if entry.name.startswith(tuple(run.prefixes.values())):
             run.unit(entry.sandbox_id, partial(run.serve, entry))
     return ServeReport(served=tuple(run.served), failures=run.failed)
 
 
 @dataclass
 class _Serving(Run):
+    """``prefixes``: what the names begin with that those want who wait and can still get one, by claim."""
+
     passes = (rows.Overtaken,)
     provider: Provider | None
     clock: Clock
     actor: Actor
     served: list[str] = field(default_factory=list)
+    prefixes: dict[str, str] = field(default_factory=dict)
+
+    def free(self) -> Iterator[FreeEntry]:
+        for shard in free_list.shards():
+            entries = every(partial(_free_page, shard), past=self.pass_over)
+            yield from as_far(entries, told=partial(self.fail, "the free list"))
 
     def serve(self, entry: FreeEntry) -> None:
         free = entry.sandbox or rows.get(entry.sandbox_id)
         handed = None if free is None else _until_the_line_stands_still(partial(self._hand_over, entry, free))
         if handed is not None:
             self.served.append(handed.sandbox_id)
+            for claim in handed.claims:
+                self.prefixes.pop(claim, None)
             _tell(handed)
 
     def _hand_over(self, entry: FreeEntry, free: Sandbox) -> Sandbox | None:
         now = self.clock.now()
         _, asked = _next_for(free, self.actor, now, provider=self.provider)
-        return None if asked is None else try_entry(entry, asked, None)
+        if asked is None:
+            # Nobody whom it fits may have one more.
+            self.prefixes = {claim: prefix for claim, prefix in self.prefixes.items() if not free.name.startswith(prefix)}
+            return None
+        return try_entry(entry, asked, None)
 
 
 def _free_page(shard: int, cursor: str | None) -> Page[FreeEntry]:

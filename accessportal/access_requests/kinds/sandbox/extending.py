@@ -25,7 +25,7 @@ def require_extendable(held_name: str, held_by: Sequence[AccessRequest], subject
         raise NotAllowed(f"By rule {against[0]} a sandbox is not extended. Give it back, and ask for a new one.", code="not_extendable")
     told_at = pool.none_told_at()
     is_wanted = told_at is not None and is_recent(told_at, now=now, within=_DEMAND_LASTS)
-    if is_wanted or pool.is_waited_for(name=held_name, track=track_of(subject.subject_id)):
+    if is_wanted or pool.is_waited_for(name=held_name, track=track_of(subject.subject_id), now=now):
         raise NotAllowed("Others wait for a sandbox, so this one is not extended. Try again when the pool has some.", code="others_wait")
 
 
