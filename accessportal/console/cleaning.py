@@ -11,6 +11,7 @@ from accessportal.console.views import list_url, render_page
 from accessportal.identity.middleware import actor_of
 from accessportal.kernel.ports import after_commit
 from accessportal.leases import queries
+from accessportal.leases.operations import is_cleaner_set
 from accessportal.leases.states import AccountState
 
 
@@ -18,8 +19,9 @@ from accessportal.leases.states import AccountState
 def order(request: HttpRequest) -> HttpResponse:
     """The job that runs every minute runs soon. Ordered twice it does nothing more."""
     queries.may_operate(actor=actor_of(request)).require()
-    if request.method != "POST":
-        return render_page(request, "console/leases/order_cleaning.html", {"title": "Clean now"})
+    has_cleaner = is_cleaner_set()
+    if request.method != "POST" or not has_cleaner:
+        return render_page(request, "console/leases/order_cleaning.html", {"title": "Clean now", "has_cleaner": has_cleaner})
     after_commit("clean_accounts")
     messages.success(request, "Cleaning is ordered. Accounts leave this list as they come back clean.")
     return HttpResponseRedirect(list_url(POOL, AccountState.DIRTY.value))

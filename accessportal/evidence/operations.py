@@ -10,7 +10,8 @@ import gzip
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from typing import IO, Any
 
@@ -74,7 +75,7 @@ def _export_day(day: date, *, before: date | None, files: EvidenceFiles, signer:
     if before is not None:
         _, content = files.digest(before)
         link = {"name": policy.digest_name(before), "sha256": hashlib.sha256(content).hexdigest()}
-        seen = frozenset(_lines_in(files, before))
+        seen = _hashes(_lines_in(files, before))
     with tempfile.TemporaryFile() as draft:
         with gzip.GzipFile(filename="", mode="wb", fileobj=draft, mtime=0) as packed:
             for event in _events(day, before, seen):
@@ -100,34 +101,39 @@ def _events(day: date, before: date | None, seen: frozenset[bytes]) -> Iterator[
 
 
 def _lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:
-    """The SHA-256 of each line of a day's file."""
-    with files.opened(policy.file_name(day)) as packed, gzip.open(packed) as lines:
-        for line in lines:
-            yield hashlib.sha256(line).digest()
+    """The lines of a day's file. :raises Conflict: when it can't be unpacked."""
+    name = policy.file_name(day)
+    with files.opened(name) as packed, gzip.open(packed) as lines:
+        try:
+            yield from lines
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise Conflict(f"{name} can't be unpacked ({error}). Look at it, and verify the evidence.", code="file_damaged") from error
+
+
+def _hashes(lines: Iterable[bytes]) -> frozenset[bytes]:
+    return frozenset(hashlib.sha256(line).digest() for line in lines)
 
 
 def _require_known(files: EvidenceFiles, day: date, draft: IO[bytes]) -> None:
     """:raises Conflict: when the file that is there has a line that the audit log does not tell: then nothing is signed."""
     draft.seek(0)
     with gzip.open(draft) as lines:
-        known = {hashlib.sha256(line).digest() for line in lines}
-    if not known.issuperset(_lines_in(files, day)):
+        known = _hashes(lines)
+    if not known >= _hashes(_lines_in(files, day)):
         words = f"{policy.file_name(day)} is there without a digest, and tells what the audit log does not. It is not signed."
         raise Conflict(words, code="file_differs")
 
 
 def _as_written(files: EvidenceFiles, day: date) -> DayFile:
-    name = policy.file_name(day)
     digest = hashlib.sha256()
-    with files.opened(name) as packed:
+    with files.opened(policy.file_name(day)) as packed:
         while block := packed.read(_BLOCK_BYTES):
             digest.update(block)
     heads: dict[str, tuple[int, str]] = {}
     count = late = 0
-    with files.opened(name) as packed, gzip.open(packed) as lines:
-        for line in lines:
-            told: dict[str, Any] = json.loads(line)
-            count += 1
-            late += "late_of" in told
-            heads[told["entity"]] = max(heads.get(told["entity"], (0, "")), (told["sequence"], told["hash"]))
+    for line in _lines_in(files, day):
+        told: dict[str, Any] = json.loads(line)
+        count += 1
+        late += "late_of" in told
+        heads[told["entity"]] = max(heads.get(told["entity"], (0, "")), (told["sequence"], told["hash"]))
     return DayFile(day, digest.hexdigest(), count, late, heads)

@@ -220,6 +220,11 @@ def test_only_operators_change_anything(pool: AccountsPool, as_person: SignIn, n
 def test_cleaning_is_ordered_once_it_is_asked(pool: AccountsPool, olga: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     ordered: list[str] = []
     monkeypatch.setattr("accessportal.console.cleaning.after_commit", ordered.append)
+    for answer in (olga.get("/admin/account-pool/clean/"), olga.post("/admin/account-pool/clean/")):
+        assert "No cleaner is set, so nothing is cleaned." in text_of(answer)
+        assert "Clean what is due" not in text_of(answer)
+    assert ordered == []
+    monkeypatch.setattr("accessportal.console.cleaning.is_cleaner_set", lambda: True)
     assert "Clean what is due" in page(olga, "/admin/account-pool/clean/")
     assert ordered == []
 

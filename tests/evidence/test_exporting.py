@@ -224,6 +224,20 @@ def test_a_file_that_somebody_put_there_is_not_signed(office: Office) -> None:
     assert not (office.folder / "digests").exists()
 
 
+@pytest.mark.parametrize("damage", [lambda content: content[:-20], lambda content: b"no gzip" + content])
+def test_a_file_that_can_not_be_unpacked_stops_the_export_and_is_named(office: Office, damage: Callable[[bytes], bytes]) -> None:
+    office.work(1)
+    office.export()
+    file = office.folder / f"events/{TODAY}.jsonl.gz"
+    file.write_bytes(damage(file.read_bytes()))
+    office.work(1)
+
+    report = office.export()
+
+    assert (report.days, report.days_left) == (0, 1)
+    assert report.stopped.startswith(f"{TODAY + DAY}: events/{TODAY}.jsonl.gz can't be unpacked")
+
+
 def test_an_event_that_can_not_be_read_is_exported_as_the_break_that_it_is(office: Office) -> None:
     office.work(1)
     item = AuditItem.get("request#1", 1)
