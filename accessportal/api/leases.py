@@ -93,11 +93,13 @@ def give_back_lease(request: HttpRequest, request_id: LeaseRequestId) -> Request
     """The access ends, and the account is cleaned before anybody else gets it; what is not granted yet is withdrawn, and leaves the line.
     Repeated, nothing more happens. No body is read."""
     client, now = client_of(request), SystemClock().now()
-    found = _find(request_id, client, now)
-    with suppress(Conflict):
-        # Whoever was faster has decided it, or ended it.
-        verb = operations.cancel if found.status is Status.PENDING else operations.end
-        verb(request_id=request_id, actor=client.actor, now=now)
+    if _find(request_id, client, now).status is Status.PENDING:
+        with suppress(Conflict):
+            operations.cancel(request_id=request_id, actor=client.actor, now=now)
+    if _find(request_id, client, now).status is Status.ACTIVE:
+        # Also what was approved meanwhile; whoever was faster has ended it.
+        with suppress(Conflict):
+            operations.end(request_id=request_id, actor=client.actor, now=now)
     return _state(_find(request_id, client, now), now)
 
 

@@ -85,9 +85,11 @@ def add_claim(assignment: Assignment, claim: str, *, draft: Draft, guards: Seque
     return _change(assignment, claimed, draft=draft, further=guards, actor=actor, now=now)
 
 
-def remove_claim(assignment: Assignment, claim: str, *, draft: Draft, actor: Actor, now: datetime) -> Assignment:
-    """:raises Overtaken: when somebody else changed it first."""
-    return _change(assignment, replace(assignment, claims=assignment.claims - {claim}), draft=draft, actor=actor, now=now)
+def remove_claim(
+    assignment: Assignment, claim: str, *, draft: Draft, guards: Sequence[Guard] = (), actor: Actor, now: datetime
+) -> Assignment:
+    """As :func:`add_claim`."""
+    return _change(assignment, replace(assignment, claims=assignment.claims - {claim}), draft=draft, further=guards, actor=actor, now=now)
 
 
 def move(

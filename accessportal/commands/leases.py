@@ -10,6 +10,7 @@ from typing import Annotated
 from rich.console import Console
 
 from accessportal.access_requests import operations as requests
+from accessportal.access_requests.queries import get as find_request
 from accessportal.audit.states import AuditEvent
 from accessportal.commands.base import Outcome, command, document_of, failed, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, Text, read_duration, read_pairs, share
@@ -157,8 +158,10 @@ def return_account(account_id: AccountId, *, reason: Text = "", actor: Actor, no
     lease = queries.find_lease(lease_id=account.lease_id) if account.state is AccountState.LEASED else None
     if lease is None:
         raise Conflict("Nobody has this account, so there is nothing to give back.", code="not_leased", present=account)
-    last = max(lease.claims, key=lease.claims.__getitem__)
-    return document_of_request(requests.end(request_id=last, reason=reason, actor=actor, now=now))
+    held = [find_request(request_id=claim, actor=actor, now=now) for claim in lease.claims]
+    # With one that is granted all others end, too.
+    last = max(held, key=lambda one: (one.is_granted, one.expires_at))
+    return document_of_request(requests.end(request_id=last.request_id, reason=reason, actor=actor, now=now))
 
 
 @command('3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --reason "It mines coins" --as olga@example.com', show=_show)

@@ -79,6 +79,22 @@ def test_an_end_at_the_limit_ends_every_request_on_the_lease_with_the_reason(bor
     assert borrowed.story.twin.assignments() == set()
 
 
+def test_an_end_at_the_limit_ends_also_what_is_granted_while_the_others_end(borrowed: Borrowed) -> None:
+    held = hold(borrowed, at_limit="end")
+    borrowed.story.clock.advance(3600)
+    further = borrowed.story.extend(held, 5 * 86_400)
+    assert cost(borrowed, held, 5000).ended == (held.request_id,)
+    borrowed.story.carry_out(borrowed.story.approve(further))
+    borrowed.story.tick()
+    assert borrowed.story.now_of(further).is_granted
+
+    assert operations.mind_budgets(clock=borrowed.story.clock).ended == (held.request_id,)
+    assert operations.mind_budgets(clock=borrowed.story.clock).ended == ()
+    borrowed.story.tick()
+    assert borrowed.story.now_of(further).status is Status.REVOKED
+    assert borrowed.story.twin.assignments() == set()
+
+
 def test_without_a_budget_or_a_figure_nothing_follows(borrowed: Borrowed) -> None:
     borrowed.fill(1)
     held = borrowed.held()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -263,6 +264,39 @@ def test_what_a_lost_request_may_still_give_is_not_told_to_be_frozen(borrowed: B
     assert (lease.state, "is lost" in lease.error) == (LeaseState.ACTIVE, True)
 
 
+def test_a_lost_request_keeps_no_other_access_on_when_a_lease_is_frozen(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.held()
+    further = borrowed.story.carry_out(borrowed.story.extend(held, 2 * DAY))
+    lost, other = sorted([held, further], key=lambda one: one.request_id)
+    RequestItem(lost.request_id).delete()
+    leases.freeze(lease_id=held.request_id, reason="Too dear", actor=borrowed.story.olga, now=borrowed.story.clock.now())
+
+    assert operations.freeze_leases(clock=borrowed.story.clock, workers=1).waiting == 1
+
+    (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
+    assert assignment.claims == frozenset({lost.request_id})
+    assert f"The request {lost.request_id} is lost" in borrowed.lease_of(other).error
+
+
+def test_a_worker_that_freezes_late_puts_nothing_off_that_was_unfrozen_meanwhile(
+    borrowed: Borrowed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    borrowed.fill(1)
+    held = borrowed.held()
+    leases.freeze(lease_id=held.request_id, reason="Too dear", actor=borrowed.story.olga, now=borrowed.story.clock.now())
+    release = assigning.release
+
+    def late(**asked: Any) -> Any:
+        monkeypatch.setattr(assigning, "release", release)
+        unfreeze(borrowed, held)
+        return release(**asked)
+
+    monkeypatch.setattr(assigning, "release", late)
+    assert operations.freeze_leases(clock=borrowed.story.clock, workers=1).frozen == ()
+    assert (borrowed.lease_of(held).state, borrowed.has_access(held)) == (LeaseState.ACTIVE, True)
+
+
 def test_what_was_given_back_is_taken_back_before_it_is_cleaned(borrowed: Borrowed) -> None:
     (account_id,) = borrowed.fill(1)
     held = borrowed.held(seconds=3600)
@@ -370,3 +404,19 @@ def test_a_claim_of_a_request_that_is_over_is_found_and_let_go(borrowed: Borrowe
     assert pool.list_leases().items == ()
     assert borrowed.story.twin.assignments() == set()
     check_whole()
+
+
+def test_a_request_that_can_not_be_read_is_not_over(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.held()
+    borrowed.story.clock.advance(600)
+    item = get_item(RequestItem, held.request_id)
+    assert item is not None
+    item.update(actions=[RequestItem.status.set("ODD")])
+
+    report = operations.reconcile_assignments(remedies=[Remedy.REPAIR], most_share=1, actor=borrowed.story.olga, clock=borrowed.story.clock)
+
+    assert report.dead_claims == ()
+    assert any(held.request_id in one for one in report.unreadable)
+    assert pool.get_lease(lease_id=held.request_id).account_id == held.account_id
+    assert borrowed.has_access(held)

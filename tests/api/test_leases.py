@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from accessportal.access_requests import operations
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest
 from accessportal.kernel.actors import system
@@ -189,6 +190,18 @@ def test_what_has_to_be_approved_waits_for_people_and_can_be_withdrawn(desk: Des
     assert (asked["stage"], asked["rule"], asked["ends_at"]) == ("pending", "any-account", None)
     assert desk.give_back(asked["request_id"]).body["stage"] == "cancelled"
     assert desk.ask(**WEEK).body["stage"] == "cancelled"
+
+
+def test_what_is_approved_right_before_it_is_withdrawn_is_given_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = desk.asked(**WEEK)
+    cancel = operations.cancel
+
+    def late(**given: Any) -> AccessRequest:
+        desk.borrowed.story.approve(desk.record(asked))
+        return cancel(**given)
+
+    monkeypatch.setattr(operations, "cancel", late)
+    assert desk.give_back(asked["request_id"]).body["stage"] == "ending"
 
 
 def test_a_key_is_one_request_for_each_person_and_token(desk: Desk) -> None:

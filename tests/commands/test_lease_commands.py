@@ -90,6 +90,21 @@ def test_what_extends_a_lease_is_given_back_with_it(at: Borrowed) -> None:
     assert {request(one.request_id).work for one in (first, second)} == {"REVOKE"}
 
 
+def test_an_account_is_given_back_also_while_an_extension_is_not_granted_yet(at: Borrowed) -> None:
+    (account_id,) = at.fill(1)
+    first = at.held()
+    at.story.clock.advance(60)
+    second = at.story.extend(first, 2 * DAY)
+    # It was frozen after that was approved.
+    now = at.story.clock.now()
+    leases.freeze(lease_id=first.request_id, reason="Too dear", actor=at.story.olga, now=now)
+    at.story.carry_out(second)
+
+    done("return_account", account_id, *ALICE)
+
+    assert {request(one.request_id).work for one in (first, second)} == {"REVOKE"}
+
+
 def test_whoever_waits_is_told_the_place(at: Borrowed) -> None:
     at.fill(1)
     at.held(actor=at.story.bob)

@@ -439,6 +439,13 @@ def test_a_machine_that_is_gone_or_express_stops_the_run(cleaning: Cleaning) -> 
     cleaning.clean(one)
 
 
+def test_an_express_machine_is_not_called_for_one_account_either(cleaning: Cleaning) -> None:
+    (one,) = cleaning.fill("one")
+    with when("DescribeStateMachine", lambda _asked: {"type": "EXPRESS"}), pytest.raises(Conflict, match="may run twice under one name"):
+        operations.clean_account(account_id=one, clock=cleaning.clock, actor=OLGA)
+    assert (cleaning.runs(), cleaning.accounts.get(one).run) == ([], "")
+
+
 def operations_arn() -> str:
     found = effects.cleaner()
     assert isinstance(found, effects.StepFunctionsCleaner)

@@ -160,6 +160,17 @@ def test_a_list_that_is_not_whole_changes_nothing(cleaning: Cleaning, monkeypatc
     assert lists()["all"] == sorted(ids)
 
 
+def test_an_account_whose_tags_can_not_be_read_comes_in_with_the_next_look(cleaning: Cleaning) -> None:
+    (tagged,) = cleaning.make("tagged")
+    cleaning.twin.organizations.tag_resource(ResourceId=tagged, Tags=[{"Key": "size", "Value": "small"}])
+    with when("ListTagsForResource", refuse("AccessDeniedException")):
+        failures = {failure.item: failure.error for failure in sync(cleaning).failures}
+    assert "tags could not be read" in failures[tagged]
+    assert lists() == {}
+    assert sync(cleaning).is_ok
+    assert cleaning.accounts.get(tagged).size == "small"
+
+
 def test_the_management_account_comes_into_no_pool(cleaning: Cleaning) -> None:
     root = cleaning.twin.organizational_units["/"]
     unit = cleaning.twin.organizational_units["/Pool"]

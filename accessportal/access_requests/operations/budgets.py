@@ -11,7 +11,7 @@ from accessportal.access_requests import store
 from accessportal.access_requests.kinds.account_lease.terms import AtLimit
 from accessportal.access_requests.operations.ending import end_without_subject
 from accessportal.access_requests.operations.shared import ask_for_work, load, until_written
-from accessportal.access_requests.states import AccessRequest, BudgetReport, Status
+from accessportal.access_requests.states import AccessRequest, BudgetReport, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock, to_epoch
@@ -52,7 +52,10 @@ class _Minding(Run):
         if not requests:
             return
         newest = max(requests, key=lambda one: one.requested_at)
-        verdict = next_verdict(lease.spent, _budget_of(newest), reached=lease.reached)
+        # One that was granted while the others were ended ends, too.
+        is_held_still = lease.reached is Verdict.END and any(one.work is not Work.REVOKE for one in requests)
+        reached = Verdict.FREEZE if is_held_still else lease.reached
+        verdict = next_verdict(lease.spent, _budget_of(newest), reached=reached)
         if verdict is Verdict.NOTHING:
             return
         if lease.spent_unit != "USD":

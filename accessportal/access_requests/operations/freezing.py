@@ -72,7 +72,8 @@ class _Freezing(Run):
         """What is still waited for at last; a job of IAM Identity Center that ends soon is stood by."""
         give_up_at = self.clock.now() + _PATIENCE
         while True:
-            left = next(_left_to_do(lease, self.clock), None)
+            # All of them: one that is lost keeps no other access as it is.
+            left = next(iter(list(_left_to_do(lease, self.clock))), None)
             if left is None or left.is_error or left.retry_at > give_up_at:
                 return left
             self.clock.sleep((left.retry_at - self.clock.now()).total_seconds())
@@ -99,7 +100,15 @@ def _left_to_do(lease: Lease, clock: Clock) -> Iterator[Waiting]:
 
 def _put_off_access(request: AccessRequest, lease: Lease, clock: Clock) -> Waiting | None:
     key = key_of(request, lease.account_id)
-    outcome = assignments.release(key=key, claim=request.request_id, subject=request.subject_id, actor=FREEZER, clock=clock)
+    outcome = assignments.release(
+        key=key,
+        claim=request.request_id,
+        # Unfrozen meanwhile, it stays.
+        guards=[lent.still(lease)],
+        subject=request.subject_id,
+        actor=FREEZER,
+        clock=clock,
+    )
     if isinstance(outcome, Waiting):
         return outcome
     others = set(outcome.kept_by) - set(lease.claims)

@@ -228,15 +228,8 @@ def _dead_claims(clock: Clock, past: Callable[[Unreadable], object]) -> list[Dea
                 if not is_recent(one.changed_at, now=clock.now(), within=_SETTLING)
                 for claim in sorted(one.claims - {OUTSIDE_CLAIM})
             ]
-            unreadable: list[Unreadable] = []
-            requests = store.get_many((claim for _, claim in claims), past=unreadable.append)
-            unknown = {one.key for one in unreadable}
-            for one in unreadable:
-                past(one)
-            for key, claim in claims:
-                request = requests.get(claim)
-                if claim not in unknown and (request is None or request.status is not Status.ACTIVE):
-                    found.append(DeadClaim(key, claim, finding_id_for("dead_claim", key, claim)))
+            dead = _without_request({claim for _, claim in claims}, past)
+            found += [DeadClaim(key, claim, finding_id_for("dead_claim", key, claim)) for key, claim in claims if claim in dead]
     return found
 
 
@@ -246,13 +239,20 @@ def _dead_leases(clock: Clock, past: Callable[[Unreadable], object]) -> list[Dea
     for lease in every(lambda cursor: leases.list_leases(cursor=cursor, limit=_RECORDS_AT_ONCE), past=past):
         if is_recent(lease.taken_at, now=clock.now(), within=_SETTLING):
             continue
-        requests = store.get_many(lease.claims, past=past)
-        for claim in sorted(lease.claims):
-            request = requests.get(claim)
-            if request is None or request.status is not Status.ACTIVE:
-                key = _key_of_lease(lease) if request is None else key_of(request, lease.account_id)
-                found.append(DeadClaim(key, claim, finding_id_for("dead_lease", key, claim), lease.lease_id))
+        for claim, request in sorted(_without_request(lease.claims, past).items()):
+            key = _key_of_lease(lease) if request is None else key_of(request, lease.account_id)
+            found.append(DeadClaim(key, claim, finding_id_for("dead_lease", key, claim), lease.lease_id))
     return found
+
+
+def _without_request(claims: Collection[str], past: Callable[[Unreadable], object]) -> dict[str, AccessRequest | None]:
+    """Those claims whose request is not active, with the request if there is one. What can't be read is none of them."""
+    unreadable: list[Unreadable] = []
+    requests = store.get_many(claims, past=unreadable.append)
+    for one in unreadable:
+        past(one)
+    missing = dict.fromkeys(set(claims) - {one.key for one in unreadable})
+    return {claim: request for claim, request in (missing | requests).items() if request is None or request.status is not Status.ACTIVE}
 
 
 def _key_of_lease(lease: Lease) -> AssignmentKey:

@@ -25,16 +25,16 @@ def hold(*, key: AssignmentKey, claim: str, guards: Sequence[Guard], subject: st
     return converge(store.id_for(key), subject=subject, actor=actor, clock=clock)
 
 
-def release(*, key: AssignmentKey, claim: str, subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
+def release(*, key: AssignmentKey, claim: str, guards: Sequence[Guard] = (), subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:
     """Take ``claim`` off the assignment; when it was the last one, the assignment is proved absent. While other claims hold it, the proof
-    names them in ``kept_by`` and nothing is deleted. Repeating it is harmless."""
+    names them in ``kept_by`` and nothing is deleted. Conflict when one of ``guards`` does not hold. Repeating it is harmless."""
 
     def attempt() -> Assignment | None:
         found = store.find(key)
         if found is None or claim not in found.claims:
             return found
         draft = Draft("assignment.released", subject, {"claim": claim, "claims": sorted(found.claims - {claim})})
-        return store.remove_claim(found, claim, draft=draft, actor=actor, now=clock.now())
+        return store.remove_claim(found, claim, draft=draft, guards=guards, actor=actor, now=clock.now())
 
     assignment = until_written(attempt, contended=store.contended())
     if assignment is None:

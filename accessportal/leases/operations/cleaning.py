@@ -76,7 +76,7 @@ def clean_account(*, account_id: str, fence: int | None = None, cleaner: Cleaner
     """Clean one account now, without waiting for its turn; with ``fence`` the one at this hand-over. What must not be cleaned is refused,
     and each refusal is an event.
 
-    :raises Conflict: for one that must not be cleaned, with the reason; and when no cleaner is set.
+    :raises Conflict: for one that must not be cleaned, with the reason; and when no cleaner is set, or none that can be worked with.
     :raises NoSuchAccount: for one that is not in the pool.
     """
     policy.may_operate(actor).require()
@@ -88,6 +88,10 @@ def clean_account(*, account_id: str, fence: int | None = None, cleaner: Cleaner
     if account is None:
         until_written(partial(_tell_refusal_of_unknown, account_id, actor, clock.now()))
         raise NoSuchAccount
+    try:
+        run.cleaner.check()
+    except OutsideError as error:
+        raise Conflict(_unusable(error), code="cleaner_unusable") from error
     try:
         refusal = run.refusal(account, fence=fence)
     except OutsideError as error:

@@ -48,14 +48,14 @@ def sync_pool(*, pool: str = "", apply: bool, most_share: float = MOST_SHARE, ac
         raise Conflict("No organizational unit is set for this pool: PORTAL_LEASES_UNITS names them.", code="no_units")
     try:
         listed = {label: _listed(unit for unit, of in units.items() if of == label) for label in sorted(set(units.values()))}
+        run = _Run(actor=actor, clock=clock)
+        known = {account.account_id: account for account in pages.every_account(past=run.pass_over)}
+        run.sort(listed, known)
+        run.hold_back(Counter(account.pool for account in known.values()), most_share)
+        if apply:
+            run.carry_out()
     except OutsideError as error:
         raise NoAnswer(f"The accounts of the organization could not be read: {error}", code="aws_unavailable") from error
-    run = _Run(actor=actor, clock=clock)
-    known = {account.account_id: account for account in pages.every_account(past=run.pass_over)}
-    run.sort(listed, known)
-    run.hold_back(Counter(account.pool for account in known.values()), most_share)
-    if apply:
-        run.carry_out(listed)
     return SyncReport(
         listed=sum(len(accounts) for accounts in listed.values()),
         known=sum(account.pool in listed for account in known.values()),
@@ -121,14 +121,16 @@ class _Run(Run):
                 self.stopped.append(reason)
                 self.gone = [account for account in self.gone if account.pool != pool]
 
-    def carry_out(self, listed: Mapping[str, Collection[str]]) -> None:
+    def carry_out(self) -> None:
         tags = organizations.read_tags([one.account_id for _, one in self.new])
         for pool, one in self.new:
-            self.unit(one.account_id, partial(self._add, pool, one, tags[one.account_id] or {}))
+            self.unit(one.account_id, partial(self._add, pool, one, tags[one.account_id]))
         for account in self.gone:
             self.unit(account.account_id, partial(self._retire, account, current().units_of(account.pool)))
 
-    def _add(self, pool: str, one: OrganizationAccount, tags: Mapping[str, str]) -> None:
+    def _add(self, pool: str, one: OrganizationAccount, tags: Mapping[str, str] | None) -> None:
+        if tags is None:
+            raise NoAnswer("Its tags could not be read, so it does not come in yet.", code="aws_unavailable")
         new = NewAccount(one.account_id, one.name, _size_of(tags), tags)
         add_accounts([new], pool=pool, actor=self.actor, now=self.clock.now())
 
