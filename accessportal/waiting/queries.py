@@ -7,7 +7,7 @@ from datetime import datetime
 
 import structlog
 
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.store.reading import ItemKey
 from accessportal.store.transactions import Guard
 from accessportal.waiting import policy, store
@@ -40,18 +40,27 @@ def places(*, line: str, cursor: str | None = None, limit: int = 50) -> Page[Pla
 
 
 def first_that_fits(*, line: str, fits: Callable[[Place], bool], now: datetime) -> tuple[Line, Turn | None]:
-    """The line as it is, and whose turn it is: the first place that what is free ``fits``, and that has not lapsed. What is decided by it
-    belongs under :func:`has_not_moved`, which the steps of :func:`operations.served` imply."""
+    """The line as it is, and whose turn it is: the first place that what is free ``fits``, and that has not lapsed. Of whom ``fits`` can't
+    read what decides it (``UnreadableItem``) is passed over: others behind them are served. What is decided by it belongs under
+    :func:`has_not_moved`, which the steps of :func:`operations.served` imply."""
     seen = store.head(line)
     if not seen.waiting:
         return seen, None
-    found = (place for place in store.places(line, past=_pass_over) if place.lapses_at > now and fits(place))
+    found = (place for place in store.places(line, past=_pass_over) if place.lapses_at > now and _does_fit(place, fits))
     return seen, next((Turn(seen, place) for place in found), None)
+
+
+def _does_fit(place: Place, fits: Callable[[Place], bool]) -> bool:
+    try:
+        return fits(place)
+    except UnreadableItem as error:
+        _pass_over(error.item)
+        return False
 
 
 def _pass_over(place: Unreadable) -> None:
     """Others behind it are served; its own request says that its place can't be read."""
-    log.warning("waiting.place_unreadable", key=place.key, why=place.why)
+    log.warning("waiting.place_unreadable", table=place.table, key=place.key, why=place.why)
 
 
 def nobody_waits(line: str) -> Guard:

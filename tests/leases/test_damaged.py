@@ -9,12 +9,16 @@ import pytest
 
 from accessportal.kernel.pages import UnreadableItem, every
 from accessportal.leases import operations, queries
-from accessportal.leases.models import AccountItem, LeaseItem
+from accessportal.leases.models import AccountItem, LeaseItem, PersonItem, person_key
 from accessportal.leases.states import AccountState
+from accessportal.waiting.models import WaitingItem, place_key
+from accessportal.waiting.states import ACCOUNTS
 from tests.damage import damaged
 from tests.fixtures_twin import REGION
-from tests.leases.conftest import ALICE, CARL, OLGA, AccountsPool
+from tests.leases.conftest import ALICE, CARL, JOB, OLGA, AccountsPool
 from tests.leases.reading import ids_in
+
+BEA = "bea@example.com"
 
 
 def spoil(model: Any, word: str, one: str) -> list[str]:
@@ -47,6 +51,25 @@ def test_accounts_that_can_not_be_read_are_named_and_lent_to_nobody(accounts: Ac
     assert not set(lent) & named
     report = operations.check_pool(is_mending=False, actor=OLGA)
     assert named <= {one.item.partition("#")[2] for one in report.failures}
+
+
+def test_who_waits_and_can_not_be_read_stops_nobody_behind_them(accounts: AccountsPool) -> None:
+    accounts.fill(2)
+    alices, carls = accounts.started(ALICE), accounts.started(CARL)
+    for user in (ALICE, CARL, BEA):
+        accounts.take(user, claim=user)
+    PersonItem.get(person_key(ALICE)).update(actions=[PersonItem.leases.remove()])
+    second = WaitingItem.get(*place_key(ACCOUNTS, 2))
+    second.update(actions=[WaitingItem.wants.set({"pool": "default"})])
+
+    accounts.let_go(carls)
+    accounts.clean(carls.account_id)
+
+    assert queries.get_lease(lease_id=BEA).account_id == carls.account_id
+    report = operations.serve_line(actor=JOB, clock=accounts.clock)
+    words = "The item account, place 2 of the table WaitingLine can't be read (wants: 'most_held')."
+    assert [failure.error for failure in report.failures] == [f"{words} Somebody else has changed it; mend it by hand."]
+    assert accounts.get(alices.account_id).user == ALICE
 
 
 def test_leases_that_can_not_be_read_stop_no_other(accounts: AccountsPool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import Conflict
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import UnreadableItem, every
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Run
 from accessportal.leases.operations import lines
@@ -52,8 +52,12 @@ def serve_line(*, actor: Actor, clock: Clock) -> ServeReport:
     run = _Run(actor=actor, clock=clock)
     if not line.get_line(ACCOUNTS).waiting or held_restore() is not None:
         return ServeReport()
-    places = every(lambda cursor: line.places(line=ACCOUNTS, cursor=cursor), past=run.pass_over)
-    asks = {place.claim: lines.asked_at(place) for place in places}
+    asks = dict[str, Asked]()
+    for place in every(lambda cursor: line.places(line=ACCOUNTS, cursor=cursor), past=run.pass_over):
+        try:
+            asks[place.claim] = lines.asked_at(place)
+        except UnreadableItem as error:
+            run.pass_over(error.item)
     for pool in sorted({asked.pool for asked in asks.values()}):
         run.serve(pool, {claim: asked for claim, asked in asks.items() if asked.pool == pool})
     return ServeReport(served=tuple(run.served), failures=run.failed)

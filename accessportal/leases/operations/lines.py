@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.pages import Unreadable
 from accessportal.leases import policy
 from accessportal.leases.states import Account, Person
 from accessportal.leases.store import rows
@@ -44,9 +45,15 @@ _OF_THE_PLACE = ("claim", "duration_seconds")
 
 
 def asked_at(place: Place) -> Asked:
-    """What whoever has the place asks for."""
-    wants = {**place.wants, "most_held": int(place.wants["most_held"])}
-    return Asked(claim=place.claim, duration_seconds=place.duration_seconds, **wants)
+    """What whoever has the place asks for.
+
+    :raises UnreadableItem: when somebody else has changed it.
+    """
+    try:
+        wants = {**place.wants, "most_held": int(place.wants["most_held"])}
+        return Asked(claim=place.claim, duration_seconds=place.duration_seconds, **wants)
+    except (LookupError, TypeError, ValueError) as error:
+        raise Unreadable("WaitingLine", f"{place.line}, place {place.number}", f"wants: {error}").error() from error
 
 
 def join(asked: Asked, *, lapses_at: datetime, guards: Sequence[Guard], actor: Actor, now: datetime) -> None:
