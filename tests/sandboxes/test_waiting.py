@@ -486,6 +486,7 @@ def revive(pool: Pool, claim: str, former: str, *, track: str = "") -> Proof | W
         former_key=f"request:{former}",
         track=f"person:{track or former}",
         ends_at=(pool.clock.now() + timedelta(seconds=300)).replace(microsecond=0),
+        most_held=1,
         guards=(),
         actor=CLIENT,
         clock=pool.clock,
@@ -537,6 +538,20 @@ def test_what_is_not_there_any_more_is_not_revived(pool: Pool, why: str) -> None
     refused = revive(pool, "again", "alice", track="mallory" if why == "somebody else" else "")
     assert isinstance(refused, Waiting)
     assert refused.is_final
+    assert held("again") is None
+    check(pool)
+
+
+def test_who_has_another_by_now_does_not_get_back_one_more_than_they_may_have(pool: Pool) -> None:
+    pool.fill(2)
+    ask(pool, "alice")
+    let_go(pool, "alice", undo_seconds=120)
+    assert isinstance(ask(pool, "other", person="alice"), Proof)
+
+    refused = revive(pool, "again", "alice")
+
+    assert isinstance(refused, Waiting)
+    assert (refused.code, refused.is_final) == ("too_many_held", True)
     assert held("again") is None
     check(pool)
 

@@ -76,11 +76,20 @@ def let_go(*, claim: str, key: str, track: str, undo_seconds: int = 0, actor: Ac
 
 
 def revive(
-    *, claim: str, key: str, former_key: str, track: str, ends_at: datetime, guards: Sequence[Guard], actor: Actor, clock: Clock
+    *,
+    claim: str,
+    key: str,
+    former_key: str,
+    track: str,
+    ends_at: datetime,
+    most_held: int,
+    guards: Sequence[Guard],
+    actor: Actor,
+    clock: Clock,
 ) -> Proof | Waiting:
     """Undo that ``track`` gave back the sandbox of ``former_key``: the same hand-over goes on under ``key``, for ``claim`` until
-    ``ends_at``. Final, where its cleaning has begun or somebody else has it."""
-    return until_written(lambda: _revive(claim, key, former_key, track, ends_at, guards, actor, clock.now()))
+    ``ends_at``. Final, where its cleaning has begun, or somebody else has it, or ``track`` has ``most_held`` others by now."""
+    return until_written(lambda: _revive(claim, key, former_key, track, ends_at, most_held, guards, actor, clock.now()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,8 +130,7 @@ def _hold(wanted: _Wanted, clock: Clock) -> Proof | Waiting:
         return Waiting("allocation_over", words, now + _LATER, is_error=True)
     holds = standing_holds(seen.holder, now)
     if len(holds) >= wanted.most_held:
-        words = f"{_sandboxes(len(holds))} held already, as many as one person may hold at once. Give one back."
-        return Waiting("too_many_held", words, now + _LATER, is_error=True)
+        return Waiting("too_many_held", _too_many(len(holds)), now + _LATER, is_error=True)
     return _take(wanted, seen, holds, clock)
 
 
@@ -238,7 +246,15 @@ def _let_go(claim: str, key: str, track: str, undo_seconds: int, actor: Actor, c
 
 
 def _revive(
-    claim: str, key: str, former_key: str, track: str, ends_at: datetime, guards: Sequence[Guard], actor: Actor, now: datetime
+    claim: str,
+    key: str,
+    former_key: str,
+    track: str,
+    ends_at: datetime,
+    most_held: int,
+    guards: Sequence[Guard],
+    actor: Actor,
+    now: datetime,
 ) -> Proof | Waiting:
     seen, former = keys.look_up(key, holder=track), keys.get_key(former_key)
     standing = _standing(seen.record, track)
@@ -248,9 +264,11 @@ def _revive(
     decision = policy.may_revive(sandbox, former, track)
     if sandbox is None or seen.record is not None or not decision.allowed:
         return Waiting(decision.code, decision.reason, now, is_error=True, is_final=True)
+    holds = standing_holds(seen.holder, now)
+    if len(holds) >= most_held:
+        return Waiting("too_many_held", _too_many(len(holds)), now, is_error=True, is_final=True)
     lent = dataclasses.replace(held_anew(sandbox, track), status=Status.ALLOCATED, key=key, due=Due.EXPIRE, deletion_requested_at=None)
     lent = _with_claims(lent, {claim: ends_at})
-    holds = {**standing_holds(seen.holder, now), key: sandbox.sandbox_id}
     assert lent.expires_at is not None
     data = {"track": track, "key": lent.sent_key, "expires_at": to_epoch(lent.expires_at), "status": lent.status.value}
     try:
@@ -261,7 +279,7 @@ def _revive(
             actor=actor,
             now=now,
             key_step=keys.open_key(None, key=key, request_hash="", sandbox=lent),
-            further=[*guards, keys.hold_for(seen.holder, holds)],
+            further=[*guards, keys.hold_for(seen.holder, {**holds, key: sandbox.sandbox_id})],
         )
     except rows.FurtherFailed as failed:
         raise (_not_wanted() if any(failed.step is guard for guard in guards) else rows.KeyOvertaken()) from failed
@@ -312,5 +330,6 @@ def _gone(sandbox_id: str, fence: int, now: datetime, *, called_at: datetime | N
     )
 
 
-def _sandboxes(number: int) -> str:
-    return "One sandbox is" if number == 1 else f"{number} sandboxes are"
+def _too_many(held: int) -> str:
+    sandboxes = "One sandbox is" if held == 1 else f"{held} sandboxes are"
+    return f"{sandboxes} held already, as many as one person may hold at once. Give one back."

@@ -43,9 +43,9 @@ class SandboxGrant(Grant):
             raise NotAllowed(text, code="too_many_held")
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
-        taken_back = request.evidence.get("takes_back")
-        if taken_back:
-            return _revive(request, str(taken_back), guards, actor, clock)
+        most_held = int(request.evidence.get("most_per_person") or 1)
+        if request.takes_back:
+            return _revive(request, most_held, guards, actor, clock)
         is_first = not request.target.get("continues")
         return sandboxes.hold(
             claim=request.request_id,
@@ -54,7 +54,7 @@ class SandboxGrant(Grant):
             name_prefix=str(request.target["name_prefix"]),
             ends_at=request.expires_at,
             duration_seconds=request.duration_seconds if is_first else None,
-            most_held=int(request.evidence.get("most_per_person") or 1),
+            most_held=most_held,
             is_first=is_first,
             provider=upstream.provider() if upstream.is_set() else None,
             guards=guards,
@@ -92,15 +92,16 @@ class SandboxGrant(Grant):
         return one.granted_at is not None and other.kind == SandboxTerms.kind and chain_of(other) == chain_of(one)
 
 
-def _revive(request: AccessRequest, given_back_id: str, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
+def _revive(request: AccessRequest, most_held: int, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
     """The sandbox that the former request gave back, which may have gone on with that of an earlier one."""
-    given_back = store.get(given_back_id)
+    given_back = store.get(request.takes_back)
     return sandboxes.revive(
         claim=request.request_id,
         key=key_in_pool(request),
         former_key=key_in_pool(given_back) if given_back is not None else "",
         track=track_of(request.subject_id),
         ends_at=request.expires_at,
+        most_held=most_held,
         guards=guards,
         actor=actor,
         clock=clock,
