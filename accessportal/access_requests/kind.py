@@ -134,6 +134,10 @@ class Grant(ABC):
         revives it."""
         return refuse("This is given again only to whoever asks anew.", code="not_taken_back")
 
+    def ends_for_good(self, request: AccessRequest) -> bool:
+        """Whether what ``request`` holds could not be taken back if its holder gave it back now."""
+        return False
+
     def is_given_directly(self, request: AccessRequest, *, now: datetime) -> bool:
         """Whether somebody gave the subject the same without a request, too: then that stays when the request ends."""
         return False

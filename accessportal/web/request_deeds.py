@@ -107,7 +107,8 @@ def _what_ends(request: AccessRequest) -> str:
 def _will_give_back(request: AccessRequest) -> str:
     together = len(queries.ended_together(request=request))
     chain = f" It ends for {together + 1} requests: what extends it ends with it." if together else ""
-    undo = f" For {format_duration(seconds)} you can take it back." if (seconds := queries.undo_seconds()) else ""
+    seconds = 0 if kind_named(request.kind).grant.ends_for_good(request) else queries.undo_seconds()
+    undo = f" Whoever gives it back can take it back for {format_duration(seconds)}." if seconds else ""
     return f"It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.{undo}{chain}"
 
 

@@ -137,13 +137,18 @@ def test_a_frozen_lease_says_so_and_why(borrowed: Borrowed, signed_in: SignedIn,
         assert "It mines coins." in page
         assert "Open in AWS" not in page
         assert "Give back" in page
+        assert "Extend" not in page
     assert "The account stays yours until 3 Mar 09:00 UTC" in text_of(alice.get(f"/requests/{held.request_id}/"))
+    give_back = f"/requests/{held.request_id}/end/"
+    assert "can take it back" not in text_of(alice.get(give_back, headers=HTMX))
 
     leases.unfreeze(lease_id=held.request_id, actor=story.olga, now=story.clock.now())
     requests.freeze_leases(clock=story.clock)
     page = text_of(alice.get("/"))
     assert "Frozen" not in page
     assert "Open in AWS" in page
+    assert "Extend" in page
+    assert "Whoever gives it back can take it back for 2 min." in text_of(alice.get(give_back, headers=HTMX))
 
 
 def test_what_it_has_cost_is_told_with_the_age_of_the_figure(borrowed: Borrowed, signed_in: SignedIn) -> None:

@@ -65,8 +65,8 @@ def is_gone(request: AccessRequest, lent: Lent) -> bool:
 
 
 def without_senseless(verbs: frozenset[str], request: AccessRequest, lent: Lent) -> frozenset[str]:
-    """``verbs`` without those that make no sense: what is gone can't be extended."""
-    return verbs - {"extend"} if request.kind in _LENT and not lent.is_held else verbs
+    """``verbs`` without those that make no sense: what is gone, or frozen, can't be extended."""
+    return verbs - {"extend"} if request.kind in _LENT and (lent.is_frozen or not lent.is_held) else verbs
 
 
 def mark_with(lent: Lent, request: AccessRequest, now: datetime) -> str:

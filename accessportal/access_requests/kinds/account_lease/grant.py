@@ -112,6 +112,10 @@ class LeaseGrant(Grant):
             return allow("nobody has begun to clean it")
         return refuse("This can't be taken back any more: it is being cleaned. Ask for another one.", code="undo_over")
 
+    def ends_for_good(self, request: AccessRequest) -> bool:
+        lease = lent.find_lease(lease_id=chain_of(request))
+        return lease is not None and LeaseState.FROZEN in (lease.state, lease.wanted)
+
     def is_there(self, request: AccessRequest, *, now: datetime) -> Decision:
         lease = lent.find_lease(lease_id=chain_of(request))
         if lease is None or request.request_id not in lease.claims:
