@@ -118,11 +118,16 @@ def rule_for_programs(waiting: int, *, programs_first: bool) -> str:
     return f"{people} in line, and what becomes free goes to them first: programs may take what nobody waits for."
 
 
-def may_revive(sandbox: Sandbox | None, record: KeyRecord | None, track: str) -> Decision:
-    """Whether ``track`` may have again what it gave back, the hand-over that ``record`` tells of: until its cleaning begins."""
+def may_revive(sandbox: Sandbox | None, record: KeyRecord | None, track: str, now: datetime) -> Decision:
+    """Whether ``track`` may have again what it gave back, the hand-over that ``record`` tells of: until it is to be cleaned, which is at
+    once for what an operator ended."""
     if sandbox is None or record is None or sandbox.last_released_by != track or sandbox.last_released_fence != record.fence:
         return refuse("What was given back is not there any more. Ask for a new sandbox.", code="not_given_back")
-    if sandbox.status is not Status.PENDING_DELETION or sandbox.fence != record.fence or sandbox.held_by or sandbox.delete_generation:
+    is_there = sandbox.status is Status.PENDING_DELETION and sandbox.fence == record.fence
+    is_due = sandbox.due_at is None or sandbox.due_at <= now
+    # A deletion that was sent is noted without a generation where the provider tells none; one that failed is due again later.
+    is_begun = sandbox.held_by or sandbox.delete_generation or sandbox.delete_sent_at is not None or sandbox.clean_error
+    if not is_there or is_due or is_begun:
         return refuse("Its cleaning has begun. Ask for a new sandbox.", code="cleaning_begun")
     return allow("its cleaning has not begun")
 

@@ -157,10 +157,10 @@ def is_waited_for(*, name: str, track: str, now: datetime) -> bool:
     return waiting.first_that_fits(line=SANDBOXES, fits=would_take_it, now=now)[1] is not None
 
 
-def may_revive(*, key: str, track: str) -> Decision:
+def may_revive(*, key: str, track: str, now: datetime) -> Decision:
     """Whether ``track`` may have again the sandbox that it gave back, for which ``key`` stood."""
     record = key_items.get_key(key)
-    return policy.may_revive(None if record is None else rows.get(record.sandbox_id), record, track)
+    return policy.may_revive(None if record is None else rows.get(record.sandbox_id), record, track, now)
 
 
 def stats() -> Stats | None:

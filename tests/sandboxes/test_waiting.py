@@ -500,7 +500,7 @@ def test_what_was_given_back_goes_on_by_the_same_fence_and_is_cleaned_only_after
     assert lent is not None
     let_go(pool, "alice", undo_seconds=120)
     assert pool.now_of(lent).due_at == pool.clock.now() + timedelta(seconds=120)
-    assert queries.may_revive(key="request:alice", track="person:alice").allowed
+    assert queries.may_revive(key="request:alice", track="person:alice", now=pool.clock.now()).allowed
 
     first = revive(pool, "again", "alice")
     pool.clock.advance(5)
@@ -520,7 +520,9 @@ def test_what_was_given_back_goes_on_by_the_same_fence_and_is_cleaned_only_after
     check(pool)
 
 
-@pytest.mark.parametrize("why", ["cleaning begun", "free again", "somebody else", "quarantined"])
+@pytest.mark.parametrize(
+    "why", ["cleaning begun", "free again", "somebody else", "quarantined", "to be cleaned by now", "deleted", "failed"]
+)
 def test_what_is_not_there_any_more_is_not_revived(pool: Pool, why: str) -> None:
     pool.fill(1)
     ask(pool, "alice")
@@ -535,9 +537,33 @@ def test_what_is_not_there_any_more_is_not_revived(pool: Pool, why: str) -> None
             free_again(given_back, now=now)
         case "quarantined":
             operations.quarantine(sandbox_id=lent.sandbox_id, reason="Smoke.", actor=OLGA, now=now)
+        case "to be cleaned by now":
+            pool.clock.advance(120)
+        case "deleted":
+            rows.note(given_back, dataclasses.replace(given_back, delete_sent_at=now))
+        case "failed":
+            rows.note(given_back, dataclasses.replace(given_back, clean_error="503"))
     refused = revive(pool, "again", "alice", track="mallory" if why == "somebody else" else "")
     assert isinstance(refused, Waiting)
     assert refused.is_final
+    assert held("again") is None
+    check(pool)
+
+
+def test_what_an_operator_took_away_is_not_had_again_by_giving_back_the_request(pool: Pool) -> None:
+    pool.fill(1)
+    ask(pool, "alice")
+    lent = held("alice")
+    assert lent is not None
+    operations.release_by_operator(sandbox_id=lent.sandbox_id, reason="Misused.", actor=OLGA, now=pool.clock.now())
+    let_go(pool, "alice", undo_seconds=120)
+
+    assert not queries.may_revive(key="request:alice", track="person:alice", now=pool.clock.now()).allowed
+    refused = revive(pool, "again", "alice")
+
+    assert isinstance(refused, Waiting)
+    assert (refused.code, refused.is_final) == ("cleaning_begun", True)
+    assert held("alice") is None
     assert held("again") is None
     check(pool)
 

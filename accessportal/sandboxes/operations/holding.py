@@ -261,7 +261,7 @@ def _revive(
     if standing is not None and claim in standing.claims:
         return _proof(standing, now)
     sandbox = None if former is None else rows.get(former.sandbox_id)
-    decision = policy.may_revive(sandbox, former, track)
+    decision = policy.may_revive(sandbox, former, track, now)
     if sandbox is None or seen.record is not None or not decision.allowed:
         return Waiting(decision.code, decision.reason, now, is_error=True, is_final=True)
     holds = standing_holds(seen.holder, now)

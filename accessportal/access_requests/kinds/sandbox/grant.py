@@ -85,7 +85,7 @@ class SandboxGrant(Grant):
         return PlaceInLine(before=standing.before, lapses_at=standing.place.lapses_at, expected=turn)
 
     def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
-        return pool.may_revive(key=key_in_pool(request), track=track_of(request.subject_id))
+        return pool.may_revive(key=key_in_pool(request), track=track_of(request.subject_id), now=now)
 
     def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
         """Giving a sandbox back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
