@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.kernel.clock import Precise
-from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.kernel.errors import Conflict, NotFound, Unavailable
 from accessportal.kernel.runs import Report
 
 SHARDS = 4
@@ -320,3 +320,13 @@ class ListFull(Conflict):
     def __init__(self, name: str, most: int) -> None:
         message = f"{name} holds {most:,} ids, as many as it can. Retire accounts first, or use another installation for the others."
         super().__init__(message, code="pool_full")
+
+
+class TooManySetAside(Unavailable):
+    """So many accounts of a pool are out of use that a look which says that one more may not go out is likelier wrong."""
+
+    def __init__(self, pool: str, flaw: str) -> None:
+        message = (
+            f"It is not lent, and not put out of use: {flaw} Many of the pool {pool} are out of use: look at them, and at Organizations."
+        )
+        super().__init__(message, code="too_many_set_aside")

@@ -53,7 +53,7 @@ def test_a_cost_that_is_not_known_is_an_alarm(cleaning: Cleaning) -> None:
 
 def test_a_pool_that_would_lose_too_many_is_an_alarm(cleaning: Cleaning) -> None:
     cleaning.make(*(f"lab-{number}" for number in range(6)))
-    assert tasks.sync_pool() == "listed 7, known 0, new 7, gone 0, elsewhere 0, failed 0"
+    assert tasks.sync_pool() == "listed 7, known 0, new 7, gone 0, elsewhere 0, kept_out 0, failed 0"
     cleaning.set(units={cleaning.twin.organizational_units["/Security"]: "default"})
     with pytest.raises(ItemsFailed, match="would leave it"):
         tasks.sync_pool()

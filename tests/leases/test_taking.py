@@ -229,6 +229,26 @@ def test_an_account_that_may_not_go_out_is_set_aside_unseen(accounts: AccountsPo
     check_whole()
 
 
+def test_a_look_that_finds_all_unfit_does_not_empty_the_pool(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = accounts.fill(8)
+    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings(flaw_of=lambda _id: "It is not listed."))
+
+    assert code(accounts.take(CARL, claim="carls")) == "no_account_free"
+    assert len(ids_in("account_status#failed")) == 5
+    many = "Many of the pool default are out of use: look at them, and at Organizations."
+    report = operations.serve_line(actor=JOB, clock=accounts.clock)
+    assert (sorted(one.item for one in report.failures), report.served) == (sorted(ids_in("account_status#available")), ())
+    assert {one.error for one in report.failures} == {f"It is not lent, and not put out of use: It is not listed. {many}"}
+    accounts.add(["999999999999"])
+    accounts.clean("999999999999")
+    assert len(ids_in("account_status#available")) == 4
+
+    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings())
+    assert operations.serve_line(actor=JOB, clock=accounts.clock).served == ("carls",)
+    assert sorted(ids_in("account_status#all")) == sorted([*ids, "999999999999"])
+    check_whole()
+
+
 def test_a_lease_that_has_ended_is_not_lent_again(accounts: AccountsPool) -> None:
     accounts.fill(2)
     lease = accounts.started(ALICE, claim="one")

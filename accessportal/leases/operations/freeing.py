@@ -19,7 +19,7 @@ from accessportal.leases.operations import lines
 from accessportal.leases.operations.lines import Asked
 from accessportal.leases.operations.shared import changed_account, load_account, until_written
 from accessportal.leases.operations.taking import free_in, handed_to, lend, set_aside, why_not
-from accessportal.leases.states import Account, AccountState, ListFull, ServeReport
+from accessportal.leases.states import Account, AccountState, ListFull, NoSuchAccount, ServeReport, TooManySetAside
 from accessportal.leases.store import rows
 from accessportal.store.restores import held_restore
 from accessportal.store.transactions import ConditionFailed, Overtaken
@@ -39,7 +39,7 @@ def make_available(account: Account, *, certificate: Mapping[str, Any], actor: A
     cleaned = replace(account, certificate=certificate, cleaned_at=whole_second(now))
     seen, turn = lines.next_turn(account, now=now)
     if turn is not None and held_restore() is None:
-        with suppress(ListFull):
+        with suppress(ListFull, TooManySetAside):
             _hand_over(account, cleaned, turn, actor=actor, now=now)
             return
     free = cleaned.at_rest(AccountState.AVAILABLE, now=now)
@@ -65,7 +65,8 @@ def serve_line(*, actor: Actor, clock: Clock) -> ServeReport:
 
 @dataclass(kw_only=True)
 class _Run(Run):
-    passes = (Conflict, Overtaken)
+    # Somebody was faster, or it left the pool meanwhile.
+    passes = (Conflict, Overtaken, NoSuchAccount)
     actor: Actor
     clock: Clock
     served: list[str] = field(default_factory=list)
@@ -101,6 +102,7 @@ def _hand_over(before: Account, account: Account, turn: Turn, *, actor: Actor, n
     """The claim whose turn it was, when it has the account now; ``None`` when the account may not go out.
 
     :raises Overtaken: when the account, the line or the place changed meanwhile.
+    :raises TooManySetAside: when it may not go out, and many of its pool are out of use; it stays as it is.
     """
     asked = lines.asked_at(turn.place)
     seen = rows.look_up(asked.lease_id, user=asked.user)

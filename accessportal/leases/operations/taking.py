@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.brakes import most_at_once
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import Page, every
@@ -19,8 +20,19 @@ from accessportal.leases.config import current
 from accessportal.leases.operations import lines
 from accessportal.leases.operations.lines import Asked
 from accessportal.leases.operations.shared import changed_account, told_account, told_lease, until_written
-from accessportal.leases.states import SHARDS, Account, AccountState, Held, Lease, LeaseData, LeaseState, ListFull, Person
-from accessportal.leases.store import pages, rows
+from accessportal.leases.states import (
+    SHARDS,
+    Account,
+    AccountState,
+    Held,
+    Lease,
+    LeaseData,
+    LeaseState,
+    ListFull,
+    Person,
+    TooManySetAside,
+)
+from accessportal.leases.store import counts, pages, rows
 from accessportal.store.restores import held_back
 from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, Step
 from accessportal.waiting.queries import item_of_place, nobody_waits
@@ -88,7 +100,7 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
     free, is_one_free = nobody_waits(ACCOUNTS), False
     for account in free_that_meet(asked):
         if flaw := why_not(account):
-            with suppress(Overtaken):
+            with suppress(Overtaken, TooManySetAside):
                 set_aside(account, flaw, actor=actor, now=now)
             continue
         _being_taken.add(account.account_id)
@@ -159,7 +171,13 @@ def set_aside(account: Account, flaw: str, *, actor: Actor, now: datetime) -> No
     """Put an account that may not go out, as it was read, out of use.
 
     :raises Overtaken: when it has changed meanwhile.
+    :raises TooManySetAside: when many of its pool are; it stays as it is.
     """
+    counted = counts.last()
+    known = sum(counted.pools.get(account.pool, {}).values()) if counted is not None else 0
+    failed = sum(pages.count_in_state(account.pool, AccountState.FAILED, share) for share in range(SHARDS))
+    if failed >= most_at_once(known):
+        raise TooManySetAside(account.pool, flaw)
     after = replace(account.at_rest(AccountState.FAILED, now=now), reason=flaw)
     changed_account(account, after, "set_aside", actor=actor, now=now, reason=flaw)
 
