@@ -373,6 +373,44 @@ def test_input_that_makes_no_sense_is_refused_with_its_field(borrowed: Borrowed)
     assert refused("continues", continues="00000000-0000-4000-8000-000000000000") == "lease_over"
 
 
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"pool": "other", "permission_set": "AdministratorAccess"}, "pool"),
+        ({"size": "large"}, "pool"),
+        ({"tags": "env=prod"}, "pool"),
+        ({"permission_set": "AdministratorAccess"}, "permission_set"),
+    ],
+)
+def test_nobody_goes_on_with_an_account_by_a_rule_about_others(borrowed: Borrowed, changed: dict[str, str], field: str) -> None:
+    """The form takes ``continues``: whoever writes it by hand must not get by a rule what it does not give."""
+    text = LEASE_RULES.replace("pools: [labs]}", "pools: [labs, other]}").replace(
+        "required: true, approvers: {groups: [/security]}", "required: false"
+    )
+    rules.apply_rules(text=RULES + text, actor=SETUP, now=borrowed.story.clock.now())
+    borrowed.fill(1)
+    held = borrowed.held()
+    target = {"pool": "labs", "size": "small", "tags": "env=lab", "permission_set": "PowerUserAccess", "continues": held.request_id}
+
+    def go_on(wanted: dict[str, str]) -> AccessRequest:
+        return operations.submit(
+            kind="account_lease",
+            subject_id=None,
+            target={**target, **wanted},
+            duration_seconds=2 * DAY,
+            reason="A little more",
+            ticket_id="",
+            submission_id=f"by hand {sorted(wanted)}",
+            actor=borrowed.story.alice,
+            now=borrowed.story.clock.now(),
+        )
+
+    with pytest.raises(InvalidRequest) as refused:
+        go_on(changed)
+    assert (refused.value.code, refused.value.field) == ("lease_of_another", field)
+    assert go_on({}).account_id == held.account_id
+
+
 def test_an_account_that_is_closed_ends_its_request(borrowed: Borrowed) -> None:
     borrowed.fill(1)
     held = borrowed.held()

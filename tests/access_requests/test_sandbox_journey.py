@@ -321,6 +321,24 @@ def test_nobody_goes_on_with_a_sandbox_of_somebody_else(labs: Labs) -> None:
     assert caught.value.code == "allocation_over"
 
 
+def test_nobody_goes_on_with_a_sandbox_by_a_rule_about_other_names(labs: Labs) -> None:
+    labs.fill("lab-1")
+    held, story = labs.held(), labs.story
+    with pytest.raises(InvalidRequest) as caught:
+        operations.submit(
+            kind="sandbox",
+            subject_id=None,
+            target={"name_prefix": "lab-2", "continues": held.request_id},
+            duration_seconds=5400,
+            reason="A little more",
+            ticket_id="",
+            submission_id="by hand",
+            actor=story.alice,
+            now=story.clock.now(),
+        )
+    assert (caught.value.code, caught.value.field) == ("allocation_of_another", "name_prefix")
+
+
 def test_a_sandbox_given_back_elsewhere_is_not_lent_a_second_time_to_the_request(labs: Labs) -> None:
     labs.fill("lab-1", "lab-2")
     held = labs.held()

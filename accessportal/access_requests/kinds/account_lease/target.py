@@ -15,7 +15,7 @@ from accessportal.directory.queries import Book
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.ids import is_request_id
 from accessportal.leases import queries as leases
-from accessportal.leases.policy import check_word
+from accessportal.leases.policy import check_word, fits
 from accessportal.leases.states import Lease
 
 _MOST_TAGS = 10
@@ -47,9 +47,9 @@ class LeaseTarget(Target):
         )
         principal = principal_of(subject.subject_id)
         continues = target.get("continues", "").strip()
-        held = _continued(continues, subject) if continues else None
-        facts = {"pool": pool, "size": size, "tags": tag_words(tags)} | ({"account_id": held.account_id} if held else {})
         asked = LeaseAsked(pool, size, tags, permission_set.name)
+        held = _continued(continues, asked, subject) if continues else None
+        facts = {"pool": pool, "size": size, "tags": tag_words(tags)} | ({"account_id": held.account_id} if held else {})
         return Resolved(
             stored={
                 "pool": pool,
@@ -129,9 +129,18 @@ def read_tags(text: str) -> dict[str, str]:
     return tags
 
 
-def _continued(lease_id: str, subject: Subject) -> Lease:
+def _continued(lease_id: str, asked: LeaseAsked, subject: Subject) -> Lease:
+    """The lease that is held, where it is what is asked for: rules judge what is asked for."""
     lease = leases.find_lease(lease_id=lease_id) if is_request_id(lease_id) else None
     if lease is None or lease.user != subject.subject_id:
         text = "The lease that this goes on with is not held, or no longer. Ask for a new one."
         raise InvalidRequest(text, code="lease_over", field="continues")
+    account = leases.get_account(account_id=lease.account_id)
+    for field, is_same in {
+        "pool": fits(account, pool=asked.pool, size=asked.size, tags=asked.tags),
+        "permission_set": asked.permission_set == lease.permission_set,
+    }.items():
+        if not is_same:
+            text = "The account that is held is another one than this asks for, or with another permission set. Ask for a new one."
+            raise InvalidRequest(text, code="lease_of_another", field=field)
     return lease

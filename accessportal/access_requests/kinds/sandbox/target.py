@@ -28,7 +28,7 @@ class SandboxTarget(Target):
         require_person(subject, "A sandbox is for a person: ask for yourself. Whoever else needs one asks for themselves.")
         prefix = _prefix(target.get("name_prefix", ""))
         continues = target.get("continues", "").strip()
-        held = _continued(continues, subject, now) if continues else None
+        held = _continued(continues, prefix, subject, now) if continues else None
         longest = _longest_seconds(held, now)
         _require_within(duration_seconds, longest, held)
         facts = {"name_prefix": prefix}
@@ -111,11 +111,15 @@ def _prefix(text: str) -> str:
     return wanted
 
 
-def _continued(first_request_id: str, subject: Subject, now: datetime) -> Sandbox:
+def _continued(first_request_id: str, prefix: str, subject: Subject, now: datetime) -> Sandbox:
+    """The sandbox that is held, where it is what is asked for: rules judge what is asked for."""
     held = pool.find_by_key(key=_key_of(first_request_id)) if len(first_request_id) <= 100 and first_request_id.isprintable() else None
     if held is None or held.track != track_of(subject.subject_id) or held.is_over(now):
         text = "The sandbox that this goes on with is not held, or no longer. Ask for a new one."
         raise InvalidRequest(text, code="allocation_over", field="continues")
+    if not held.name.startswith(prefix):
+        text = "The sandbox that is held has another name than this asks for. Ask for a new one."
+        raise InvalidRequest(text, code="allocation_of_another", field="name_prefix")
     return held
 
 
