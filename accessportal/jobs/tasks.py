@@ -229,7 +229,8 @@ def export_evidence() -> Report | str:
     """Every day that is over has its file and its signed digest."""
     signer = current_signer()
     if signer is None:
-        return _idle("export_evidence", "no store of evidence is set")
+        heartbeats.forget("export_evidence")
+        return "no store of evidence is set"
     actor = system("export_evidence")
     report = export(files=evidence_files(), signer=signer, until=_CLOCK.now() + _PART_OF_EXPORT, actor=actor, clock=_CLOCK)
     newest_at = datetime.combine(report.newest, time.min, UTC).timestamp() if report.newest else None

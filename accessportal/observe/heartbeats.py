@@ -55,6 +55,11 @@ def mend(part: str) -> None:
     Heartbeat.objects.filter(part=part, is_ok=False).update(is_ok=True)
 
 
+def forget(part: str) -> None:
+    """``part`` is switched off: nothing that it told grows old."""
+    Heartbeat.objects.filter(part=part).delete()
+
+
 def last_beat(part: str) -> Beat | None:
     """The last sign of life, or ``None`` when there never was one."""
     row = Heartbeat.objects.filter(part=part).first()

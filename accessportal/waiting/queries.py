@@ -31,7 +31,7 @@ def find(*, line: str, claim: str) -> Standing | None:
     place = store.find(line, claim)
     if place is None:
         return None
-    return Standing(place, tuple(one.duration_seconds for one in store.places(line, before=place.number)))
+    return Standing(place, tuple(one.duration_seconds for one in store.places(line, before=place.number, past=_pass_over)))
 
 
 def places(*, line: str, cursor: str | None = None, limit: int = 50) -> Page[Place]:

@@ -96,6 +96,18 @@ def test_health_says_when_the_newest_day_is_old_until_it_is_made_up(db: None, in
     assert installed.breaks() == []
 
 
+def test_health_says_nothing_of_evidence_that_is_switched_off(db: None, installed: Office) -> None:
+    installed.work(1)
+    tasks.export_evidence()
+    installed.clock.advance(5 * 24 * 3600)
+    assert problem(installed).startswith(f"The newest day of evidence is {TODAY}.")
+
+    config.configure(None)
+    assert tasks.export_evidence() == "no store of evidence is set"
+
+    assert problem(installed) == ""
+
+
 def test_health_says_that_no_day_was_ever_written(db: None, installed: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     installed.work(1)
     monkeypatch.setattr("os.link", unreachable)

@@ -151,6 +151,9 @@ def test_a_place_that_cannot_be_read_holds_up_nobody(clock: FakeClock) -> None:
     join("b", clock)
     item = WaitingItem.get("LINE#sandbox", "000000000001")
     item.update([WaitingItem.claim.remove()])
+    standing = queries.find(line=SANDBOXES, claim="b")
+    assert standing is not None
+    assert standing.before == 0
     assert serve("lab-1", clock) == "b"
 
 

@@ -105,8 +105,10 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
 
 
 def _undo_until(found: AccessRequest, verbs: frozenset[str]) -> datetime | None:
-    """Until when what was given back can be taken back."""
-    return found.revoked_at + timedelta(seconds=queries.undo_seconds()) if "take_back" in verbs and found.revoked_at else None
+    """Until when what was given back can be taken back: never beyond the end that it had."""
+    if "take_back" not in verbs or found.revoked_at is None or found.was_to_end_at is None:
+        return None
+    return min(found.revoked_at + timedelta(seconds=queries.undo_seconds()), found.was_to_end_at)
 
 
 def _evidence(found: AccessRequest, events: Sequence[AuditEvent], actor: Actor, book: ApproverBook) -> dict[str, Any]:
