@@ -458,3 +458,40 @@ def test_a_request_that_can_not_be_read_is_not_over(borrowed: Borrowed) -> None:
     assert any(held.request_id in one for one in report.unreadable)
     assert pool.get_lease(lease_id=held.request_id).account_id == held.account_id
     assert borrowed.has_access(held)
+
+
+def test_an_account_is_not_let_go_while_another_access_of_a_lost_request_is_there(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.story.carry_out(borrowed.story.approve(borrowed.ask(size="")))
+    target = {"pool": "labs", "size": "", "tags": "", "permission_set": "AdministratorAccess", "continues": held.request_id}
+    further = operations.submit(
+        kind="account_lease",
+        subject_id=None,
+        target=target,
+        duration_seconds=2 * DAY,
+        reason="More to do",
+        ticket_id="",
+        submission_id="further",
+        actor=borrowed.story.alice,
+        now=borrowed.story.clock.now(),
+    )
+    borrowed.story.carry_out(borrowed.story.approve(further))
+    assert len(borrowed.story.twin.assignments()) == 2
+    borrowed.story.clock.advance(600)
+    for one in (held, further):
+        RequestItem(one.request_id).delete()
+    found = operations.reconcile_assignments(actor=borrowed.story.olga, clock=borrowed.story.clock).dead_claims
+    leased = [one.finding_id for one in found if one.lease_id]
+
+    # Only the claims on the lease are chosen; what they are known to give is one of the two accesses.
+    report = operations.reconcile_assignments(
+        remedies=[Remedy.REPAIR], chosen=leased, most_share=1, actor=borrowed.story.olga, clock=borrowed.story.clock
+    )
+    assert pool.get_lease(lease_id=held.request_id).claims.keys() == {further.request_id}
+    assert [further.request_id in reason for reason in report.waiting] == [True]
+    assert len(borrowed.story.twin.assignments()) == 1
+
+    operations.reconcile_assignments(remedies=[Remedy.REPAIR], most_share=1, actor=borrowed.story.olga, clock=borrowed.story.clock)
+    assert borrowed.story.twin.assignments() == set()
+    assert pool.list_leases().items == ()
+    check_whole()

@@ -141,7 +141,7 @@ def _mended(
     ]
     waiting = [outcome.reason for outcome in outcomes if isinstance(outcome, Waiting)]
     if not stopped:
-        waiting += _release_dead(dead, actor, clock)
+        waiting += _release_dead(dead, report.dead_claims, actor, clock)
         if Remedy.REPAIR in remedies and not chosen:
             waiting += [outcome.reason for outcome in assignments.go_on(actor=actor, clock=clock)]
     return replace(report, mended=sum(isinstance(outcome, Proof) for outcome in outcomes), waiting=tuple(waiting), stopped=stopped)
@@ -263,13 +263,20 @@ def _key_of_lease(lease: Lease) -> AssignmentKey:
     return AssignmentKey(PrincipalType.USER, principal_id, lease.account_id, arn)
 
 
-def _release_dead(dead: Collection[DeadClaim], actor: Actor, clock: Clock) -> list[str]:
-    outcomes = [_release(claim, actor, clock) for claim in dead]
-    return [outcome.reason for outcome in outcomes if isinstance(outcome, Waiting)]
-
-
-def _release(dead: DeadClaim, actor: Actor, clock: Clock) -> Proof | Waiting:
-    outcome = assignments.release(key=dead.key, claim=dead.request_id, subject=dead.key.principal_id, actor=actor, clock=clock)
-    if dead.lease_id and isinstance(outcome, Proof):
-        lending.let_go(lease_id=dead.lease_id, claim=dead.request_id, actor=actor, now=clock.now())
-    return outcome
+def _release_dead(dead: Collection[DeadClaim], found: Collection[DeadClaim], actor: Actor, clock: Clock) -> list[str]:
+    """A lease goes last: only when all access that was ``found`` for the same request is proved gone."""
+    outcomes = {
+        (one.key, one.request_id): assignments.release(
+            key=one.key, claim=one.request_id, subject=one.key.principal_id, actor=actor, clock=clock
+        )
+        for one in dead
+    }
+    gone = {access for access, outcome in outcomes.items() if isinstance(outcome, Proof)}
+    held = {one.request_id for one in found if not one.lease_id and (one.key, one.request_id) not in gone}
+    waiting = [outcome.reason for outcome in outcomes.values() if isinstance(outcome, Waiting)]
+    for one in dead:
+        if one.lease_id and one.request_id in held:
+            waiting.append(f"Account {one.key.account_id} stays lent: other access by the request {one.request_id} is not proved gone.")
+        elif one.lease_id and (one.key, one.request_id) in gone:
+            lending.let_go(lease_id=one.lease_id, claim=one.request_id, actor=actor, now=clock.now())
+    return waiting
