@@ -113,7 +113,8 @@ CALLS = {
     "restore_account": [leases("POST", "admin/accounts/111111111111/restore", 403, 404)],
     "retire_account": [leases("POST", "admin/accounts/111111111111/retire", 403, 404, **WHY)],
     "quarantine_account": [leases("POST", "admin/accounts/111111111111/quarantine", 403, 404, **WHY)],
-    "order_cleaning": [leases("POST", "admin/accounts-cleaning", 403, 202)],
+    # No cleaner is set.
+    "order_cleaning": [leases("POST", "admin/accounts-cleaning", 403, 409)],
     "list_held_leases": [leases("GET", "admin/leases", 403, 200)],
     "freeze_lease": [leases("POST", f"admin/leases/{NO_LEASE}/freeze", 403, 404, **WHY)],
     "unfreeze_lease": [leases("POST", f"admin/leases/{NO_LEASE}/unfreeze", 403, 404)],

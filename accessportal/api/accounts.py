@@ -92,10 +92,11 @@ def quarantine_account(request: HttpRequest, account_id: AccountId, body: Reason
     return AccountFacts.of(told)
 
 
-@router.post("accounts-cleaning", response={202: Ordered, **errors()}, operation_id="order_cleaning", summary="Clean what is due")
+@router.post("accounts-cleaning", response={202: Ordered, **errors(409)}, operation_id="order_cleaning", summary="Clean what is due")
 def order_cleaning(request: HttpRequest, response: HttpResponse) -> Status[Ordered]:
-    """A job does soon what it does every minute: what was given back and is due is cleaned; the accounts tell how far it is. No body is
-    read."""
+    """A job does soon what it does every minute: what was given back and is due is cleaned; the accounts tell how far it is. `CONFLICT`: no
+    cleaner is set. No body is read."""
+    operations.require_cleaner()
     after_commit("clean_accounts")
     response.headers["Location"] = f"/v1/admin/accounts?state={AccountState.DIRTY.value}"
     return Status(202, Ordered())

@@ -6,7 +6,7 @@ import re
 import shlex
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.ports import set_after_commit
 from accessportal.leases import operations as leases
+from accessportal.leases.config import current
 from accessportal.tokens.states import Scope
 from accessportal.waiting.operations import note_cleanings
 from accessportal.waiting.states import ACCOUNTS
@@ -78,8 +79,10 @@ class Desk:
 @pytest.fixture
 def desk(borrowed: Borrowed, lab: Lab) -> Iterator[Desk]:
     desk = Desk(lab, borrowed, lab.new_token("desk", Scope.LEASES_ASK), lab.new_token("care", Scope.LEASES_ADMIN))
-    replaced = set_after_commit(lambda name, /, **_: desk.queued.append(name))
+    replaced, settings = set_after_commit(lambda name, /, **_: desk.queued.append(name)), current()
+    leases.configure(replace(settings, cleaner_arn="arn:aws:states:eu-central-1:111111111111:stateMachine:cleaner"))
     yield desk
+    leases.configure(settings)
     set_after_commit(replaced)
 
 
@@ -372,6 +375,11 @@ def test_cleaning_is_ordered_of_the_job(desk: Desk) -> None:
     told = desk.admin("POST", "accounts-cleaning")
 
     assert (told.status, told.body) == (202, {"ordered": True})
+    assert desk.queued == ["clean_accounts"]
+
+    leases.configure(replace(current(), cleaner_arn=""))
+    refused = desk.admin("POST", "accounts-cleaning")
+    assert (refused.error, "No cleaner is set" in refused.body["error"]["message"]) == ((409, "CONFLICT"), True)
     assert desk.queued == ["clean_accounts"]
 
 

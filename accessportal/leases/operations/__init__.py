@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accessportal.leases.config import LeaseSettings, anything_goes, configure
 from accessportal.leases.operations.checking import check_pool
-from accessportal.leases.operations.cleaning import clean_account, clean_accounts, is_cleaner_set
+from accessportal.leases.operations.cleaning import clean_account, clean_accounts, is_cleaner_set, require_cleaner
 from accessportal.leases.operations.counting import count_accounts, keep_counts
 from accessportal.leases.operations.freeing import make_available, serve_line
 from accessportal.leases.operations.freezing import freeze, note_access_off, note_access_on, put_off, unfreeze
@@ -39,6 +39,7 @@ __all__ = [
     "put_off",
     "quarantine",
     "read_spend",
+    "require_cleaner",
     "restore",
     "retire",
     "revive",

@@ -53,12 +53,20 @@ def is_cleaner_set() -> bool:
     return effects.cleaner() is not None
 
 
+def require_cleaner() -> Cleaner:
+    """:raises Conflict: when no cleaner is set."""
+    found = effects.cleaner()
+    if found is None:
+        raise Conflict("No cleaner is set: PORTAL_LEASES_CLEANER_ARN names its state machine.", code="no_cleaner")
+    return found
+
+
 def clean_accounts(*, cleaner: Cleaner | None = None, clock: Clock, workers: int = 4, actor: Actor = CLEAN) -> CleanReport:
     """Begin to clean what is due, look how the cleaner stands, and let what its certificate proves clean be free; each by itself.
 
     :raises Conflict: when no cleaner is set.
     """
-    run = _run(cleaner, clock, actor)
+    run = _Run(cleaner=cleaner or require_cleaner(), clock=clock, actor=actor)
     if held_restore() is not None:
         return CleanReport(stopped=_HELD)
     try:
@@ -72,7 +80,7 @@ def clean_accounts(*, cleaner: Cleaner | None = None, clock: Clock, workers: int
     return run.report()
 
 
-def clean_account(*, account_id: str, fence: int | None = None, cleaner: Cleaner | None = None, clock: Clock, actor: Actor) -> CleanReport:
+def clean_account(*, account_id: str, fence: int | None = None, clock: Clock, actor: Actor) -> CleanReport:
     """Clean one account now, without waiting for its turn; with ``fence`` the one at this hand-over. What must not be cleaned is refused,
     and each refusal is an event.
 
@@ -81,7 +89,7 @@ def clean_account(*, account_id: str, fence: int | None = None, cleaner: Cleaner
     """
     policy.may_operate(actor).require()
     policy.check_account_id(account_id)
-    run = _run(cleaner, clock, actor)
+    run = _Run(cleaner=require_cleaner(), clock=clock, actor=actor)
     if held_restore() is not None:
         raise Conflict(_HELD, code="restore_held")
     account = rows.get_account(account_id)
@@ -102,13 +110,6 @@ def clean_account(*, account_id: str, fence: int | None = None, cleaner: Cleaner
     run.unit(account_id, partial(run.go_on, account))
     waiting.note_cleanings(line=ACCOUNTS, seconds=run.seconds)
     return run.report()
-
-
-def _run(cleaner: Cleaner | None, clock: Clock, actor: Actor) -> _Run:
-    found = cleaner or effects.cleaner()
-    if found is None:
-        raise Conflict("No cleaner is set: PORTAL_LEASES_CLEANER_ARN names its state machine.", code="no_cleaner")
-    return _Run(cleaner=found, clock=clock, actor=actor)
 
 
 def _unusable(error: OutsideError) -> str:
