@@ -18,7 +18,7 @@ from accessportal.access_requests.queries import ApproverBook
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed, NotFound
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.deeds import Deed
 
 PAGE_SIZE = 25
@@ -76,6 +76,22 @@ class Ask:
     @property
     def part_seen(self) -> PartSeen:
         return {"actor": self.actor, "now": self.now, "cursor": self.cursor, "limit": self.limit}
+
+
+def filled(fetch: Callable[..., Page[Any]], ask: Ask, *, most_reads: int) -> Page[Any]:
+    """A whole page for people, of what lies in shares, each of them a short list; ``fetch`` takes ``cursor`` and ``limit``. After so many
+    reads the page says "look further"."""
+    found: list[Any] = []
+    unreadable: list[Unreadable] = []
+    cursor = ask.cursor
+    for _ in range(most_reads):
+        page = fetch(cursor=cursor, limit=ask.limit - len(found))
+        found += page.items
+        unreadable += page.unreadable
+        cursor = page.next_cursor
+        if cursor is None or len(found) >= ask.limit:
+            break
+    return Page(tuple(found), cursor, tuple(unreadable))
 
 
 @dataclass(frozen=True, slots=True)

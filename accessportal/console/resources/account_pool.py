@@ -11,14 +11,14 @@ from typing import Any
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section, filled
 from accessportal.console.views import list_url
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page
 from accessportal.leases import operations, queries
-from accessportal.leases.states import Account, AccountState, Count
+from accessportal.leases.states import SHARDS, Account, AccountState, Count
 from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import ACCOUNTS
 from accessportal.web.deeds import Data, Deed, Told
@@ -92,22 +92,18 @@ def _end(found: list[Chapter], event: AuditEvent) -> None:
 
 
 def _fetch(state: AccountState | None, ask: Ask) -> Page[Account]:
-    """A whole page for people: pools, and their shares, are short lists that follow each other."""
     pools = (ask.parameter,) if ask.parameter else queries.list_pools()
-    at, _, inner = (ask.cursor or "").partition(":")
-    if at and at not in pools:
+    return filled(partial(_page, pools, state), ask, most_reads=2 * SHARDS * len(pools)) if pools else Page(())
+
+
+def _page(pools: Sequence[str], state: AccountState | None, *, cursor: str | None, limit: int) -> Page[Account]:
+    """A page of the pool that the cursor names; the last page of one goes on with the next."""
+    pool, _, inner = cursor.partition(":") if cursor else (pools[0], "", "")
+    if pool not in pools:
         raise InvalidRequest("This is not a page of this list. Begin with the first one.", code="cursor_forged", field="cursor")
-    found: list[Account] = []
-    unreadable: list[Unreadable] = []
-    for pool in pools[pools.index(at) if at else 0 :]:
-        cursor: str | None = inner
-        while cursor is not None:
-            if len(found) >= ask.limit:
-                return Page(tuple(found), f"{pool}:{cursor}", tuple(unreadable))
-            page = queries.list_accounts(pool=pool, state=state, cursor=cursor or None, limit=ask.limit - len(found))
-            found, unreadable, cursor = [*found, *page.items], [*unreadable, *page.unreadable], page.next_cursor
-        inner = ""
-    return Page(tuple(found), None, tuple(unreadable))
+    page = queries.list_accounts(pool=pool, state=state, cursor=inner or None, limit=limit)
+    further = f"{pool}:{page.next_cursor}" if page.next_cursor else next(iter(pools[pools.index(pool) + 1 :]), None)
+    return Page(page.items, further, page.unreadable)
 
 
 def _pattern(state: AccountState) -> Pattern:

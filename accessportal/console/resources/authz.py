@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from accessportal.authz import operations, queries
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Ledger, caller_of, read_scope
 from accessportal.authz.states import DIRECT, SHARDS, Approval, Relationship
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section, filled
 from accessportal.console.views import list_url
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import from_epoch
@@ -25,7 +25,7 @@ from accessportal.web.events import latest_of
 from accessportal.web.forms import DeedForm, DurationField, line
 
 Record = Approval | Relationship
-# Once through all shares, and as many reads again past what is over but not tidied away yet. Beyond that the page says "look further".
+# Once through all shares, and as many reads again past what is over but not tidied away yet.
 _MOST_READS = 2 * SHARDS
 _SOON_SECONDS = 7 * 86_400
 SCOPE = Parameter("Scope", "tenant:acme-corp")
@@ -114,18 +114,7 @@ def title_of(record: Record) -> str:
 
 
 def _filled(fetch: Callable[..., Page[Any]], ask: Ask) -> Page[Any]:
-    """A whole page for people: what a scope holds lies in shares, each of them a short list."""
-    found: list[Any] = []
-    unreadable: list[Any] = []
-    cursor = ask.cursor
-    for _ in range(_MOST_READS):
-        page = fetch(cursor=cursor, limit=ask.limit - len(found), caller=caller_of(ask.actor), now=ask.now)
-        found += page.items
-        unreadable += page.unreadable
-        cursor = page.next_cursor
-        if cursor is None or len(found) >= ask.limit:
-            break
-    return Page(tuple(found), cursor, tuple(unreadable))
+    return filled(partial(fetch, caller=caller_of(ask.actor), now=ask.now), ask, most_reads=_MOST_READS)
 
 
 def _in_scope(ledger: Ledger[Any], ask: Ask) -> Page[Any]:

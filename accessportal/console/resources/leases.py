@@ -7,13 +7,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section, filled
 from accessportal.console.resources.account_pool import MOVED_ON, POOL_NAME, fitting, is_operator
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page
 from accessportal.leases import operations, queries
-from accessportal.leases.states import Lease, LeaseState
+from accessportal.leases.states import SHARDS, Lease, LeaseState
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
 from accessportal.web.forms import ReasonForm
@@ -26,16 +26,7 @@ WORDS = {
 
 
 def _fetch_leases(ask: Ask) -> Page[Lease]:
-    found: list[Lease] = []
-    unreadable: list[Unreadable] = []
-    cursor = ask.cursor or ""
-    while len(found) < ask.limit:
-        page = queries.list_leases(pool=ask.parameter, cursor=cursor or None, limit=ask.limit - len(found))
-        found, unreadable = [*found, *page.items], [*unreadable, *page.unreadable]
-        if page.next_cursor is None:
-            return Page(tuple(found), None, tuple(unreadable))
-        cursor = page.next_cursor
-    return Page(tuple(found), cursor, tuple(unreadable))
+    return filled(partial(queries.list_leases, pool=ask.parameter), ask, most_reads=2 * SHARDS)
 
 
 def _may_freeze(lease: Lease, actor: Actor, _now: datetime) -> Decision:
