@@ -132,7 +132,13 @@ def _due_moments(due: Due) -> Iterator[datetime]:
 
 def find_in_line(*, claim: str) -> Standing | None:
     """The place in which a person's claim waits for a sandbox, and who is before it; ``None``: it does not wait."""
-    return waiting.find(line=SANDBOXES, claim=claim)
+    return waiting.find(line=SANDBOXES, claim=claim, compete=_compete)
+
+
+def _compete(own: Place, other: Place) -> bool:
+    """Whether one sandbox can be what both wait for."""
+    mine, theirs = str(own.wants["name_prefix"]), str(other.wants.get("name_prefix", ""))
+    return mine.startswith(theirs) or theirs.startswith(mine)
 
 
 def expected_turn(*, standing: Standing, now: datetime) -> Expected | None:

@@ -26,12 +26,14 @@ def item_of_place(*, line: str, claim: str) -> ItemKey:
     return store.item_of_place(line, claim)
 
 
-def find(*, line: str, claim: str) -> Standing | None:
-    """The place of ``claim`` and who is before it, strongly read; ``None``: it is not in the line."""
+def find(*, line: str, claim: str, compete: Callable[[Place, Place], bool] = lambda _own, _other: True) -> Standing | None:
+    """The place of ``claim`` and who is before it, of those that ``compete`` with it for the same, strongly read; ``None``: it is not in
+    the line."""
     place = store.find(line, claim)
     if place is None:
         return None
-    return Standing(place, tuple(one.duration_seconds for one in store.places(line, before=place.number, past=_pass_over)))
+    before = (one for one in store.places(line, before=place.number, past=_pass_over) if compete(place, one))
+    return Standing(place, tuple(one.duration_seconds for one in before))
 
 
 def places(*, line: str, cursor: str | None = None, limit: int = 50) -> Page[Place]:

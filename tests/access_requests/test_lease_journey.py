@@ -22,7 +22,9 @@ from accessportal.leases import queries as pool
 from accessportal.leases.states import AccountState, LeaseState
 from accessportal.rules import operations as rules
 from accessportal.store.reading import get_item
+from accessportal.waiting import operations as waiting
 from accessportal.waiting import queries as line
+from accessportal.waiting.states import ACCOUNTS
 from tests.fixtures_accounts import DAY, LEASE_RULES, SETUP, Borrowed
 from tests.fixtures_story import RULES
 from tests.leases.reading import check_whole
@@ -121,6 +123,37 @@ def test_who_finds_the_pool_empty_waits_in_the_line_and_is_served_at_once(borrow
     place = requests.place_in_line(request=third, now=borrowed.story.clock.now())
     assert place is not None
     assert place.before == 0
+
+
+@pytest.mark.parametrize(
+    ("others", "before"),
+    [({}, 1), ({"size": ""}, 1), ({"tags": {"env": "lab"}}, 1), ({"size": "large"}, 0), ({"pool": "other"}, 0)],
+)
+def test_a_place_tells_of_those_who_wait_for_the_same(borrowed: Borrowed, others: dict[str, Any], before: int) -> None:
+    """Neither those who wait for other accounts nor the ends of these say when the turn comes."""
+    borrowed.fill(1)
+    borrowed.fill(1, size="large")
+    story, held = borrowed.story, borrowed.held()
+    borrowed.pool.started("carl@example.com", pool="labs", size="large", seconds=3600)
+    wants = {
+        "pool": "labs",
+        "size": "small",
+        "tags": {},
+        "user": "carl@example.com",
+        "lease_id": "l",
+        "permission_set": "P",
+        "most_held": 1,
+    }
+    now = story.clock.now()
+    queue: dict[str, Any] = {"line": ACCOUNTS, "claim": "carls", "duration_seconds": 60, "lapses_at": now + timedelta(days=3)}
+    waiting.join(**queue, wants={**wants, **others}, actor=SETUP, now=now)
+    waiting.note_cleanings(line=ACCOUNTS, seconds=[60])
+
+    place = requests.place_in_line(request=story.carry_out(borrowed.ask(actor=story.bob)), now=story.clock.now())
+
+    assert place is not None
+    assert place.expected is not None
+    assert (place.before, place.expected[0] > held.expires_at) == (before, True)
 
 
 def test_who_stops_waiting_leaves_the_line_also_right_after_the_hand_over(borrowed: Borrowed) -> None:

@@ -359,12 +359,13 @@ def test_for_whom_a_name_is_to_begin_otherwise_no_other_end_is_told(pool: Pool) 
     lines.note_cleanings(line=SANDBOXES, seconds=[60])
     pool.take("track-1", seconds=600)
     pool.take("track-2", seconds=600)
-    wait(pool, "alice")
+    wait(pool, "alice", prefix="lab-")
     wait(pool, "windows", prefix="win-")
     turns = {}
     for claim in ("alice", "windows"):
         standing = queries.find_in_line(claim=claim)
         assert standing is not None
+        assert standing.before == 0
         turns[claim] = queries.expected_turn(standing=standing, now=pool.clock.now())
     assert turns["alice"] is not None
     assert turns["windows"] is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -10,7 +10,7 @@ from accessportal.access_requests.states import AccessRequest, PlaceInLine
 from accessportal.kernel.pages import every
 from accessportal.leases import queries as leases
 from accessportal.leases.policy import fits
-from accessportal.leases.states import AccountState
+from accessportal.leases.states import Account, AccountState
 from accessportal.waiting import queries as line
 from accessportal.waiting.states import ACCOUNTS, Place
 
@@ -21,10 +21,10 @@ _PAGE = 100
 
 def place_in_line(request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
     """Where the request stands; ``None``: in no line."""
-    standing = line.find(line=ACCOUNTS, claim=request.request_id)
+    standing = line.find(line=ACCOUNTS, claim=request.request_id, compete=_compete)
     if standing is None:
         return None
-    ends = list(islice(_ends_in(str(request.target["pool"])), _MOST_ENDS))
+    ends = _ends_for(standing.place)
     expected = line.expected(standing=standing, ends=ends, now=now)
     return PlaceInLine(standing.before, standing.place.lapses_at, (expected.earliest, expected.latest) if expected else None)
 
@@ -39,14 +39,25 @@ def is_waited_for(account_id: str, *, now: datetime) -> bool:
     return line.first_that_fits(line=ACCOUNTS, fits=would_take_it, now=now)[1] is not None
 
 
-def _ends_in(pool: str) -> Iterator[datetime]:
-    """When what is lent is given back, and when cleaning began of what was."""
-    for lease in every(lambda cursor: leases.list_leases(pool=pool, cursor=cursor, limit=_PAGE)):
-        yield lease.ends_at or lease.taken_at + timedelta(seconds=lease.duration_seconds)
-    yield from _since(pool, AccountState.DIRTY)
-    yield from _since(pool, AccountState.INITIAL)
+def _compete(own: Place, other: Place) -> bool:
+    """Whether one account can be what both wait for."""
+    mine, theirs = own.wants, other.wants
+    if mine["pool"] != theirs.get("pool") or (mine["size"] and theirs.get("size") not in ("", mine["size"])):
+        return False
+    tags: Mapping[str, object] = theirs.get("tags") or {}
+    return all(tags.get(name, value) == value for name, value in mine["tags"].items())
 
 
-def _since(pool: str, state: AccountState) -> Iterator[datetime]:
+def _ends_for(place: Place) -> list[datetime]:
+    """Of what fits: when that which is lent is given back, and when cleaning began of what was."""
+    lent = leases.find_leases(lease_ids=[account.lease_id for account in _fitting(place, AccountState.LEASED)])
+    ends = [lease.ends_at or lease.taken_at + timedelta(seconds=lease.duration_seconds) for lease in lent.values()]
+    return ends + [account.since for state in (AccountState.DIRTY, AccountState.INITIAL) for account in _fitting(place, state)]
+
+
+def _fitting(place: Place, state: AccountState) -> Iterator[Account]:
+    """The first of the accounts in this state that would be what is waited for."""
+    pool, wants = place.wants["pool"], place.wants
     found = every(lambda cursor: leases.list_accounts(pool=pool, state=state, cursor=cursor, limit=_PAGE))
-    return (account.since for account in found)
+    fitting = (account for account in found if fits(account, pool=pool, size=wants["size"], tags=wants["tags"]))
+    return islice(fitting, _MOST_ENDS)
