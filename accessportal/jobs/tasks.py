@@ -26,17 +26,20 @@ from accessportal.evidence.config import current as current_signer
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
 from accessportal.jobs.schedules import Line
+from accessportal.kernel import runs
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Report
 from accessportal.leases import operations as leases
+from accessportal.leases import states as leases_states
 from accessportal.mirror import operations as mirror
 from accessportal.mirror.queries import is_mirrored
 from accessportal.observe import heartbeats
 from accessportal.observe.heartbeats import DRIFT, NEWEST_DAY_AT
 from accessportal.sandboxes import operations as sandboxes
+from accessportal.sandboxes import states as sandboxes_states
 from accessportal.sandboxes.states import Run, SyncStopped
 from accessportal.upstream import client as upstream
 
@@ -288,9 +291,17 @@ def expire_sandboxes() -> Report:
 @job
 def serve_line() -> Report:
     """Nobody waits in a line for what is free and fits them. What becomes free is handed over at once; this finds what slipped by."""
-    accounts = leases.serve_line(actor=system("serve_line"), clock=_CLOCK)
-    done = sandboxes.serve_line(provider=upstream.provider() if upstream.is_set() else None, clock=_CLOCK)
-    return dataclasses.replace(done, served=(*accounts.served, *done.served), failures=(*accounts.failures, *done.failures))
+    run, served = runs.Run(), list[str]()
+
+    def note(report: sandboxes_states.ServeReport | leases_states.ServeReport) -> None:
+        served.extend(report.served)
+        run.failures.extend(report.failures)
+
+    provider = upstream.provider() if upstream.is_set() else None
+    # What is wrong with one line keeps nobody waiting in the other.
+    run.unit("the line for accounts", lambda: note(leases.serve_line(actor=system("serve_line"), clock=_CLOCK)))
+    run.unit("the line for sandboxes", lambda: note(sandboxes.serve_line(provider=provider, clock=_CLOCK)))
+    return sandboxes_states.ServeReport(served=tuple(served), failures=run.failed)
 
 
 @job

@@ -56,8 +56,8 @@ def mend(part: str) -> None:
 
 
 def forget(part: str) -> None:
-    """``part`` is switched off: nothing that it told grows old."""
-    Heartbeat.objects.filter(part=part).delete()
+    """``part`` is switched off: what failed in it is over, and nothing that it told grows old."""
+    Heartbeat.objects.filter(part=part).update(is_ok=True, detail={})
 
 
 def last_beat(part: str) -> Beat | None:

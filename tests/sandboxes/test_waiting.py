@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pytest
 
+from accessportal.jobs import tasks
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.errors import Conflict
+from accessportal.kernel.errors import Conflict, NoAnswer
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.sandboxes import config, operations, queries
 from accessportal.sandboxes.states import Sandbox, ServeReport, Status
@@ -336,6 +337,22 @@ def test_the_job_serves_what_slipped_by_in_order_and_reads_once_while_nobody_wai
     assert all(held(claim) for claim in ("alice", "bob"))
     assert in_line() == ["windows"]
     assert len(pool.free_list()) == 1
+    check(pool)
+
+
+def test_what_is_wrong_with_the_line_for_accounts_keeps_nobody_waiting_for_a_sandbox(
+    db: None, pool: Pool, monkeypatch: pytest.MonkeyPatch, programs_first: None
+) -> None:
+    def damaged(**_: object) -> None:
+        raise NoAnswer("The head of the line can't be read.", code="item_unreadable")
+
+    wait(pool, "alice")
+    pool.fill(1)
+    monkeypatch.setattr(tasks, "_CLOCK", pool.clock)
+    monkeypatch.setattr("accessportal.leases.operations.serve_line", damaged)
+    with pytest.raises(tasks.ItemsFailed, match="failed 1"):
+        tasks.serve_line()
+    assert held("alice") is not None
     check(pool)
 
 
