@@ -13,7 +13,7 @@ from accessportal.leases import operations as leases
 from accessportal.leases.states import LeaseState, Verdict
 from accessportal.leases.store import notes
 from accessportal.rules import operations as rules
-from tests.fixtures_accounts import LEASE_RULES, SETUP, Borrowed
+from tests.fixtures_accounts import DAY, LEASE_RULES, SETUP, Borrowed
 from tests.fixtures_story import RULES
 from tests.portal.conftest import SignedIn, signed_in
 from tests.portal.test_journey import text_of
@@ -93,6 +93,16 @@ def test_an_end_at_the_limit_ends_also_what_is_granted_while_the_others_end(borr
     borrowed.story.tick()
     assert borrowed.story.now_of(further).status is Status.REVOKED
     assert borrowed.story.twin.assignments() == set()
+
+
+def test_an_extension_by_a_rule_without_a_budget_lifts_none(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.story.carry_out(borrowed.story.approve(borrowed.ask(seconds=4 * DAY)))
+    borrowed.story.clock.advance(3.5 * DAY)
+    further = borrowed.story.carry_out(borrowed.story.extend(held, DAY))
+    assert (held.rule_name, further.rule_name, further.is_granted) == ("any-account", "small-accounts", True)
+    assert cost(borrowed, held, 5001).frozen == (held.request_id,)
+    assert borrowed.lease_of(held).freeze_reason == "The account has cost 50.01 USD, and the budget of rule any-account is 50 USD."
 
 
 def test_without_a_budget_or_a_figure_nothing_follows(borrowed: Borrowed) -> None:

@@ -29,8 +29,8 @@ _PAGE = 100
 
 
 def mind_budgets(*, clock: Clock) -> BudgetReport:
-    """Act on what each lease is known to have cost, by the budget of its newest request. Each consequence comes once, is told on the
-    requests, and is noted on the lease after it was drawn: whoever dies on the way is repeated by the next run."""
+    """Act on what each lease is known to have cost, by the budget of its newest request that has one. Each consequence comes once, is told
+    on the requests, and is noted on the lease after it was drawn: whoever dies on the way is repeated by the next run."""
     run = _Minding(clock=clock)
     for lease in every(lambda cursor: lent.list_leases(cursor=cursor, limit=_PAGE), past=run.pass_over):
         if lease.spent:
@@ -51,7 +51,8 @@ class _Minding(Run):
         requests = [one for one in store.get_many(lease.claims).values() if one.status is Status.ACTIVE]
         if not requests:
             return
-        newest = max(requests, key=lambda one: one.requested_at)
+        # Who extends by a rule without a budget has not got rid of that of the rule by which the account is held.
+        newest = max(requests, key=lambda one: (bool(one.evidence.get("budget_usd")), one.requested_at))
         # One that was granted while the others were ended ends, too.
         is_held_still = lease.reached is Verdict.END and any(one.work is not Work.REVOKE for one in requests)
         reached = Verdict.FREEZE if is_held_still else lease.reached
