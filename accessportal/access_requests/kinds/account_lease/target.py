@@ -136,11 +136,7 @@ def _continued(lease_id: str, asked: LeaseAsked, subject: Subject) -> Lease:
         text = "The lease that this goes on with is not held, or no longer. Ask for a new one."
         raise InvalidRequest(text, code="lease_over", field="continues")
     account = leases.get_account(account_id=lease.account_id)
-    for field, is_same in {
-        "pool": fits(account, pool=asked.pool, size=asked.size, tags=asked.tags),
-        "permission_set": asked.permission_set == lease.permission_set,
-    }.items():
-        if not is_same:
-            text = "The account that is held is another one than this asks for, or with another permission set. Ask for a new one."
-            raise InvalidRequest(text, code="lease_of_another", field=field)
+    if not fits(account, pool=asked.pool, size=asked.size, tags=asked.tags):
+        text = "The account that is held is another one than this asks for. Ask for a new one."
+        raise InvalidRequest(text, code="lease_of_another", field="pool")
     return lease
