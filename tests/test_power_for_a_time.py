@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,9 @@ from accessportal.kernel.actors import Actor, Role, person, system
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import NotAllowed, NotFound
 from accessportal.kernel.lasting import FOR_A_TIME, Right, rule_on_effect
+from accessportal.leases import operations as leases
+from accessportal.leases import queries as leases_seen
+from accessportal.leases.states import Lease
 from accessportal.rules import operations as rules
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes.states import RunKind
@@ -36,7 +40,10 @@ from accessportal.tokens import operations as tokens
 from accessportal.tokens.states import Scope
 from tests.fixtures_story import RULES, Story
 
-ROOMS = ("access_requests", "assignments", "audit", "authz", "catalog", "directory", "identity", "mirror", "rules", "sandboxes", "tokens")
+ROOMS = (
+    *("access_requests", "assignments", "audit", "authz", "catalog", "directory", "evidence", "identity", "leases", "mirror"),
+    *("rules", "sandboxes", "tokens", "waiting"),
+)
 ACME = read_scope("tenant:acme")
 PAYMENTS = "/engineering/payments"
 SETUP = system("setup")
@@ -209,12 +216,62 @@ def _admins(operation: Callable[..., Any], **given: Any) -> Run:
     return lambda story, who: operation(**given, actor=who.admin, now=story.clock.now())
 
 
+_ACCOUNT, _WHY = "111111111111", "It has strayed."
+
+
+def _account(story: Story, actor: Actor) -> None:
+    leases.add_accounts([leases.NewAccount(_ACCOUNT)], pool="labs", actor=actor, now=story.clock.now())
+
+
+def _on_an_account(operation: Callable[..., Any], **given: Any) -> Run:
+    """Olga has the account put out of use before: each of the operations has something to do then."""
+
+    def run(story: Story, who: Who) -> None:
+        _account(story, SETUP)
+        leases.quarantine(account_id=_ACCOUNT, reason=_WHY, actor=SETUP_OPERATOR, now=story.clock.now())
+        operation(account_id=_ACCOUNT, actor=who.operator, now=story.clock.now(), **given)
+
+    return run
+
+
+def _lease(story: Story) -> str:
+    now, lease_id = story.clock.now(), str(uuid.UUID(int=1))
+    _account(story, SETUP)
+    leases.make_available(leases_seen.get_account(account_id=_ACCOUNT), certificate={}, actor=SETUP, now=now)
+    taken = leases.take(
+        claim=lease_id,
+        lease_id=lease_id,
+        user="alice@example.com",
+        pool="labs",
+        permission_set="Lab",
+        duration_seconds=3600,
+        most_held=1,
+        lapses_at=now + timedelta(hours=1),
+        actor=SETUP,
+        clock=story.clock,
+    )
+    assert isinstance(taken, Lease)
+    leases.start(claim=lease_id, lease_id=lease_id, proved_at=now, actor=SETUP, now=now)
+    return lease_id
+
+
+def _freeze(story: Story, who: Who) -> None:
+    leases.freeze(lease_id=_lease(story), reason=_WHY, actor=who.operator, now=story.clock.now())
+
+
+def _unfreeze(story: Story, who: Who) -> None:
+    lease_id = _lease(story)
+    leases.freeze(lease_id=lease_id, reason=_WHY, actor=SETUP_OPERATOR, now=story.clock.now())
+    leases.unfreeze(lease_id=lease_id, actor=who.operator, now=story.clock.now())
+
+
 _ALICE, _MALLORY = {"email": "alice@example.com"}, {"email": "mallory@example.com"}
 _ADMIN = {"admin_email": "olga@example.com", "admin_name": "Olga"}
 TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "access_requests.approve": (Leaves.ENDS, lambda story, who: story.approve(story.ask_for_prod(), actor=who.approver)),
     "access_requests.cancel": (Leaves.OWN, None),
     "access_requests.carry_out": (Leaves.OWN, None),
+    "access_requests.carry_out_served": (Leaves.OWN, None),
     "access_requests.compare_assignments": (Leaves.OWN, None),
     "access_requests.compare_subjects": (
         Leaves.ENDS,
@@ -227,12 +284,15 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "access_requests.end_lost": (Leaves.OWN, None),
     "access_requests.expire": (Leaves.OWN, None),
     "access_requests.extend": (Leaves.ENDS, _extend),
+    "access_requests.freeze_leases": (Leaves.OWN, None),
     "access_requests.lapse": (Leaves.OWN, None),
     "access_requests.last_report": (Leaves.OWN, None),
     "access_requests.lifted_limits": (Leaves.OWN, None),
+    "access_requests.mind_budgets": (Leaves.OWN, None),
     "access_requests.reconcile_assignments": (Leaves.OWN, None),
     "access_requests.retry": (Leaves.NO_POWER, _retry),
     "access_requests.submit": (Leaves.ENDS, lambda story, who: story.ask(actor=who.asker)),
+    "access_requests.take_back": (Leaves.OWN, None),
     "access_requests.tick": (Leaves.OWN, None),
     "access_requests.watch_ends": (Leaves.OWN, None),
     "assignments.compare": (Leaves.OWN, None),
@@ -246,11 +306,14 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     # Whoever is on call looks after the tables; what a confirmed restore lets go on was decided by others.
     "audit.begin_restore": (Leaves.NO_POWER, _begin_restore),
     "audit.change": (Leaves.OWN, None),
+    "audit.configure": (Leaves.OWN, None),
     "audit.confirm_restore": (Leaves.NO_POWER, _confirm_restore),
     "audit.insert": (Leaves.OWN, None),
+    "audit.new_key": (Leaves.OWN, None),
     "audit.note_step": (Leaves.OWN, None),
     "audit.prepare_event": (Leaves.OWN, None),
     "audit.publish_outbox": (Leaves.OWN, None),
+    "audit.read_keys": (Leaves.OWN, None),
     "audit.remove": (Leaves.OWN, None),
     "audit.require_restore_right": (Leaves.OWN, None),
     "audit.told": (Leaves.OWN, None),
@@ -306,6 +369,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "directory.set_group_state": (Leaves.FOR_GOOD, _admins(directory.set_group_state, group_id=PAYMENTS, state=State.DISABLED)),
     "directory.set_person_state": (Leaves.FOR_GOOD, _admins(directory.set_person_state, **_ALICE, state=State.DISABLED)),
     "directory.settle_departure": (Leaves.OWN, None),
+    "evidence.export": (Leaves.OWN, None),
     "identity.admit": (Leaves.OWN, None),
     "identity.end_every_session": (Leaves.OWN, None),
     "identity.ensure_demo_user": (Leaves.OWN, None),
@@ -313,6 +377,37 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "identity.record_password_sign_in": (Leaves.OWN, None),
     "identity.record_refusal": (Leaves.OWN, None),
     "identity.record_sign_out": (Leaves.OWN, None),
+    "leases.add_accounts": (Leaves.NO_POWER, lambda story, who: _account(story, who.operator)),
+    "leases.anything_goes": (Leaves.OWN, None),
+    "leases.check_pool": (Leaves.OWN, None),
+    "leases.clean_account": (Leaves.OWN, None),
+    "leases.clean_accounts": (Leaves.OWN, None),
+    "leases.configure": (Leaves.OWN, None),
+    "leases.count_accounts": (Leaves.OWN, None),
+    "leases.freeze": (Leaves.NO_POWER, _freeze),
+    "leases.has_units": (Leaves.OWN, None),
+    "leases.is_cleaner_set": (Leaves.OWN, None),
+    "leases.is_spend_read": (Leaves.OWN, None),
+    "leases.keep_counts": (Leaves.OWN, None),
+    "leases.let_go": (Leaves.OWN, None),
+    "leases.make_available": (Leaves.OWN, None),
+    "leases.note_access_off": (Leaves.OWN, None),
+    "leases.note_access_on": (Leaves.OWN, None),
+    "leases.note_verdict": (Leaves.OWN, None),
+    "leases.prolong": (Leaves.OWN, None),
+    "leases.put_off": (Leaves.OWN, None),
+    "leases.quarantine": (Leaves.NO_POWER, _on_an_account(leases.quarantine, reason=_WHY)),
+    "leases.read_spend": (Leaves.OWN, None),
+    "leases.require_cleaner": (Leaves.OWN, None),
+    "leases.restore": (Leaves.NO_POWER, _on_an_account(leases.restore)),
+    "leases.retire": (Leaves.NO_POWER, _on_an_account(leases.retire, reason=_WHY)),
+    "leases.revive": (Leaves.OWN, None),
+    "leases.serve_line": (Leaves.OWN, None),
+    "leases.settle_restore": (Leaves.OWN, None),
+    "leases.start": (Leaves.OWN, None),
+    "leases.sync_pool": (Leaves.OWN, None),
+    "leases.take": (Leaves.OWN, None),
+    "leases.unfreeze": (Leaves.NO_POWER, _unfreeze),
     "mirror.compare_mirror": (Leaves.OWN, None),
     "mirror.configure": (Leaves.OWN, None),
     "mirror.disable_as_mirrored": (Leaves.OWN, None),
@@ -342,9 +437,15 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "sandboxes.release": (Leaves.OWN, None),
     "sandboxes.release_by_operator": (Leaves.ENDS, _release_by_operator),
     "sandboxes.restore": (Leaves.NO_POWER, _restore),
+    "sandboxes.revive": (Leaves.OWN, None),
+    "sandboxes.serve_line": (Leaves.OWN, None),
     "sandboxes.settle_restore": (Leaves.OWN, None),
     "sandboxes.sync": (Leaves.OWN, None),
     "sandboxes.take": (Leaves.OWN, None),
+    "waiting.join": (Leaves.OWN, None),
+    "waiting.leave": (Leaves.OWN, None),
+    "waiting.note_cleanings": (Leaves.OWN, None),
+    "waiting.served": (Leaves.OWN, None),
 }
 ASKED = [(name, leaves, run) for name, (leaves, run) in TABLE.items() if run is not None]
 
