@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import boto3
 import pytest
@@ -26,12 +27,12 @@ BUCKET = "evidence-of-tests"
 
 
 @pytest.fixture
-def s3(office: Office, monkeypatch: pytest.MonkeyPatch) -> Any:
-    # Moto's S3 refuses what is not signed.
-    monkeypatch.setattr(RequestSigner, "sign", _SIGN)
-    client = boto3.client("s3", region_name=REGION)
-    client.create_bucket(Bucket=BUCKET, ObjectLockEnabledForBucket=True, CreateBucketConfiguration={"LocationConstraint": REGION})
-    return client
+def s3(office: Office) -> Iterator[Any]:
+    # Moto's S3 refuses what is not signed. Undone before the world of the tests is, which has put its own in this place.
+    with mock.patch.object(RequestSigner, "sign", _SIGN):
+        client = boto3.client("s3", region_name=REGION)
+        client.create_bucket(Bucket=BUCKET, ObjectLockEnabledForBucket=True, CreateBucketConfiguration={"LocationConstraint": REGION})
+        yield client
 
 
 def files(**options: Any) -> EvidenceFiles:
