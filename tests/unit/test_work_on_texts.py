@@ -142,7 +142,7 @@ def test_the_measure_knows_what_grows_faster() -> None:
     cubic = re.compile(r"(?:[\w-]*(?:password|token)[\w-]*)['\"]?\s*[=:]")
 
     assert _grows_faster_than_its_text(cubic.search, "token" * 25, "token" * 100)
-    assert _grows_faster_than_its_text(re.compile(r"\w*[=:]").search, "a" * 1_000, "a" * 4_000)
+    assert _grows_faster_than_its_text(re.compile(r"\w*[=:]").search, "a" * 1_000, "a" * 8_000)
     assert not _grows_faster_than_its_text(re.compile(r"token=").search, "token" * 1_000, "token" * 4_000)
 
 
