@@ -9,8 +9,8 @@ from ninja import Query, Router
 
 from accessportal.api.auth import BearerToken, client_of
 from accessportal.api.documenting import errors
-from accessportal.api.schemas import LastSync, PoolStats, Quarantine, SandboxId, SandboxPage, SandboxState, Unreadable, epoch_of
-from accessportal.kernel.clock import SystemClock, to_epoch
+from accessportal.api.schemas import LastSync, PoolStats, Quarantine, SandboxId, SandboxPage, SandboxState, Unreadable
+from accessportal.kernel.clock import SystemClock, epoch_of, to_epoch
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Sandbox, Status
 from accessportal.tokens.states import Scope

@@ -11,7 +11,7 @@ from ninja import Header, Schema
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel
 from pydantic_core import PydanticCustomError
 
-from accessportal.api.schemas import HEADER_TEXT, UNSEEN, Seconds, epoch_of
+from accessportal.api.schemas import HEADER_TEXT, UNSEEN, Seconds
 from accessportal.authz.operations import Granted, IfExists
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, GoverningPolicy, Ledger, Why, read_scope
 from accessportal.authz.states import (
@@ -25,7 +25,7 @@ from accessportal.authz.states import (
     Relationship,
     RelationType,
 )
-from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.clock import epoch_of, to_epoch
 from accessportal.kernel.durations import LONGEST_SECONDS
 
 MOST_CHECKS = 100

@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 from accessportal.access_requests import states
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.api.authz_schemas import Whole
-from accessportal.api.schemas import HEADER_TEXT, REASON, UNSEEN, Seconds, epoch_of
-from accessportal.kernel.clock import to_epoch
+from accessportal.api.schemas import HEADER_TEXT, REASON, UNSEEN, Seconds
+from accessportal.kernel.clock import epoch_of, to_epoch
 from accessportal.kernel.durations import LONGEST_SECONDS
 from accessportal.kernel.texts import LONGEST_REASON
 from accessportal.leases.states import Account, AccountState, Lease

@@ -9,8 +9,8 @@ from ninja.responses import Status
 
 from accessportal.api.auth import BearerToken, client_of
 from accessportal.api.documenting import errors
-from accessportal.api.schemas import Job, JobId, JobState, epoch_of
-from accessportal.kernel.clock import SystemClock, to_epoch
+from accessportal.api.schemas import Job, JobId, JobState
+from accessportal.kernel.clock import SystemClock, epoch_of, to_epoch
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Run, RunKind
 from accessportal.tokens.states import Scope

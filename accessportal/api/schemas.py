@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from ninja import Header, Path, Schema
 from pydantic import ConfigDict, Field
 
-from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.clock import epoch_of, to_epoch
 from accessportal.kernel.texts import LONGEST_REASON
 from accessportal.sandboxes import states
 from accessportal.sandboxes.states import Released, RunKind, RunState, Sandbox, Status
@@ -49,11 +48,6 @@ Fence = Annotated[
 ]
 Seconds = Annotated[int, Field(description="Seconds since 1970 (Unix time).", examples=[1759567084])]
 HandOver = Annotated[int, Field(description="Grows with every hand-over of this sandbox: an older one holds it no longer.", examples=[3])]
-
-
-def epoch_of(moment: datetime | None) -> int | None:
-    """Whole seconds since 1970, where there is a moment."""
-    return None if moment is None else to_epoch(moment)
 
 
 class ErrorDetail(Schema):

@@ -45,6 +45,11 @@ def to_epoch(moment: datetime) -> int:
     return int(moment.timestamp())
 
 
+def epoch_of(moment: datetime | None) -> int | None:
+    """As :func:`to_epoch`, where there is a moment."""
+    return None if moment is None else to_epoch(moment)
+
+
 def precise(moment: datetime) -> float:
     """Epoch seconds with milliseconds, rounded down: what is due now must not be stored as due in a moment."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000).timestamp()

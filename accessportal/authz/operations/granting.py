@@ -29,7 +29,7 @@ from accessportal.authz.states import (
 )
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import from_epoch, to_epoch, whole_second
+from accessportal.kernel.clock import epoch_of, from_epoch, to_epoch, whole_second
 from accessportal.kernel.errors import Conflict
 from accessportal.store.transactions import Overtaken, Step
 
@@ -288,8 +288,3 @@ def _later(present: Any, until: datetime | None) -> datetime | None:
     if until is None or present == 0:
         return None
     return until if present < to_epoch(until) else from_epoch(present)
-
-
-def epoch_of(moment: datetime | None) -> int | None:
-    """A moment in an event; ``None`` is left out of it."""
-    return None if moment is None else to_epoch(moment)

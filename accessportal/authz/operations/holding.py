@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from accessportal.authz.config import current
 from accessportal.authz.operations.granting import (
-    epoch_of,
     held,
     insert_in_open_scope,
     read_open_scope,
@@ -22,7 +21,7 @@ from accessportal.authz.policy.rights import check_phase
 from accessportal.authz.states import Approval, Names, Relationship, Scope, ScopeFacts
 from accessportal.authz.store import Ledger
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.clock import Clock, epoch_of, to_epoch
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.store.transactions import ConditionFailed, Guard, until_written

@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import whole_second
+from accessportal.kernel.clock import epoch_of, whole_second
 from accessportal.kernel.errors import Conflict
 from accessportal.leases import policy
 from accessportal.leases.config import current
 from accessportal.leases.operations.lines import Asked
-from accessportal.leases.operations.shared import changed_lease, epoch_of, load_account, load_lease, told_account, told_lease, until_written
+from accessportal.leases.operations.shared import changed_lease, load_account, load_lease, told_account, told_lease, until_written
 from accessportal.leases.operations.taking import handed_to, lend
 from accessportal.leases.states import Account, AccountState, Lease, LeaseState, LetGo, NoSuchLease, Person
 from accessportal.leases.store import rows

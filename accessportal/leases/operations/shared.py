@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import NoAnswer
 from accessportal.leases.states import Account, Lease, NoSuchAccount, NoSuchLease
 from accessportal.leases.store import rows
@@ -79,11 +78,6 @@ def changed_account(
     except transactions.ConditionFailed as error:
         raise transactions.Overtaken from error
     return move.record
-
-
-def epoch_of(moment: datetime | None) -> int | None:
-    """A moment in an event; ``None`` is left out of it."""
-    return None if moment is None else to_epoch(moment)
 
 
 def _given(data: dict[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from accessportal.aws import cost_explorer
 from accessportal.aws.cost_explorer import DailyCost
 from accessportal.aws.errors import OutsideError
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import Clock, whole_second
+from accessportal.kernel.clock import Clock, epoch_of, whole_second
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.runs import Failure, Run
 from accessportal.leases import policy
 from accessportal.leases.config import current
-from accessportal.leases.operations.shared import changed_lease, epoch_of, load_lease, until_written
+from accessportal.leases.operations.shared import changed_lease, load_lease, until_written
 from accessportal.leases.states import Lease, SpendReport, Verdict
 from accessportal.leases.store import notes, pages, rows
 from accessportal.store.transactions import Overtaken
