@@ -142,7 +142,10 @@ def _compete(own: Place, other: Place) -> bool:
 
 
 def expected_turn(*, standing: Standing, now: datetime) -> Expected | None:
-    """When a sandbox is expected for a place in the line, by the ends of what is lent and what is being cleaned; ``None``: not known."""
+    """When a sandbox is expected for a place in the line, by the ends of what is lent and what is being cleaned; ``None``: not known, as
+    always where programs may be faster."""
+    if current().programs_first:
+        return None
     prefix = standing.place.wants["name_prefix"]
     ends = [one.expires_at for one in _due_first(Due.EXPIRE, prefix) if one.expires_at is not None]
     ends += [one.deletion_requested_at or now for one in _due_first(Due.CLEAN, prefix)]

@@ -7,17 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import structlog
+
 from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.store.listing import Listing
-from accessportal.store.reading import ItemKey, get_item
+from accessportal.store.reading import ItemKey, read_item
 from accessportal.store.records import Records
 from accessportal.store.transactions import ConditionFailed, Guard, Overtaken, Step, Upsert, transact, update_one
 from accessportal.waiting import models
 from accessportal.waiting.models import WaitingItem
 from accessportal.waiting.states import Line, Place, Turn
+
+log = structlog.get_logger(__name__)
 
 _MOST_CLEANINGS = 21
 
@@ -104,9 +108,16 @@ def _moved(before: Line, after: Line, draft: Draft, actor: Actor, now: datetime)
 
 
 def cleanings(line: str) -> tuple[int, ...]:
-    """How long each of the last cleanings took, in seconds."""
-    item = get_item(WaitingItem, *models.cleanings_key(line))
-    return () if item is None else tuple(json.loads(item.cleanings or "[]"))
+    """How long each of the last cleanings took, in seconds. Of what can't be read it is not known, and the next ones are kept anew."""
+    try:
+        return read_item(WaitingItem, _seconds_of, *models.cleanings_key(line)) or ()
+    except UnreadableItem as error:
+        log.warning("waiting.cleanings_unreadable", table=error.item.table, key=error.item.key, why=error.item.why)
+        return ()
+
+
+def _seconds_of(item: WaitingItem) -> tuple[int, ...]:
+    return tuple(int(seconds) for seconds in json.loads(item.cleanings))
 
 
 def keep_cleanings(line: str, seconds: Sequence[int]) -> None:

@@ -105,6 +105,19 @@ def test_an_extension_by_a_rule_without_a_budget_lifts_none(borrowed: Borrowed) 
     assert borrowed.lease_of(held).freeze_reason == "The account has cost 50.01 USD, and the budget of rule any-account is 50 USD."
 
 
+def test_the_budget_of_the_rule_by_which_it_was_lent_stands_after_that_request_is_over(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.story.carry_out(borrowed.story.approve(borrowed.ask(seconds=4 * DAY)))
+    borrowed.story.clock.advance(3.5 * DAY)
+    further = borrowed.story.carry_out(borrowed.story.extend(held, DAY))
+    borrowed.story.clock.advance(0.6 * DAY)
+    borrowed.story.tick()
+    assert (borrowed.story.now_of(held).status, borrowed.story.now_of(further).is_granted) == (Status.REVOKED, True)
+    assert cost(borrowed, further, 5001).frozen == (held.request_id,)
+    assert borrowed.lease_of(further).freeze_reason == "The account has cost 50.01 USD, and the budget of rule any-account is 50 USD."
+    assert (told(further), told(held)) == (["freeze"], [])
+
+
 def test_without_a_budget_or_a_figure_nothing_follows(borrowed: Borrowed) -> None:
     borrowed.fill(1)
     held = borrowed.held()

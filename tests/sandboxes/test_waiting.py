@@ -388,6 +388,17 @@ def test_for_whom_a_name_is_to_begin_otherwise_no_other_end_is_told(pool: Pool) 
     assert turns["windows"] is None
 
 
+@pytest.mark.usefixtures("programs_first")
+def test_no_turn_is_told_while_programs_may_take_what_comes_back(pool: Pool) -> None:
+    pool.fill(1)
+    lines.note_cleanings(line=SANDBOXES, seconds=[60])
+    pool.take("track-1", seconds=600)
+    wait(pool, "alice")
+    standing = queries.find_in_line(claim="alice")
+    assert standing is not None
+    assert queries.expected_turn(standing=standing, now=pool.clock.now()) is None
+
+
 def test_a_lapsed_place_and_an_own_one_are_no_others_who_wait(pool: Pool) -> None:
     wait(pool, "alice")
     now = pool.clock.now()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from accessportal.waiting import operations, policy, queries
+from accessportal.waiting import models, operations, policy, queries
 from accessportal.waiting.states import SANDBOXES, Expected
 from tests.conftest import START
 
@@ -58,3 +58,13 @@ def test_the_last_cleanings_are_kept() -> None:
     operations.note_cleanings(line=SANDBOXES, seconds=[70] * 11)
     assert queries.cleaning_of_late(SANDBOXES) == 70
     assert queries.cleaning_of_late("account") is None
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("damage", ["[60, 7", '["soon"]', "5", None])
+def test_what_was_kept_of_cleanings_and_is_damaged_is_not_known_and_kept_anew(damage: str | None) -> None:
+    pk, sk = models.cleanings_key(SANDBOXES)
+    models.WaitingItem(pk, sk, cleanings=damage).save()
+    assert queries.cleaning_of_late(SANDBOXES) is None
+    operations.note_cleanings(line=SANDBOXES, seconds=[70])
+    assert queries.cleaning_of_late(SANDBOXES) == 70

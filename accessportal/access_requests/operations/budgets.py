@@ -48,11 +48,13 @@ class _Minding(Run):
 
     def look_at(self, lease_id: str) -> None:
         lease = lent.get_lease(lease_id=lease_id)
-        requests = [one for one in store.get_many(lease.claims).values() if one.status is Status.ACTIVE]
+        # The lease has the id of the request with which it began.
+        known = store.get_many({lease_id, *lease.claims}).values()
+        requests = [one for one in known if one.status is Status.ACTIVE]
         if not requests:
             return
-        # Who extends by a rule without a budget has not got rid of that of the rule by which the account is held.
-        newest = max(requests, key=lambda one: (bool(one.evidence.get("budget_usd")), one.requested_at))
+        # Who extends by a rule without a budget has not got rid of that of the rule by which the account was lent.
+        newest = max(known, key=lambda one: (bool(one.evidence.get("budget_usd")), one.requested_at))
         # One that was granted while the others were ended ends, too.
         is_held_still = lease.reached is Verdict.END and any(one.work is not Work.REVOKE for one in requests)
         reached = Verdict.FREEZE if is_held_still else lease.reached

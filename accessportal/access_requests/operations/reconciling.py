@@ -236,10 +236,12 @@ def _dead_claims(clock: Clock, past: Callable[[Unreadable], object]) -> list[Dea
 def _dead_leases(clock: Clock, past: Callable[[Unreadable], object]) -> list[DeadClaim]:
     """The same on leases, where a claim outlives its request only when the tables were restored to different moments."""
     found = []
-    for lease in every(lambda cursor: leases.list_leases(cursor=cursor, limit=_RECORDS_AT_ONCE), past=past):
-        if is_recent(lease.taken_at, now=clock.now(), within=_SETTLING):
-            continue
-        for claim, request in sorted(_without_request(lease.claims, past).items()):
+    records = every(lambda cursor: leases.list_leases(cursor=cursor, limit=_RECORDS_AT_ONCE), past=past)
+    while some := list(islice(records, _RECORDS_AT_ONCE)):
+        settled = [one for one in some if not is_recent(one.taken_at, now=clock.now(), within=_SETTLING)]
+        dead = _without_request({claim for one in settled for claim in one.claims}, past)
+        for lease, claim in [(one, claim) for one in settled for claim in sorted(one.claims) if claim in dead]:
+            request = dead[claim]
             key = _key_of_lease(lease) if request is None else key_of(request, lease.account_id)
             found.append(DeadClaim(key, claim, finding_id_for("dead_lease", key, claim), lease.lease_id))
     return found
