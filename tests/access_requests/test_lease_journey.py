@@ -287,6 +287,51 @@ def test_a_freeze_waits_for_access_that_is_held_beside_the_lease(borrowed: Borro
     assert account_id == held.account_id
 
 
+def test_an_account_to_which_its_holder_keeps_access_is_handed_to_nobody(borrowed: Borrowed) -> None:
+    (account_id,) = borrowed.fill(1)
+    held = borrowed.held()
+    key = assignments.list_by_state(state=AssignmentState.PRESENT).items[0].key
+    assigning.hold(key=key, claim="outside", guards=[], subject="alice@example.com", actor=SETUP, clock=borrowed.story.clock)
+    assert borrowed.give_back(held).receipts[-1].kept_by == ("outside",)
+    account = pool.get_account(account_id=account_id)
+    assert (account.state, account.due_at, account.lease_id) == (AccountState.FAILED, None, "")
+    assert account.reason == "Access to it is held beside the lease, by outside. End that, and then restore the account."
+    assert borrowed.has_access(held)
+    check_whole()
+
+
+def test_an_extension_is_no_access_beside_the_lease(borrowed: Borrowed) -> None:
+    (account_id,) = borrowed.fill(1)
+    held = borrowed.held()
+    further = borrowed.story.carry_out(borrowed.story.extend(held, 2 * DAY))
+    borrowed.story.clock.advance(DAY)
+    borrowed.story.tick()
+    assert borrowed.story.now_of(held).receipts[-1].kept_by == (further.request_id,)
+    assert pool.get_account(account_id=account_id).reason == ""
+    borrowed.give_back(further)
+    assert pool.get_account(account_id=account_id).state is AccountState.DIRTY
+
+
+def test_an_extension_that_ends_at_the_same_time_is_no_access_beside_the_lease(borrowed: Borrowed, monkeypatch: pytest.MonkeyPatch) -> None:
+    (account_id,) = borrowed.fill(1)
+    held = borrowed.held()
+    further = borrowed.story.carry_out(borrowed.story.extend(held, 2 * DAY))
+    ended, release = borrowed.story.end(held), assigning.release
+
+    def release_while_another_worker_ends_the_other(**given: Any) -> Any:
+        outcome = release(**given)
+        if given["claim"] == held.request_id:
+            borrowed.story.carry_out(further)
+        return outcome
+
+    monkeypatch.setattr(assigning, "release", release_while_another_worker_ends_the_other)
+    assert borrowed.story.carry_out(ended).receipts[-1].kept_by == (further.request_id,)
+    assert borrowed.story.now_of(further).status is Status.REVOKED
+    assert pool.get_account(account_id=account_id).state is AccountState.DIRTY
+    assert not borrowed.has_access(held)
+    check_whole()
+
+
 def test_what_a_lost_request_may_still_give_is_not_told_to_be_frozen(borrowed: Borrowed) -> None:
     borrowed.fill(1)
     held = borrowed.held()

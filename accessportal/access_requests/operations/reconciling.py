@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from accessportal.access_requests import store
-from accessportal.access_requests.kinds.account_lease.grant import key_of
+from accessportal.access_requests.kinds.account_lease.grant import key_of, let_go
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms
 from accessportal.access_requests.kinds.aws_account.terms import AccountTerms
 from accessportal.access_requests.operations.working import carry_out
@@ -34,7 +34,6 @@ from accessportal.kernel.errors import Conflict, InvalidRequest, Unavailable
 from accessportal.kernel.moments import is_recent
 from accessportal.kernel.pages import Unreadable, every
 from accessportal.kernel.proofs import Proof, Waiting
-from accessportal.leases import operations as lending
 from accessportal.leases import queries as leases
 from accessportal.leases.states import Lease
 from accessportal.rules import queries as rules
@@ -273,12 +272,13 @@ def _release_dead(dead: Collection[DeadClaim], found: Collection[DeadClaim], act
         )
         for one in dead
     }
-    gone = {access for access, outcome in outcomes.items() if isinstance(outcome, Proof)}
+    gone = {access: outcome for access, outcome in outcomes.items() if isinstance(outcome, Proof)}
     held = {one.request_id for one in found if not one.lease_id and (one.key, one.request_id) not in gone}
     waiting = [outcome.reason for outcome in outcomes.values() if isinstance(outcome, Waiting)]
     for one in dead:
+        proof = gone.get((one.key, one.request_id))
         if one.lease_id and one.request_id in held:
             waiting.append(f"Account {one.key.account_id} stays lent: other access by the request {one.request_id} is not proved gone.")
-        elif one.lease_id and (one.key, one.request_id) in gone:
-            lending.let_go(lease_id=one.lease_id, claim=one.request_id, actor=actor, now=clock.now())
+        elif one.lease_id and proof is not None:
+            let_go(one.key, one.lease_id, one.request_id, proof, actor, clock)
     return waiting

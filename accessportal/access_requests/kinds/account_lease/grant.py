@@ -16,6 +16,7 @@ from accessportal.access_requests.kinds.account_lease.target import LeaseTarget,
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms, terms_of
 from accessportal.access_requests.states import AccessRequest, PlaceInLine, Subject
 from accessportal.assignments import operations as assignments
+from accessportal.assignments import queries as held
 from accessportal.assignments.states import AssignmentKey
 from accessportal.catalog import queries as catalog
 from accessportal.catalog.states import PrincipalType
@@ -51,13 +52,13 @@ class LeaseGrant(Grant):
     def require_free(
         self, *, resolved: Resolved, subject: Subject, rule: Rule, open_now: Sequence[AccessRequest], book: Book, now: datetime
     ) -> None:
-        held = [one for one in open_now if one.kind == LeaseTerms.kind]
+        mine = [one for one in open_now if one.kind == LeaseTerms.kind]
         if resolved.stored["continues"]:
-            require_extendable(resolved, [one for one in held if LeaseTarget().gives(one, resolved.stored)], rule, now)
+            require_extendable(resolved, [one for one in mine if LeaseTarget().gives(one, resolved.stored)], rule, now)
             return
         most = terms_of(rule).most_per_person
         # Requests that go on with one lease count once, whether or not the first of them is over.
-        if len({chain_of(one) for one in held}) >= most:
+        if len({chain_of(one) for one in mine}) >= most:
             accounts = counted(most, "account", "accounts")
             text = f"One person has or waits for at most {accounts} at a time (rule {rule.name}). Give one back, or cancel one, first."
             raise NotAllowed(text, code="too_many_held")
@@ -99,7 +100,7 @@ class LeaseGrant(Grant):
         key = key_of(request, lease.account_id)
         outcome = assignments.release(key=key, claim=claim, subject=request.subject_id, actor=actor, clock=clock)
         if isinstance(outcome, Proof):
-            leases.let_go(lease_id=lease.lease_id, claim=claim, actor=actor, now=clock.now())
+            let_go(key, lease.lease_id, claim, outcome, actor, clock)
         return outcome
 
     def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
@@ -180,6 +181,18 @@ def _revived(
         if error.code == "guard_failed":
             raise
         return Waiting(error.code, error.message, now, is_error=True, is_final=True)
+
+
+def let_go(key: AssignmentKey, lease_id: str, claim: str, gone: Proof, actor: Actor, clock: Clock) -> None:
+    """The claim's access was proved ``gone``. While its person keeps the same by another rule, the account goes to nobody else."""
+    lease = lent.find_lease(lease_id=lease_id) if gone.kept_by else None
+    if lease is not None and set(lease.claims) == {claim}:
+        # Read now: those that ended together with it may have gone since.
+        assignment = held.find(key=key)
+        if assignment is not None and assignment.claims:
+            reason = f"Access to it is held beside the lease, by {min(assignment.claims)}. End that, and then restore the account."
+            leases.quarantine(account_id=lease.account_id, reason=reason, actor=actor, now=clock.now())
+    leases.let_go(lease_id=lease_id, claim=claim, actor=actor, now=clock.now())
 
 
 def key_of(request: AccessRequest, account_id: str) -> AssignmentKey:
