@@ -163,7 +163,7 @@ def _units_of_lists() -> dict[str, float]:
         with meter.metered() as cost:
             transact([lists.enter(name, "9" * 12)])
         units[name] = cost.write_units
-        transact([lists.remove(name, "9" * 12, len(lists.read(name)) - 1)])
+        transact([lists.remove(name, "9" * 12, lists.read(name))])
     active = units["lease_status#active"]
     return {
         "take": units[AVAILABLE] + units[LEASED],

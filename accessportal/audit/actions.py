@@ -108,7 +108,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "account.given_back": _spec("Given back", *_ACCOUNT),
     "account.taken_back": _spec("Taken back by its last holder", *_ACCOUNT),
     "account.cleaned": _spec("Cleaned, free again", *_ACCOUNT, "certificate"),
-    "account.set_aside": _spec("Not fit to be lent, out of use", *_ACCOUNT),
+    "account.set_aside": _spec("Not fit to be lent, out of use", *_ACCOUNT, "certificate"),
     "account.quarantined": _spec("Put out of use", *_ACCOUNT),
     "account.restored": _spec("Restored", *_ACCOUNT),
     "account.retiring": _spec("Leaves the pool when it is given back", *_ACCOUNT),

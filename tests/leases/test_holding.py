@@ -11,7 +11,7 @@ from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.leases import operations, queries
 from accessportal.leases.states import AccountState, LeaseState, LetGo, NoSuchLease
 from tests.leases.conftest import ALICE, CARL, DAY, JOB, MALLORY, OLGA, AccountsPool
-from tests.leases.reading import check_whole, ids_in
+from tests.leases.reading import check_whole, ids_in, table
 from tests.leases.test_taking import before_the_next_write
 
 
@@ -75,6 +75,30 @@ def test_two_who_give_back_at_once_end_it_once(accounts: AccountsPool, monkeypat
     events = queries.history_of_account(account_id=lease.account_id).items
     assert [event.action for event in events].count("account.given_back") == 1
     check_whole()
+
+
+def test_a_lease_ends_also_where_somebody_deleted_what_its_person_has(accounts: AccountsPool) -> None:
+    accounts.fill(1)
+    lease = accounts.started(ALICE)
+    table().delete_item(Key={"pk": f"user_id#{ALICE}"})
+
+    assert accounts.let_go(lease) == LetGo(lease.account_id, 1)
+    assert accounts.get(lease.account_id).state is AccountState.DIRTY
+    check_whole()
+
+
+def test_a_lease_ends_also_where_its_account_was_deleted_and_is_somebody_elses(accounts: AccountsPool) -> None:
+    [only] = accounts.fill(1)
+    lease = accounts.started(ALICE)
+    table().delete_item(Key={"pk": f"account_id#{only}"})
+    accounts.add([only])
+    accounts.clean(only)
+    carls = accounts.started(CARL)
+
+    assert accounts.let_go(lease) == LetGo(only, 1)
+    assert (accounts.get(only).state, accounts.get(only).lease_id) == (AccountState.LEASED, carls.lease_id)
+    assert queries.find_lease(lease_id=lease.lease_id) is None
+    assert queries.leases_of(user=ALICE) == ()
 
 
 def test_a_lease_is_frozen_once_its_access_is_off(accounts: AccountsPool) -> None:

@@ -12,9 +12,11 @@ import pytest
 from accessportal.audit import operations as audit
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.leases import operations, queries
+from accessportal.leases.models import ListItem
 from accessportal.leases.operations import NewAccount
 from accessportal.leases.states import AccountState, Difference, ListFull, NoSuchAccount
-from accessportal.leases.store import lists, notes
+from accessportal.leases.store import lists, notes, rows
+from accessportal.store.transactions import ConditionFailed
 from tests.leases.conftest import ALICE, JOB, MALLORY, OLGA, AccountsPool, account_ids
 from tests.leases.reading import check_whole, ids_in, table
 
@@ -195,6 +197,20 @@ def test_differences_are_reported_and_mended(accounts: AccountsPool) -> None:
     assert report.mended == 8
     check_whole()
     assert operations.check_pool(is_mending=False, actor=JOB).differences == ()
+
+
+def test_two_who_mend_a_double_leave_one(accounts: AccountsPool) -> None:
+    accounts.fill(1)
+    name = "account_status#available"
+    row, found = queries.get_account(account_id=ONE), [ONE, ONE]
+    ListItem.get(name).update(actions=[ListItem.data.set(found)])
+
+    rows.mend(name, ONE, row, found)
+    with pytest.raises(ConditionFailed):
+        rows.mend(name, ONE, row, found)
+
+    assert ids_in(name) == [ONE]
+    check_whole()
 
 
 def test_a_list_that_lacks_an_id_stops_no_return(accounts: AccountsPool) -> None:

@@ -229,6 +229,37 @@ def test_an_account_that_may_not_go_out_is_set_aside_unseen(accounts: AccountsPo
     check_whole()
 
 
+def test_what_was_cleaned_and_may_not_go_out_keeps_its_certificate(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    [only] = accounts.fill(1)
+    accounts.let_go(accounts.started(ALICE))
+    accounts.take(CARL, claim="carls")
+    accounts.clock.sleep(600)
+    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings(flaw_of=lambda _id: "It is suspended."))
+    accounts.clean(only)
+
+    account = accounts.get(only)
+    assert (account.state, account.certificate, account.cleaned_at) == (AccountState.FAILED, CERTIFICATE, accounts.clock.now())
+    told = queries.history_of_account(account_id=only).items[0]
+    assert (told.action, told.data["certificate"]) == ("account.set_aside", CERTIFICATE)
+    check_whole()
+
+
+def test_a_take_asks_no_more_of_a_look_that_is_likelier_wrong(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = accounts.fill(9)
+    for account_id in ids[:5]:
+        operations.quarantine(account_id=account_id, reason="Broken", actor=OLGA, now=accounts.clock.now())
+    looked: list[str] = []
+
+    def flaw_of(account_id: str) -> str:
+        looked.append(account_id)
+        return "It is not listed."
+
+    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings(flaw_of=flaw_of))
+    assert code(accounts.take(CARL, claim="carls")) == "no_account_free"
+    assert len(looked) == 1
+    assert claims_in_line() == ["carls"]
+
+
 def test_a_look_that_finds_all_unfit_does_not_empty_the_pool(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = accounts.fill(8)
     monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings(flaw_of=lambda _id: "It is not listed."))

@@ -15,9 +15,10 @@ from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import UnreadableItem, every
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Run
+from accessportal.leases import queries
 from accessportal.leases.operations import lines
 from accessportal.leases.operations.lines import Asked
-from accessportal.leases.operations.shared import changed_account, load_account, until_written
+from accessportal.leases.operations.shared import changed_account, until_written
 from accessportal.leases.operations.taking import free_in, handed_to, lend, set_aside, why_not
 from accessportal.leases.states import Account, AccountState, ListFull, NoSuchAccount, ServeReport, TooManySetAside
 from accessportal.leases.store import rows
@@ -91,7 +92,7 @@ class _Run(Run):
 
     def _offered(self, account_id: str) -> str | None:
         """The claim that got it; empty when it is nobody's turn, ``None`` when the account may not go out."""
-        account, now = load_account(account_id), self.clock.now()
+        account, now = queries.get_account(account_id=account_id), self.clock.now()
         if account.state is not AccountState.AVAILABLE:
             return None
         _, turn = lines.next_turn(account, now=now)
@@ -111,7 +112,7 @@ def _hand_over(before: Account, account: Account, turn: Turn, *, actor: Actor, n
         waiting.leave(line=ACCOUNTS, claim=asked.claim, actor=actor, now=now)
         raise Overtaken
     if flaw := why_not(account):
-        set_aside(before, flaw, actor=actor, now=now)
+        set_aside(before, account, flaw, actor=actor, now=now)
         return None
     served = waiting.served(turn, thing=account.account_id, actor=actor, now=now)
     after = handed_to(asked, account, fence=account.fence + 1, now=now)

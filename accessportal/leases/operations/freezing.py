@@ -9,8 +9,8 @@ from accessportal.kernel import texts
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.ports import after_commit
-from accessportal.leases import policy
-from accessportal.leases.operations.shared import changed_lease, load_lease, until_written
+from accessportal.leases import policy, queries
+from accessportal.leases.operations.shared import changed_lease, until_written
 from accessportal.leases.states import Lease, LeaseState
 
 
@@ -44,7 +44,7 @@ def put_off(*, lease_id: str, error: str, due_at: datetime, actor: Actor, now: d
     """What was ordered could not be done: it is tried again at ``due_at``."""
 
     def attempt() -> Lease:
-        lease = load_lease(lease_id)
+        lease = queries.get_lease(lease_id=lease_id)
         if lease.wanted is None:
             return lease
         after = replace(lease, due_at=due_at, attempts=lease.attempts + 1, error=error)
@@ -55,7 +55,7 @@ def put_off(*, lease_id: str, error: str, due_at: datetime, actor: Actor, now: d
 
 def _order(lease_id: str, state: LeaseState, verb: str, reason: str, actor: Actor, now: datetime) -> Lease:
     def attempt() -> Lease:
-        lease = load_lease(lease_id)
+        lease = queries.get_lease(lease_id=lease_id)
         if lease.state is LeaseState.STARTING:
             raise Conflict("This lease has not started yet. Revoke it, or wait until it has.", code="lease_starting", present=lease)
         if (lease.wanted or lease.state) is state:
@@ -70,7 +70,7 @@ def _order(lease_id: str, state: LeaseState, verb: str, reason: str, actor: Acto
 
 def _note(lease_id: str, state: LeaseState, verb: str, actor: Actor, now: datetime) -> Lease:
     def attempt() -> Lease:
-        lease = load_lease(lease_id)
+        lease = queries.get_lease(lease_id=lease_id)
         if lease.wanted is not state:
             return lease
         after = lease.in_state(state)

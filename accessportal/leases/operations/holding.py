@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import epoch_of, whole_second
 from accessportal.kernel.errors import Conflict
-from accessportal.leases import policy
+from accessportal.leases import policy, queries
 from accessportal.leases.config import current
 from accessportal.leases.operations.lines import Asked
-from accessportal.leases.operations.shared import changed_lease, load_account, load_lease, told_account, told_lease, until_written
+from accessportal.leases.operations.shared import changed_lease, told_account, told_lease, until_written, while_wanted
 from accessportal.leases.operations.taking import handed_to, lend
 from accessportal.leases.states import Account, AccountState, Lease, LeaseState, LetGo, NoSuchLease, Person
 from accessportal.leases.store import rows
-from accessportal.store.transactions import ConditionFailed, Guard
+from accessportal.leases.store.rows import Move
+from accessportal.store.transactions import Guard
 
 
 def start(*, lease_id: str, claim: str, proved_at: datetime, actor: Actor, now: datetime) -> Lease:
@@ -45,7 +47,7 @@ def prolong(*, lease_id: str, claim: str, ends_at: datetime, guards: Sequence[Gu
     """
 
     def attempt() -> Lease:
-        lease = load_lease(lease_id)
+        lease = queries.get_lease(lease_id=lease_id)
         if lease.state is LeaseState.STARTING:
             raise Conflict("This lease has not started yet. Extend it once it has.", code="lease_starting", present=lease)
         if lease.claims.get(claim) == whole_second(ends_at):
@@ -53,10 +55,7 @@ def prolong(*, lease_id: str, claim: str, ends_at: datetime, guards: Sequence[Gu
         after = _with_claims(lease, {**lease.claims, claim: whole_second(ends_at)})
         return changed_lease(lease, after, "prolonged", guards, actor=actor, now=now, claim=claim, ends_at=epoch_of(after.ends_at))
 
-    try:
-        return until_written(attempt)
-    except ConditionFailed as error:
-        raise Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed") from error
+    return while_wanted(attempt)
 
 
 def let_go(*, lease_id: str, claim: str, actor: Actor, now: datetime) -> LetGo:
@@ -92,7 +91,14 @@ def _let_go_before(lease_id: str) -> LetGo:
     return LetGo(last.data["account"], last.data["fence"])
 
 
-def _end(lease: Lease, account: Account, person: Person, claim: str, actor: Actor, now: datetime) -> None:
+def _end(lease: Lease, account: Account | None, person: Person | None, claim: str, actor: Actor, now: datetime) -> None:
+    moves: list[Move[Any]] = [rows.move_lease(lease, None, told_lease("ended", lease, claim=claim), actor=actor, now=now)]
+    if account is not None:
+        moves.append(_given_back(account, lease, actor, now))
+    rows.write(*moves, person=None if person is None else rows.move_person(person, without(person, lease.lease_id)))
+
+
+def _given_back(account: Account, lease: Lease, actor: Actor, now: datetime) -> Move[Account]:
     due_at = now + timedelta(seconds=current().undo_seconds)
     returned = replace(account.in_state(AccountState.DIRTY, now=now), due_at=due_at, costs_since=policy.costs_since(lease))
     if LeaseState.FROZEN in (lease.state, lease.wanted):
@@ -102,11 +108,7 @@ def _end(lease: Lease, account: Account, person: Person, claim: str, actor: Acto
         returned = account.at_rest(AccountState.FAILED, now=now)
     verb = "retired" if account.is_retiring else "given_back"
     draft = told_account(verb, returned, lease=lease.lease_id, user=lease.user, reason=account.reason)
-    rows.write(
-        rows.move_account(account, None if account.is_retiring else returned, draft, actor=actor, now=now),
-        rows.move_lease(lease, None, told_lease("ended", lease, claim=claim), actor=actor, now=now),
-        person=rows.move_person(person, without(person, lease.lease_id)),
-    )
+    return rows.move_account(account, None if account.is_retiring else returned, draft, actor=actor, now=now)
 
 
 def without(person: Person, lease_id: str) -> Person | None:
@@ -149,7 +151,7 @@ def revive(
         seen = rows.look_up(lease_id, user=user)
         if seen.lease is not None:
             return seen.lease
-        account = load_account(account_id)
+        account = queries.get_account(account_id=account_id)
         window = current().undo_seconds
         if not policy.is_revivable(account, lease_id=ended_lease_id, user=user, undo_seconds=window, now=now):
             raise Conflict(
@@ -160,14 +162,11 @@ def revive(
         after = handed_to(asked, account, fence=account.fence, now=now)
         return lend(account, after, asked, seen.person, "taken_back", further=guards, actor=actor, now=now)
 
-    try:
-        return until_written(attempt)
-    except ConditionFailed as error:
-        raise Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed") from error
+    return while_wanted(attempt)
 
 
 def _of_claim(lease_id: str, claim: str) -> Lease:
-    lease = load_lease(lease_id)
+    lease = queries.get_lease(lease_id=lease_id)
     if claim not in lease.claims:
         raise NoSuchLease
     return lease

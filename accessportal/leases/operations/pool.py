@@ -11,8 +11,8 @@ from accessportal.kernel import texts
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import whole_second
 from accessportal.kernel.errors import Conflict
-from accessportal.leases import policy
-from accessportal.leases.operations.shared import changed_account, load_account, told_account, until_written
+from accessportal.leases import policy, queries
+from accessportal.leases.operations.shared import changed_account, told_account, until_written
 from accessportal.leases.states import Account, AccountState
 from accessportal.leases.store import rows
 from accessportal.store.restores import first_fence
@@ -82,7 +82,7 @@ def retire(*, account_id: str, reason: str, actor: Actor, now: datetime) -> Acco
     texts.check_reason(reason, missing=_WHY)
 
     def attempt() -> Account:
-        account = load_account(account_id)
+        account = queries.get_account(account_id=account_id)
         if account.state is not AccountState.LEASED and not account.is_being_cleaned:
             return changed_account(account, None, "retired", actor=actor, now=now, reason=reason.strip())
         if account.is_retiring:
@@ -99,7 +99,7 @@ def quarantine(*, account_id: str, reason: str, actor: Actor, now: datetime) -> 
     texts.check_reason(reason, missing=_WHY)
 
     def attempt() -> Account:
-        account = load_account(account_id)
+        account = queries.get_account(account_id=account_id)
         after = account if account.state is AccountState.LEASED else account.at_rest(AccountState.FAILED, now=now)
         return changed_account(account, replace(after, reason=reason.strip()), "quarantined", actor=actor, now=now, reason=reason.strip())
 
@@ -114,7 +114,7 @@ def restore(*, account_id: str, actor: Actor, now: datetime) -> Account:
     policy.may_operate(actor).require()
 
     def attempt() -> Account:
-        account = load_account(account_id)
+        account = queries.get_account(account_id=account_id)
         if account.state is AccountState.FAILED:
             after = replace(account.at_rest(AccountState.DIRTY, now=now), due_at=now, reason="", is_retiring=False)
         elif account.reason or account.is_retiring:

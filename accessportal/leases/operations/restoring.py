@@ -8,8 +8,8 @@ from functools import partial
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.runs import Run
-from accessportal.leases import policy
-from accessportal.leases.operations.shared import changed_account, load_account, told_account, told_lease, until_written
+from accessportal.leases import policy, queries
+from accessportal.leases.operations.shared import changed_account, told_account, told_lease, until_written
 from accessportal.leases.states import Account, AccountState, SettleReport
 from accessportal.leases.store import pages, rows
 from accessportal.store.restores import Restore
@@ -33,7 +33,7 @@ def settle_restore(*, restored: Restore, actor: Actor, clock: Clock) -> SettleRe
 
 
 def _raised(account_id: str, epoch: int, actor: Actor, clock: Clock) -> bool:
-    account, now = load_account(account_id), clock.now()
+    account, now = queries.get_account(account_id=account_id), clock.now()
     if account.fence >= epoch:
         return False
     after = replace(account, fence=epoch)

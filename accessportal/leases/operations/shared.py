@@ -1,4 +1,4 @@
-"""What the operations share: reading what must be there, the events, and trying again after a lost race."""
+"""What the operations share: the events, and trying again after a lost race."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.errors import NoAnswer
-from accessportal.leases.states import Account, Lease, NoSuchAccount, NoSuchLease
+from accessportal.kernel.errors import Conflict, NoAnswer
+from accessportal.leases.states import Account, Lease
 from accessportal.leases.store import rows
 from accessportal.store import transactions
 from accessportal.store.transactions import Guard, Step
@@ -24,20 +24,15 @@ def until_written(attempt: Callable[[], T]) -> T:
     return transactions.until_written(attempt, contended=NoAnswer(words, code="account_contended"))
 
 
-def load_account(account_id: str) -> Account:
-    """:raises NoSuchAccount: when the pool has none with this id."""
-    account = rows.get_account(account_id)
-    if account is None:
-        raise NoSuchAccount
-    return account
+def while_wanted(attempt: Callable[[], T]) -> T:
+    """As :func:`until_written`, where guards of the request are among what is written.
 
-
-def load_lease(lease_id: str) -> Lease:
-    """:raises NoSuchLease: when there is none, or it has ended."""
-    lease = rows.get_lease(lease_id)
-    if lease is None:
-        raise NoSuchLease
-    return lease
+    :raises Conflict: when one of them does not hold (``guard_failed``): nothing was written.
+    """
+    try:
+        return until_written(attempt)
+    except transactions.ConditionFailed as error:
+        raise Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed") from error
 
 
 def told_account(verb: str, account: Account, **data: Any) -> Draft:
@@ -78,6 +73,11 @@ def changed_account(
     except transactions.ConditionFailed as error:
         raise transactions.Overtaken from error
     return move.record
+
+
+def new_certificate(before: Account, after: Account) -> dict[str, Any] | None:
+    """Of the cleaning that an event tells of beside its own change, if any."""
+    return dict(after.certificate) if after.cleaned_at != before.cleaned_at else None
 
 
 def _given(data: dict[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, epoch_of, whole_second
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.runs import Failure, Run
-from accessportal.leases import policy
+from accessportal.leases import policy, queries
 from accessportal.leases.config import current
-from accessportal.leases.operations.shared import changed_lease, load_lease, until_written
+from accessportal.leases.operations.shared import changed_lease, until_written
 from accessportal.leases.states import Lease, SpendReport, Verdict
 from accessportal.leases.store import notes, pages, rows
 from accessportal.store.transactions import Overtaken
@@ -56,7 +56,7 @@ def note_verdict(*, lease_id: str, verdict: Verdict, actor: Actor, now: datetime
     policy.may_operate(actor).require()
 
     def attempt() -> Lease:
-        lease = load_lease(lease_id)
+        lease = queries.get_lease(lease_id=lease_id)
         if not policy.is_beyond(verdict, lease.reached):
             return lease
         after = replace(lease, reached=verdict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,7 +18,7 @@ from accessportal.kernel.proofs import Waiting
 from accessportal.leases.config import current
 from accessportal.leases.operations import lines
 from accessportal.leases.operations.lines import Asked
-from accessportal.leases.operations.shared import changed_account, told_account, told_lease, until_written
+from accessportal.leases.operations.shared import changed_account, new_certificate, told_account, told_lease, while_wanted
 from accessportal.leases.states import (
     SHARDS,
     Account,
@@ -78,10 +77,7 @@ def take(
         duration_seconds=duration_seconds,
         most_held=most_held,
     )
-    try:
-        return until_written(lambda: _take(asked, lapses_at, guards, actor, clock.now()))
-    except ConditionFailed as error:
-        raise Conflict("It is no longer wanted: the request changed meanwhile.", code="guard_failed") from error
+    return while_wanted(lambda: _take(asked, lapses_at, guards, actor, clock.now()))
 
 
 def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Actor, now: datetime) -> Lease | Waiting:
@@ -100,8 +96,14 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
     free, is_one_free = nobody_waits(ACCOUNTS), False
     for account in free_that_meet(asked):
         if flaw := why_not(account):
-            with suppress(Overtaken, TooManySetAside):
-                set_aside(account, flaw, actor=actor, now=now)
+            try:
+                set_aside(account, account, flaw, actor=actor, now=now)
+            except Overtaken:
+                pass
+            except TooManySetAside:
+                # Likelier the look is wrong, and would be so of each that is free: whoever serves the line looks on.
+                is_one_free = True
+                break
             continue
         _being_taken.add(account.account_id)
         try:
@@ -167,8 +169,8 @@ def why_not(account: Account) -> str:
     return current().flaw_of(account.account_id)
 
 
-def set_aside(account: Account, flaw: str, *, actor: Actor, now: datetime) -> None:
-    """Put an account that may not go out, as it was read, out of use.
+def set_aside(before: Account, account: Account, flaw: str, *, actor: Actor, now: datetime) -> None:
+    """Put an account that may not go out, as it was read ``before`` and is now, out of use.
 
     :raises Overtaken: when it has changed meanwhile.
     :raises TooManySetAside: when many of its pool are; it stays as it is.
@@ -179,7 +181,7 @@ def set_aside(account: Account, flaw: str, *, actor: Actor, now: datetime) -> No
     if failed >= most_at_once(known):
         raise TooManySetAside(account.pool, flaw)
     after = replace(account.at_rest(AccountState.FAILED, now=now), reason=flaw)
-    changed_account(account, after, "set_aside", actor=actor, now=now, reason=flaw)
+    changed_account(before, after, "set_aside", actor=actor, now=now, reason=flaw, certificate=new_certificate(before, after))
 
 
 def handed_to(asked: Asked, account: Account, *, fence: int, now: datetime) -> Account:
@@ -219,8 +221,7 @@ def lend(
     )
     held = Held(asked.lease_id, after.account_id)
     has = Person(asked.user, held, (held,)) if person is None else replace(person, data=held, leases=(*person.leases, held))
-    certificate = dict(after.certificate) if after.cleaned_at != before.cleaned_at else None
-    told = told_account(verb, after, lease=lease.lease_id, user=lease.user, certificate=certificate)
+    told = told_account(verb, after, lease=lease.lease_id, user=lease.user, certificate=new_certificate(before, after))
     taken = rows.move_lease(None, lease, told_lease("taken", lease, claim=asked.claim), actor=actor, now=now)
     moved = rows.move_account(before, after, told, actor=actor, now=now)
     rows.write(moved, taken, person=rows.move_person(person, has), further=further)

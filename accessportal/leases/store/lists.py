@@ -100,14 +100,14 @@ def write(own: Sequence[Step], moves: Iterable[Moved], *, further: Sequence[Step
 
 def _leaving(moves: Iterable[Moved], lists: Mapping[str, Sequence[str]]) -> list[Change]:
     """What is in no list, against the rows, leaves it all the same: ``check_pool`` reports and mends."""
-    return [
-        remove(name, move.name, lists[name].index(move.name)) for move in moves for name in sorted(move.left) if move.name in lists[name]
-    ]
+    return [remove(name, move.name, lists[name]) for move in moves for name in sorted(move.left) if move.name in lists[name]]
 
 
-def remove(name: str, one: str, place: int) -> Change:
-    """The step that takes ``one`` out of a list, if it is at that place."""
-    return Change(ListItem, name, [ListItem.data[place].remove()], ListItem.data[place] == one)
+def remove(name: str, one: str, ids: Sequence[str]) -> Change:
+    """The step that takes ``one`` out of a list, once, if it is still where it is in ``ids``; of a double the last, if the first is there,
+    too: or two who mend would take both."""
+    first, last = ids.index(one), len(ids) - 1 - ids[::-1].index(one)
+    return Change(ListItem, name, [ListItem.data[last].remove()], (ListItem.data[last] == one) & (ListItem.data[first] == one))
 
 
 def enter(name: str, one: str) -> Upsert:

@@ -181,18 +181,16 @@ def get_leases(lease_ids: Iterable[str]) -> dict[str, Lease]:
     return {lease.lease_id: lease for lease in found.values()}
 
 
-def get_held(lease_id: str) -> tuple[Lease, Account, Person] | None:
-    """A lease with its account and what its person has; ``None``: it has ended. Strongly read, in two requests.
-
-    :raises Overtaken: when it ended, or changed hands, between them.
-    """
+def get_held(lease_id: str) -> tuple[Lease, Account | None, Person | None] | None:
+    """A lease with its account and what its person has, unless somebody else has deleted these; ``None``: it has ended. Strongly read, in
+    two requests: only a write on the lease's version tells whether it ended between them."""
     lease = get_lease(lease_id)
     if lease is None:
         return None
     account, person = get_together([(AccountItem, models.account_key(lease.account_id)), (PersonItem, models.person_key(lease.user))])
-    if account is None or person is None:
-        raise Overtaken
-    return lease, read_as(accounts.record, account), read_as(people.record, person)
+    lent = None if account is None else read_as(accounts.record, account)
+    is_its = lent is not None and lent.lease_id == lease_id
+    return lease, lent if is_its else None, None if person is None else read_as(people.record, person)
 
 
 def last_event(entity: str) -> AuditEvent | None:
@@ -234,4 +232,4 @@ def mend(list_name: str, one: str, row: Account | Lease | None, ids: Sequence[st
         guard = Guard(AccountItem, models.account_key(one), accounts.is_unchanged(row))
     else:
         guard = Guard(LeaseItem, models.lease_key(one), leases.is_unchanged(row))
-    transact([guard, lists.remove(list_name, one, ids.index(one)) if one in ids else lists.enter_once(list_name, one)])
+    transact([guard, lists.remove(list_name, one, ids) if one in ids else lists.enter_once(list_name, one)])
