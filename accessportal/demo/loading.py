@@ -60,7 +60,8 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
     lent = world.seed_lent(list(SIZES))
     freshness = catalog_queries.freshness()
     # A later start need not wait for what the worker does every ten minutes.
-    if freshness.synced_at is None or any(dataclasses.astuple(made)) or lent.is_new:
+    is_known = all(catalog_queries.find_account(account=account_id) for account_id in lent.accounts.values())
+    if freshness.synced_at is None or any(dataclasses.astuple(made)) or not is_known:
         freshness = catalog.sync_catalog(now=clock.now(), clock=clock)
     _fill_pool_once(clock, progress or _unwatched)
     _fill_account_pool_once(lent.accounts, clock)

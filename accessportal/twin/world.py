@@ -74,17 +74,16 @@ class Lent:
     accounts: Mapping[str, str]
     unit_id: str
     machine_arn: str
-    is_new: bool
 
 
 def seed_lent(names: Sequence[str]) -> Lent:
     """Make what is missing of some accounts of their own unit, and of the machine; repeated, it changes nothing."""
     organizations = _client("organizations")
     planned = [PlannedAccount(name, _LENT_UNIT, {"env": "lab", "team": "platform"}) for name in names]
-    _, made = _seed_organization(organizations, planned, _silent)
+    _seed_organization(organizations, planned, _silent)
     units = _existing_units(organizations, organizations.list_roots()["Roots"][0]["Id"])
     found = {one["Name"]: one["Id"] for one in _pages(organizations, "list_accounts_for_parent", "Accounts", ParentId=units[_LENT_UNIT])}
-    return Lent({name: found[name] for name in names}, units[_LENT_UNIT], _ensure_machine(_client("stepfunctions")), bool(made))
+    return Lent({name: found[name] for name in names}, units[_LENT_UNIT], _ensure_machine(_client("stepfunctions")))
 
 
 def _ensure_machine(client: Any) -> str:

@@ -7,11 +7,15 @@ from datetime import timedelta
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests import queries
+from accessportal.catalog import operations as catalog
+from accessportal.catalog import queries as catalog_queries
 from accessportal.demo.accounts import POOL, SIZES, past_counts
+from accessportal.demo.directory import COLLEAGUES, PEOPLE
 from accessportal.kernel.actors import system
 from accessportal.leases import operations
 from accessportal.leases import queries as leases
 from accessportal.leases.states import AccountState
+from accessportal.twin import world
 from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import ACCOUNTS
 from accessportal.web.pool_forecast import pace
@@ -29,6 +33,17 @@ def test_the_counts_of_the_past_are_whole_and_of_a_week() -> None:
     assert START - timedelta(days=7) <= counts[0].counted_at < START - timedelta(days=6)
     assert START - counts[-1].counted_at == timedelta(minutes=5)
     assert 0 < (pace([(one.counted_at, one.handed_out) for one in counts]) or 0) < 5
+
+
+def test_accounts_that_came_after_the_last_look_are_known_at_once(bare_twin: None, clock: FakeClock) -> None:  # noqa: F811
+    world.seed_world(accounts=40, permission_sets=4, people=(*PEOPLE, *COLLEAGUES))
+    catalog.sync_catalog(now=clock.now(), clock=clock)
+    # By runportal, which needs their machine before it loads the demo.
+    lent = world.seed_lent(list(SIZES))
+
+    run("load_demo", *SMALL)
+
+    assert all(catalog_queries.find_account(account=account_id) for account_id in lent.accounts.values())
 
 
 def test_a_pool_of_eight_with_somebody_in_line(bare_twin: None, clock: FakeClock) -> None:  # noqa: F811
