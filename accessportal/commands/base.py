@@ -26,6 +26,7 @@ from accessportal.commands.terminal import Document, Facts, Show
 from accessportal.identity.queries import actor_named
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, SystemClock
+from accessportal.kernel.counts import counted
 from accessportal.kernel.errors import InvalidRequest, NotAllowed, PortalError
 from accessportal.kernel.pages import Page, Unreadable, every
 
@@ -194,9 +195,9 @@ def _name(one: Unreadable) -> None:
     sys.stderr.write(f"{one}\n")
 
 
-def failed(failures: Sequence[object], words: str) -> str:
-    """The problem of a run whose items failed; nothing when none did."""
-    return f"{len(failures)} {words}" if failures else ""
+def failed(failures: Sequence[object], words: str, *, one: str = "") -> str:
+    """The problem of a run whose items failed; nothing when none did. ``one``: the words for a single one."""
+    return counted(len(failures), one or words, words) if failures else ""
 
 
 def facts(record: object, *names: str) -> dict[str, Any]:

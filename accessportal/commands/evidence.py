@@ -10,7 +10,7 @@ from rich.console import Console
 
 from accessportal.audit import config as audit_config
 from accessportal.commands.base import Outcome, command, failed
-from accessportal.commands.flags import BadUsage, Flag
+from accessportal.commands.flags import BadUsage, Flag, read_file
 from accessportal.commands.terminal import Document, say, show_report
 from accessportal.evidence.config import Signer, current, new_key, read_key
 from accessportal.evidence.operations import export
@@ -69,14 +69,16 @@ def verify_evidence(
     """Check a folder of evidence with the keys of this installation. accessportal/evidence/verify_evidence.py does the same without it.
     Exit code 1 when something is wrong."""
     keys = audit_config.current()
+    pems = [read_file(name, "--public-key") for name in public_key or []] or [_signer().public_key.encode()]
     try:
-        pems = [Path(name).read_bytes() for name in public_key or []] or [_signer().public_key.encode()]
         verdict = verify(Path(folder), public_keys=pems, audit_keys=keys.secrets or None, plain_until=keys.plain_until, last_day=last_day)
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise BadUsage(str(error), flag="--public-key", code="public_key_unreadable") from error
+    except OSError as error:
+        raise BadUsage(f"{error.filename} can't be read ({error.strerror}).", flag="FOLDER", code="folder_unreadable") from error
     breaks = [str(one) for one in verdict.breaks]
     document = {name: value for name, value in vars(verdict).items() if name != "breaks"} | {"breaks": breaks}
-    return Outcome(document, failed(breaks, "breaks in the evidence."))
+    return Outcome(document, failed(breaks, "breaks in the evidence.", one="break in the evidence."))
 
 
 def _show_key(document: Document, console: Console) -> None:

@@ -186,4 +186,4 @@ def verify_sandboxes(
             progress=lambda: progress.advance(bar),
         )
     document = document_of(verdict) | {"receipts": len(given)}
-    return Outcome(document, failed(verdict.problems, "problems in the ledger of the pool."))
+    return Outcome(document, failed(verdict.problems, "problems in the ledger of the pool.", one="problem in the ledger of the pool."))

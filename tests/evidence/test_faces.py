@@ -50,6 +50,22 @@ def test_an_operator_exports_and_verifies(story: Story, installed: Office) -> No
     assert run("verify_evidence", str(installed.folder), "--public-key", "nowhere").code == 2
 
 
+def test_a_folder_that_can_not_be_read_is_told_as_such(story: Story, installed: Office) -> None:
+    installed.work(1)
+    run("export_evidence", "--as", "olga@example.com")
+    digest = installed.folder / "digests" / f"{TODAY}.json"
+    content = digest.read_bytes()
+    digest.unlink()
+    digest.mkdir()
+
+    told = run("verify_evidence", str(installed.folder))
+
+    assert (told.code, told.problem) == (2, f"FOLDER: {digest} can't be read (Is a directory).")
+    digest.rmdir()
+    digest.write_bytes(content.replace(b'"signature"', b'"forged"'))
+    assert run("verify_evidence", str(installed.folder)).problem == "1 break in the evidence."
+
+
 def test_the_demos_past_has_no_break(story: Story, installed: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten days of people at work, and everything that the story itself has written."""
     monkeypatch.setattr(history, "_DAYS_BACK", 10)
