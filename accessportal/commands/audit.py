@@ -68,7 +68,10 @@ def verify_audit(
         walk = Walk(heads, began=now, tell=lambda: _tell(progress, bar, this))
         walk.run(workers=workers)
     breaks += [*walk.breaks, *breaks_of_rules()]
-    return Outcome({"chains": walk.chains, "gone": walk.gone, "breaks": breaks}, failed(breaks, "breaks in the audit log.", one="break in the audit log."))
+    return Outcome(
+        {"chains": walk.chains, "gone": walk.gone, "breaks": breaks},
+        failed(breaks, "breaks in the audit log.", one="break in the audit log."),
+    )
 
 
 def _tell(progress: Progress, bar: TaskID, this: PortalCommand) -> None:

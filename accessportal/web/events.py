@@ -63,10 +63,13 @@ def latest_of(record: Chained) -> dict[str, Any]:
     return {"events": events[: -_LATEST - 1 : -1], "breaks": breaks}
 
 
+_CALLED = {"fence": "hand-over"}
+
+
 def line_of(event: AuditEvent) -> Line:
     """The event with the few values that say what it was about."""
     brief = _shown(event).facts
-    facts = tuple(fact for key in brief if key in event.data for fact in facts_of({key: event.data[key]}))
+    facts = tuple(fact for key in brief if key in event.data for fact in facts_of({_CALLED.get(key, key): event.data[key]}))
     return Line(event, _title(event), _shown(event).tone, event.actor, facts=facts, hides_data=bool(event.data.keys() - set(brief)))
 
 

@@ -183,6 +183,16 @@ def test_what_changed_since_it_was_described_is_described_again(pool: AccountsPo
     assert not pool.get(account_id).reason
 
 
+def test_the_leases_of_a_person_are_found_by_their_address_in_any_letters(pool: AccountsPool, olga: Client) -> None:
+    pool.fill(1)
+    lease = pool.started()
+
+    answer = olga.get("/admin/leases/", {"pattern": "person", "q": "Alice@Example.com"})
+
+    assert [row.key for row in answer.context["rows"]] == [lease.lease_id]
+    assert "pool default, hand-over 1" in text_of(answer)
+
+
 def test_freeze_and_unfreeze(pool: AccountsPool, olga: Client) -> None:
     pool.fill(1)
     lease = pool.started()

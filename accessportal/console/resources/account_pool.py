@@ -119,14 +119,14 @@ def _pattern(state: AccountState) -> Pattern:
     )
 
 
-def foretell(count: Count | None, *, now: datetime) -> Forecast | None:
-    """When the accounts of all pools together run dry, by the last ``count``; ``None``: not known."""
+def _foretell(count: Count | None, in_line: int, *, now: datetime) -> Forecast | None:
+    """When the accounts of all pools together run dry, by the last ``count`` and how many wait; ``None``: not known."""
     cleaning_seconds = waiting.cleaning_of_late(ACCOUNTS)
     if count is None or cleaning_seconds is None:
         return None
     past = queries.counts_between(since=now - _PACE_OF, until=now)
     comes_back = tuple(max(end, count.counted_at) + timedelta(seconds=cleaning_seconds) for end in count.ends)
-    supply = Supply(count.counts.get(AccountState.AVAILABLE, 0), waiting.get_line(ACCOUNTS).waiting, comes_back)
+    supply = Supply(count.counts.get(AccountState.AVAILABLE, 0), in_line, comes_back)
     return forecast(supply, a_day=pace([(one.counted_at, one.handed_out) for one in past]), now=now)
 
 
@@ -285,14 +285,14 @@ class AccountPool(Resource):
         return _name(record)
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        count = queries.last_count()
+        count, in_line = queries.last_count(), waiting.get_line(ACCOUNTS).waiting
         return {
             "count": count,
             "tiles": [(words, count.counts.get(state, 0), state.value) for state, (words, _) in WORDS.items()] if count else [],
             "pools": [(pool, [counts.get(state, 0) for state in WORDS]) for pool, counts in count.pools.items()] if count else [],
             "words": [words for words, _ in WORDS.values()],
-            "waiting": waiting.get_line(ACCOUNTS).waiting,
-            "forecast": foretell(count, now=ask.now),
+            "waiting": in_line,
+            "forecast": _foretell(count, in_line, now=ask.now),
             "may_operate": queries.may_operate(actor=ask.actor).allowed,
         }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section, filled
 from accessportal.console.resources.account_pool import MOVED_ON, POOL_NAME, fitting, is_operator
-from accessportal.kernel.actors import Actor
+from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.pages import Page
 from accessportal.leases import operations, queries
@@ -111,7 +111,7 @@ class Leases(Resource):
         Pattern(
             name="person",
             label="Of a person",
-            fetch=lambda ask: Page(queries.leases_of(user=ask.parameter)),
+            fetch=lambda ask: Page(queries.leases_of(user=fold_email(ask.parameter))),
             parameter=Parameter("The person, by e-mail address", "alice@example.com"),
             bulk=("freeze", "unfreeze"),
             empty_title="This person has no account",
