@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.kinds.account_lease.target import chain_of
+from accessportal.access_requests.kinds.lending import chain_of
 from accessportal.access_requests.kinds.sandbox.target import key_in_pool
 from accessportal.access_requests.states import AccessRequest, PlaceInLine, Status
 from accessportal.leases import queries as leases

@@ -89,7 +89,39 @@ def revive(
 ) -> Proof | Waiting:
     """Undo that ``track`` gave back the sandbox of ``former_key``: the same hand-over goes on under ``key``, for ``claim`` until
     ``ends_at``. Final, where its cleaning has begun, or somebody else has it, or ``track`` has ``most_held`` others by now."""
-    return until_written(lambda: _revive(claim, key, former_key, track, ends_at, most_held, guards, actor, clock.now()))
+
+    def attempt() -> Proof | Waiting:
+        now = clock.now()
+        seen, former = keys.look_up(key, holder=track), keys.get_key(former_key)
+        standing = _standing(seen.record, track)
+        if standing is not None and claim in standing.claims:
+            return _proof(standing, now)
+        sandbox = None if former is None else rows.get(former.sandbox_id)
+        decision = policy.may_revive(sandbox, former, track, now)
+        if sandbox is None or seen.record is not None or not decision.allowed:
+            return Waiting(decision.code, decision.reason, now, is_error=True, is_final=True)
+        holds = standing_holds(seen.holder, now)
+        if len(holds) >= most_held:
+            return Waiting("too_many_held", _too_many(len(holds)), now, is_error=True, is_final=True)
+        lent = dataclasses.replace(held_anew(sandbox, track), status=Status.ALLOCATED, key=key, due=Due.EXPIRE, deletion_requested_at=None)
+        lent = _with_claims(lent, {claim: ends_at})
+        assert lent.expires_at is not None
+        data = {"track": track, "key": lent.sent_key, "expires_at": to_epoch(lent.expires_at), "status": lent.status.value}
+        try:
+            written = rows.change(
+                sandbox,
+                lent,
+                draft=told("sandbox.revived", lent, **data),
+                actor=actor,
+                now=now,
+                key_step=keys.open_key(None, key=key, request_hash="", sandbox=lent),
+                further=[*guards, keys.hold_for(seen.holder, {**holds, key: sandbox.sandbox_id})],
+            )
+        except rows.FurtherFailed as failed:
+            raise (_not_wanted() if any(failed.step is guard for guard in guards) else rows.KeyOvertaken()) from failed
+        return _proof(written, now, called_at=now)
+
+    return until_written(attempt)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -243,47 +275,6 @@ def _let_go(claim: str, key: str, track: str, undo_seconds: int, actor: Actor, c
         return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now, kept_by=others)
     end(sandbox, draft_data={}, undo_seconds=undo_seconds, actor=actor, now=now)
     return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now)
-
-
-def _revive(
-    claim: str,
-    key: str,
-    former_key: str,
-    track: str,
-    ends_at: datetime,
-    most_held: int,
-    guards: Sequence[Guard],
-    actor: Actor,
-    now: datetime,
-) -> Proof | Waiting:
-    seen, former = keys.look_up(key, holder=track), keys.get_key(former_key)
-    standing = _standing(seen.record, track)
-    if standing is not None and claim in standing.claims:
-        return _proof(standing, now)
-    sandbox = None if former is None else rows.get(former.sandbox_id)
-    decision = policy.may_revive(sandbox, former, track, now)
-    if sandbox is None or seen.record is not None or not decision.allowed:
-        return Waiting(decision.code, decision.reason, now, is_error=True, is_final=True)
-    holds = standing_holds(seen.holder, now)
-    if len(holds) >= most_held:
-        return Waiting("too_many_held", _too_many(len(holds)), now, is_error=True, is_final=True)
-    lent = dataclasses.replace(held_anew(sandbox, track), status=Status.ALLOCATED, key=key, due=Due.EXPIRE, deletion_requested_at=None)
-    lent = _with_claims(lent, {claim: ends_at})
-    assert lent.expires_at is not None
-    data = {"track": track, "key": lent.sent_key, "expires_at": to_epoch(lent.expires_at), "status": lent.status.value}
-    try:
-        written = rows.change(
-            sandbox,
-            lent,
-            draft=told("sandbox.revived", lent, **data),
-            actor=actor,
-            now=now,
-            key_step=keys.open_key(None, key=key, request_hash="", sandbox=lent),
-            further=[*guards, keys.hold_for(seen.holder, {**holds, key: sandbox.sandbox_id})],
-        )
-    except rows.FurtherFailed as failed:
-        raise (_not_wanted() if any(failed.step is guard for guard in guards) else rows.KeyOvertaken()) from failed
-    return _proof(written, now, called_at=now)
 
 
 def _standing(record: KeyRecord | None, track: str) -> Sandbox | None:

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.kind import Field, Fields
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms
+from accessportal.access_requests.kinds.lending import offering
 from accessportal.access_requests.kinds.records import has_rules
-from accessportal.directory import queries as directory
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.leases import queries as leases
 from accessportal.leases.states import AccountState
-from accessportal.rules import queries as rules
-from accessportal.rules.matching import includes
-from accessportal.rules.states import Effect
 from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import ACCOUNTS
 
 
-def _offering(actor: Actor, book: Book, now: datetime) -> Iterator[LeaseTerms]:
-    """The terms of the rules that offer the actor accounts, in the order of the rules."""
-    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now, book=book)
-    for rule in rules.current_rules():
-        is_offer = isinstance(rule.terms, LeaseTerms) and rule.effect is Effect.ALLOW
-        if is_offer and includes(rule.subjects, subject=actor.name, groups=groups, direct=direct):
-            assert isinstance(rule.terms, LeaseTerms)
-            yield rule.terms
-
-
 def _pools(actor: Actor, book: Book, now: datetime) -> tuple[tuple[str, str], ...]:
-    found = dict.fromkeys(pool for terms in _offering(actor, book, now) for pool in terms.targets.pools)
+    found = dict.fromkeys(pool for terms in offering(LeaseTerms, actor, book, now) for pool in terms.targets.pools)
     return tuple((pool, pool) for pool in found) or (("", "No rule offers you an account"),)
 
 
 def _sizes(actor: Actor, book: Book, now: datetime) -> tuple[tuple[str, str], ...]:
-    found = dict.fromkeys(size for terms in _offering(actor, book, now) for size in terms.targets.sizes or ("",))
+    found = dict.fromkeys(size for terms in offering(LeaseTerms, actor, book, now) for size in terms.targets.sizes or ("",))
     return tuple((size, size or "Any size") for size in found) or (("", "Any size"),)
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from accessportal.access_requests import store
 from accessportal.access_requests.config import current
-from accessportal.access_requests.kind import Grant, Resolved
+from accessportal.access_requests.kind import Resolved
 from accessportal.access_requests.kinds.account_lease.extending import require_extendable
 from accessportal.access_requests.kinds.account_lease.line import place_in_line
-from accessportal.access_requests.kinds.account_lease.target import LeaseTarget, chain_of, read_tags
+from accessportal.access_requests.kinds.account_lease.target import LeaseTarget, read_tags
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms, terms_of
+from accessportal.access_requests.kinds.lending import LentGrant, chain_of, require_fewer
 from accessportal.access_requests.states import AccessRequest, PlaceInLine, Subject
 from accessportal.assignments import operations as assignments
 from accessportal.assignments import queries as held
@@ -23,9 +23,8 @@ from accessportal.catalog.states import PrincipalType
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.counts import counted
 from accessportal.kernel.decisions import Decision, allow, refuse
-from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
+from accessportal.kernel.errors import Conflict, NotFound
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.leases import operations as leases
 from accessportal.leases import queries as lent
@@ -41,11 +40,7 @@ _LATER = timedelta(minutes=5)
 _SURELY_SEEN = timedelta(hours=1)
 
 
-class LeaseGrant(Grant):
-    def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
-        """More time with what is held is waited for by nobody."""
-        return 0 if stored["continues"] else current().longest_wait_seconds
-
+class LeaseGrant(LentGrant):
     def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
         return place_in_line(request, now=now)
 
@@ -56,12 +51,7 @@ class LeaseGrant(Grant):
         if resolved.stored["continues"]:
             require_extendable(resolved, [one for one in mine if LeaseTarget().gives(one, resolved.stored)], rule, now)
             return
-        most = terms_of(rule).most_per_person
-        # Requests that go on with one lease count once, whether or not the first of them is over.
-        if len({chain_of(one) for one in mine}) >= most:
-            accounts = counted(most, "account", "accounts")
-            text = f"One person has or waits for at most {accounts} at a time (rule {rule.name}). Give one back, or cancel one, first."
-            raise NotAllowed(text, code="too_many_held")
+        require_fewer(mine, than=terms_of(rule).most_per_person, one="account", many="accounts", rule=rule)
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
         try:
@@ -126,10 +116,6 @@ class LeaseGrant(Grant):
         if synced_at is not None and synced_at - lease.taken_at > _SURELY_SEEN and (account is None or account.status != "ACTIVE"):
             return refuse("The account is gone from the organization, or closed.", code="account_gone")
         return allow("it is lent for this request")
-
-    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
-        """Giving an account back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
-        return one.granted_at is not None and other.kind == LeaseTerms.kind and chain_of(other) == chain_of(one)
 
 
 def _lease_for(request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Lease | Waiting:

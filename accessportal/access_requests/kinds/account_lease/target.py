@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from accessportal.access_requests.kind import Resolved, Target, named, require_person
+from accessportal.access_requests.kind import Resolved, named, require_person
 from accessportal.access_requests.kinds.account_lease.terms import LeaseAsked, tag_words
 from accessportal.access_requests.kinds.aws_account.target import principal_of
-from accessportal.access_requests.states import AccessRequest, Status, Subject
+from accessportal.access_requests.kinds.lending import LentTarget
+from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.catalog import queries as catalog
 from accessportal.directory.queries import Book
 from accessportal.kernel.errors import InvalidRequest
@@ -22,11 +23,12 @@ _MOST_TAGS = 10
 _LONGEST_TAGS = 500
 
 
-class LeaseTarget(Target):
+class LeaseTarget(LentTarget):
     """Given as ``{"pool": label, "size": or empty, "tags": like env=dev, or empty, "permission_set": name}``, and ``continues`` (the id of
     the first request) where a lease that is held is asked for longer. The subject is a person."""
 
     parts = ("pool", "size", "tags", "permission_set", "permission_set_arn", "principal_type", "principal_id", "continues")
+    wishes = ("pool", "size", "tags", "permission_set")
 
     def resolve(
         self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: Book, now: datetime
@@ -70,16 +72,6 @@ class LeaseTarget(Target):
             question=subject.question(asked, duration_seconds=duration_seconds, ticket_id=ticket_id),
         )
 
-    def asked(self, request: AccessRequest) -> dict[str, str]:
-        """Of what is held, that it goes on; of what is not decided yet or over, the same thing anew."""
-        continues = str(request.target["continues"])
-        if request.status is Status.ACTIVE:
-            continues = continues or request.request_id
-        elif request.status is not Status.PENDING:
-            continues = ""
-        asked = {name: str(request.target[name]) for name in ("pool", "size", "tags", "permission_set")}
-        return asked | {"continues": continues} if continues else asked
-
     def title(self, request: AccessRequest) -> str:
         return f"{request.account_id or request.target['pool']} · {request.permission_set}"
 
@@ -97,24 +89,8 @@ class LeaseTarget(Target):
         account = catalog.find_account(account=request.account_id) if request.account_id else None
         return f"{account.name} · {request.permission_set}" if account else self.title(request)
 
-    def holding(self, request: AccessRequest) -> tuple[str, ...]:
-        return request.kind, chain_of(request)
-
-    def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
-        """Whoever asks for a new one gets another than they hold."""
-        return bool(stored["continues"]) and chain_of(request) == stored["continues"]
-
-    def taken_back(self, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """It begins a lease of its own."""
-        return {**stored, "continues": ""}
-
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return all(one[name] == other[name] for name in self.parts if name != "permission_set")
-
-
-def chain_of(request: AccessRequest) -> str:
-    """The request with which it began, whose id is that of the lease: all that extend it hold the same account."""
-    return str(request.target["continues"] or request.request_id)
 
 
 def read_tags(text: str) -> dict[str, str]:

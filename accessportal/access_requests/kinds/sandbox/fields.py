@@ -6,13 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.kind import Field, Fields
+from accessportal.access_requests.kinds.lending import offering
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms
-from accessportal.directory import queries as directory
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
-from accessportal.rules import queries as rules
-from accessportal.rules.matching import includes
-from accessportal.rules.states import Effect
 from accessportal.sandboxes import queries as pool
 from accessportal.sandboxes.states import Status
 from accessportal.upstream import client as upstream
@@ -20,15 +17,7 @@ from accessportal.upstream import client as upstream
 
 def _offered(actor: Actor, book: Book, now: datetime) -> tuple[tuple[str, str], ...]:
     """How the names begin that some rule offers the actor, in the order of the rules; empty text: any name. Never empty."""
-    _, groups, direct = directory.find_person_with_groups(email=actor.name, now=now, book=book)
-    found = [
-        prefix
-        for rule in rules.current_rules()
-        if isinstance(rule.terms, SandboxTerms)
-        and rule.effect is Effect.ALLOW
-        and includes(rule.subjects, subject=actor.name, groups=groups, direct=direct)
-        for prefix in rule.terms.targets.name_prefixes or ("",)
-    ]
+    found = [prefix for terms in offering(SandboxTerms, actor, book, now) for prefix in terms.targets.name_prefixes or ("",)]
     prefixes = tuple(dict.fromkeys(found)) or ("",)
     return tuple((prefix, f"One whose name begins with {prefix}" if prefix else "Any sandbox") for prefix in prefixes)
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from accessportal.access_requests import store
 from accessportal.access_requests.config import current
-from accessportal.access_requests.kind import Grant, Resolved
+from accessportal.access_requests.kind import Resolved
+from accessportal.access_requests.kinds.lending import LentGrant, require_fewer
 from accessportal.access_requests.kinds.sandbox.extending import require_extendable
-from accessportal.access_requests.kinds.sandbox.target import SandboxTarget, chain_of, key_in_pool, track_of
+from accessportal.access_requests.kinds.sandbox.target import SandboxTarget, key_in_pool, track_of
 from accessportal.access_requests.kinds.sandbox.terms import SandboxTerms, terms_of
 from accessportal.access_requests.states import AccessRequest, PlaceInLine, Status, Subject
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import Rule
 from accessportal.sandboxes import operations as sandboxes
@@ -26,7 +25,7 @@ from accessportal.store.transactions import Guard
 from accessportal.upstream import client as upstream
 
 
-class SandboxGrant(Grant):
+class SandboxGrant(LentGrant):
     def require_free(
         self, *, resolved: Resolved, subject: Subject, rule: Rule, open_now: Sequence[AccessRequest], book: Book, now: datetime
     ) -> None:
@@ -35,12 +34,7 @@ class SandboxGrant(Grant):
             held_by = [one for one in held if one.status is Status.ACTIVE and SandboxTarget().gives(one, resolved.stored)]
             require_extendable(str(resolved.facts.get("sandbox_name", "")), held_by, subject, rule, now)
             return
-        # Requests that go on with one sandbox count once, whether or not the first of them is over.
-        if len({key_in_pool(one) for one in held}) >= terms_of(rule).most_per_person:
-            limit = terms_of(rule).most_per_person
-            most = "one sandbox" if limit == 1 else f"{limit} sandboxes"
-            text = f"One person has or waits for at most {most} at a time (rule {rule.name}). Give one back, or cancel a request, first."
-            raise NotAllowed(text, code="too_many_held")
+        require_fewer(held, than=terms_of(rule).most_per_person, one="sandbox", many="sandboxes", rule=rule)
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
         most_held = int(request.evidence.get("most_per_person") or 1)
@@ -73,9 +67,6 @@ class SandboxGrant(Grant):
             clock=clock,
         )
 
-    def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
-        return 0 if stored["continues"] else current().longest_wait_seconds
-
     def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
         standing = pool.find_in_line(claim=request.request_id)
         if standing is None:
@@ -86,10 +77,6 @@ class SandboxGrant(Grant):
 
     def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
         return pool.may_revive(key=key_in_pool(request), track=track_of(request.subject_id), now=now)
-
-    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
-        """Giving a sandbox back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
-        return one.granted_at is not None and other.kind == SandboxTerms.kind and chain_of(other) == chain_of(one)
 
 
 def _revive(request: AccessRequest, most_held: int, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
-from accessportal.access_requests.kind import Resolved, Target, require_person, text_of
+from accessportal.access_requests.kind import Resolved, require_person, text_of
+from accessportal.access_requests.kinds.lending import LentTarget, chain_of
 from accessportal.access_requests.kinds.sandbox.terms import LONGEST_PREFIX, SandboxAsked
-from accessportal.access_requests.states import AccessRequest, Status, Subject, Work
+from accessportal.access_requests.states import AccessRequest, Subject, Work
 from accessportal.directory.queries import Book
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest, NotFound, Unavailable
@@ -16,11 +16,12 @@ from accessportal.sandboxes import queries as pool
 from accessportal.sandboxes.states import PEOPLES_KEYS, PEOPLES_TRACKS, Sandbox
 
 
-class SandboxTarget(Target):
+class SandboxTarget(LentTarget):
     """Given as ``{"name_prefix": how its name begins, or empty}``, and ``continues`` (the id of the first request)
     where a sandbox that is held is asked for longer. The subject is a person."""
 
     parts = ("name_prefix", "continues")
+    wishes = ("name_prefix",)
 
     def resolve(
         self, *, target: Mapping[str, str], subject: Subject, duration_seconds: int | None, ticket_id: str | None, book: Book, now: datetime
@@ -43,16 +44,6 @@ class SandboxTarget(Target):
             longest_seconds=longest,
         )
 
-    def asked(self, request: AccessRequest) -> dict[str, str]:
-        """Of what is held, that it goes on; of what is not decided yet or over, the same thing anew."""
-        continues = str(request.target.get("continues", ""))
-        if request.status is Status.ACTIVE:
-            continues = continues or request.request_id
-        elif request.status is not Status.PENDING:
-            continues = ""
-        asked = {"name_prefix": str(request.target["name_prefix"])}
-        return asked | {"continues": continues} if continues else asked
-
     def title(self, request: AccessRequest) -> str:
         prefix = str(request.target["name_prefix"])
         return f"Sandbox · {prefix}…" if prefix else "Sandbox"
@@ -72,22 +63,6 @@ class SandboxTarget(Target):
             if isinstance(error, Unavailable) and error.code != "item_unreadable":
                 raise
         return self.title(request)
-
-    def holding(self, request: AccessRequest) -> tuple[str, ...]:
-        return request.kind, chain_of(request)
-
-    def taken_back(self, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """It begins a chain of its own: the former keys are closed."""
-        return {**stored, "continues": ""}
-
-    def gives(self, request: AccessRequest, stored: Mapping[str, Any]) -> bool:
-        """Whoever asks for a new one gets another than they hold."""
-        return bool(stored["continues"]) and key_in_pool(request) == _key_of(str(stored["continues"]))
-
-
-def chain_of(request: AccessRequest) -> str:
-    """The request with which it began: all that extend it hold the same sandbox."""
-    return str(request.target.get("continues") or request.request_id)
 
 
 def key_in_pool(request: AccessRequest) -> str:
