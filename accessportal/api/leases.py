@@ -28,6 +28,7 @@ from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 from accessportal.leases import queries as pool
+from accessportal.leases.states import Lease
 from accessportal.tokens.states import Scope
 
 KIND = "account_lease"
@@ -71,8 +72,10 @@ def list_leases(request: HttpRequest, person: PersonName, limit: PageLimit = 50,
         page = queries.list_by_subject(subject_id=who, actor=client.actor, now=now, cursor=cursor or None, limit=limit)
     else:
         page = queries.list_asked_through(subject_id=who, program=client.actor, cursor=cursor or None, limit=limit)
+    mine = [one for one in page.items if one.kind == KIND]
+    held = pool.find_leases(lease_ids=filter(None, map(_lease_id, mine)))
     return LeasePage(
-        items=[_state(one, now) for one in page.items if one.kind == KIND],
+        items=[_told(one, held.get(_lease_id(one)), now) for one in mine],
         unreadable=[str(one) for one in page.unreadable],
         next_cursor=page.next_cursor,
     )
@@ -111,9 +114,15 @@ def _find(request_id: str, client: Client, now: datetime) -> AccessRequest:
 
 
 def _state(found: AccessRequest, now: datetime) -> RequestState:
-    """With its place in the line, or its lease: one more read of what is open, and none of what is over."""
-    if found.status is not Status.ACTIVE:
-        return RequestState.of(found, now=now)
-    place = queries.place_in_line(request=found, now=now)
-    lease = pool.find_lease(lease_id=str(found.target["continues"] or found.request_id))
-    return RequestState.of(found, place=place, lease=lease, now=now)
+    """With its place in the line, or its lease: nothing is read of what is over."""
+    lease_id = _lease_id(found)
+    return _told(found, pool.find_lease(lease_id=lease_id) if lease_id else None, now)
+
+
+def _told(found: AccessRequest, lease: Lease | None, now: datetime) -> RequestState:
+    return RequestState.of(found, place=queries.place_in_line(request=found, now=now), lease=lease, now=now)
+
+
+def _lease_id(found: AccessRequest) -> str:
+    """Empty for what holds none, or none any more."""
+    return str(found.target["continues"] or found.request_id) if found.status is Status.ACTIVE else ""

@@ -177,6 +177,18 @@ def test_a_look_reads_the_token_the_request_and_its_lease(desk: Desk, monkeypatc
     assert sent == ["GetItem"] * 3
 
 
+def test_a_list_reads_the_token_the_requests_and_their_leases_together(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.borrowed.fill(2)
+    asked = [desk.asked(key=key) for key in ("one", "two")]
+    for told in asked:
+        desk.carry_out(told)
+
+    with calls(monkeypatch) as sent:
+        listed = desk.lab.send("GET", "leases?person=alice@example.com", token=desk.token).body["items"]
+    assert {(one["stage"], one["lease_id"]) for one in listed} == {("active", told["request_id"]) for told in asked}
+    assert sent == ["GetItem", "Query", "BatchGetItem"]
+
+
 def test_a_token_has_its_minute_and_the_person_keeps_theirs(desk: Desk) -> None:
     few = desk.lab.new_token("few", Scope.LEASES_ASK, rate=1)
 
