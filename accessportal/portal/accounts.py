@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from accessportal.leases import queries as leases
-from accessportal.leases.states import AccountState, Count
+from accessportal.leases.states import AccountState
 from accessportal.portal.pools import Pool, show
 from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import ACCOUNTS
@@ -25,19 +24,6 @@ _STATES = {
 }
 
 
-def _counted(count: Count) -> Counted:
-    return Counted(count.counted_at, tuple(count.counts.get(state, 0) for state in _STATES))
-
-
-def _last() -> Counted | None:
-    count = leases.last_count()
-    return _counted(count) if count is not None else None
-
-
-def _between(since: datetime, until: datetime) -> Sequence[Counted]:
-    return [_counted(count) for count in leases.counts_between(since=since, until=until)]
-
-
 def _told(last: Counted | None, now: datetime) -> dict[str, Any]:
     return {"in_line": waiting.get_line(ACCOUNTS).waiting if last is not None else 0}
 
@@ -48,10 +34,10 @@ _POOL = Pool(
     title="Accounts",
     about="Whole AWS accounts out of a pool, for some days. What is given back is emptied before anybody else gets it.",
     thing="an account",
-    states=dict(_STATES.values()),
+    states=_STATES,
     notice="portal/pools/accounts.html",
-    last=_last,
-    between=_between,
+    last=leases.last_count,
+    between=leases.counts_between,
     told=_told,
 )
 

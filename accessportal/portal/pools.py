@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -28,6 +28,16 @@ _STEP_SECONDS = 300
 _OLD_SECONDS = 1200
 
 
+class Kept(Protocol):
+    """A count, as the room of the pool keeps it."""
+
+    @property
+    def counted_at(self) -> datetime: ...
+
+    @property
+    def counts(self) -> Mapping[Any, int]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """What is lent on requests of one ``kind``. ``states``: what each is called and what that means, from the bottom of the drawing to its
@@ -38,15 +48,22 @@ class Pool:
     title: str
     about: str
     thing: str
-    states: Mapping[str, str]
+    states: Mapping[Any, tuple[str, str]]
     notice: str
-    last: Callable[[], Counted | None]
-    between: Callable[[datetime, datetime], Sequence[Counted]]
+    last: Callable[[], Kept | None]
+    between: Callable[..., Sequence[Kept]]
     told: Callable[[Counted | None, datetime], dict[str, Any]]
 
     @property
     def url(self) -> str:
         return reverse(self.route)
+
+    @property
+    def words(self) -> list[str]:
+        return [word for word, _ in self.states.values()]
+
+    def counted(self, kept: Kept) -> Counted:
+        return Counted(kept.counted_at, tuple(kept.counts.get(state, 0) for state in self.states))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +106,15 @@ def _one_a_thing(rows: list[Row]) -> list[Row]:
 def _glance(request: HttpRequest, pool: Pool, now: datetime) -> dict[str, Any]:
     """How the pool stands, and how it came to that in the time that was chosen (``range``)."""
     spans = RANGES.get(request.GET.get("range", ""), RANGES[_USUAL_RANGE])
-    last = pool.last()
+    kept = pool.last()
+    last = pool.counted(kept) if kept is not None else None
     until = from_epoch(-(-to_epoch(now) // _STEP_SECONDS) * _STEP_SECONDS)
     context = {
         "pool": pool,
         "last": last,
-        "tiles": [Tile(word, count, pool.states[word]) for word, count in zip(pool.states, last.counts, strict=True)] if last else [],
+        "tiles": [Tile(word, count, means) for (word, means), count in zip(pool.states.values(), last.counts, strict=True)] if last else [],
         "is_old": last is not None and not is_recent(last.counted_at, now=now, within=timedelta(seconds=_OLD_SECONDS)),
-        "chart": draw(_counts(pool, spans, last, until), words=list(pool.states), spans=spans, until=until),
+        "chart": draw(_counts(pool, spans, last, until), words=pool.words, spans=spans, until=until),
         "ranges": RANGES.values(),
         "chosen": spans,
         "now": now,
@@ -107,5 +125,5 @@ def _glance(request: HttpRequest, pool: Pool, now: datetime) -> dict[str, Any]:
 
 def _counts(pool: Pool, spans: Range, last: Counted | None, until: datetime) -> list[Counted]:
     """Those that are kept, and the last one, which may have come too soon after another to be kept."""
-    kept = pool.between(until - spans.length, until)
-    return [*kept, last] if last is not None and last not in kept[-1:] else list(kept)
+    kept = [pool.counted(one) for one in pool.between(since=until - spans.length, until=until)]
+    return [*kept, last] if last is not None and last not in kept[-1:] else kept

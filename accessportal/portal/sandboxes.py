@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from accessportal.portal.pools import Pool, show
 from accessportal.sandboxes import queries as sandboxes
-from accessportal.sandboxes.states import Stats, Status
+from accessportal.sandboxes.states import Status
 from accessportal.upstream import client as upstream
 from accessportal.web.pool_chart import Counted
 
@@ -22,19 +21,6 @@ _STATES = {
     Status.STALE: ("stale", "missing"),
     Status.QUARANTINED: ("quarantined", "out of use"),
 }
-
-
-def _counted(stats: Stats) -> Counted:
-    return Counted(stats.counted_at, tuple(stats.counts.get(status, 0) for status in _STATES))
-
-
-def _last() -> Counted | None:
-    stats = sandboxes.stats()
-    return _counted(stats) if stats is not None else None
-
-
-def _between(since: datetime, until: datetime) -> Sequence[Counted]:
-    return [_counted(stats) for stats in sandboxes.counts_between(since=since, until=until)]
 
 
 def _told(last: Counted | None, now: datetime) -> dict[str, Any]:
@@ -50,10 +36,10 @@ _POOL = Pool(
     title="Sandboxes",
     about="Out of a pool, for a while. What is given back is cleaned before anybody else gets it.",
     thing="a sandbox",
-    states=dict(_STATES.values()),
+    states=_STATES,
     notice="portal/pools/sandboxes.html",
-    last=_last,
-    between=_between,
+    last=sandboxes.stats,
+    between=sandboxes.counts_between,
     told=_told,
 )
 
