@@ -18,11 +18,10 @@ from accessportal.api.lease_schemas import (
     HeldLeasePage,
     LeaseId,
     Ordered,
-    PageCursor,
-    PageLimit,
     PoolName,
     ReasonGiven,
 )
+from accessportal.api.schemas import PageCursor, PageLimit
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.ports import after_commit
 from accessportal.leases import operations, queries
@@ -43,11 +42,7 @@ def list_accounts(
     """Of one pool, or all. A page may hold fewer than `limit`, or none, while more follow. A cursor is good for the list that it came
     from alone (`INVALID_CURSOR`)."""
     page = queries.list_accounts(pool=pool, state=state, cursor=cursor or None, limit=limit)
-    return AccountPage(
-        items=[AccountFacts.of(one) for one in page.items],
-        unreadable=[str(one) for one in page.unreadable],
-        next_cursor=page.next_cursor,
-    )
+    return AccountPage.of(page, map(AccountFacts.of, page.items))
 
 
 @router.get("accounts/{account_id}", response={200: AccountFacts, **errors(404)}, operation_id="get_account", summary="Look at an account")
@@ -106,11 +101,7 @@ def order_cleaning(request: HttpRequest, response: HttpResponse) -> Status[Order
 def list_held_leases(request: HttpRequest, pool: PoolName = "", limit: PageLimit = 50, cursor: PageCursor = "") -> HeldLeasePage:
     """Every lease of one pool, or of all, that has not ended. Pages and cursors as those of the accounts."""
     page = queries.list_leases(pool=pool, cursor=cursor or None, limit=limit)
-    return HeldLeasePage(
-        items=[HeldLease.of(one) for one in page.items],
-        unreadable=[str(one) for one in page.unreadable],
-        next_cursor=page.next_cursor,
-    )
+    return HeldLeasePage.of(page, map(HeldLease.of, page.items))
 
 
 @router.post(

@@ -9,7 +9,17 @@ from ninja import Query, Router
 
 from accessportal.api.auth import BearerToken, client_of
 from accessportal.api.documenting import errors
-from accessportal.api.schemas import LastSync, PoolStats, Quarantine, SandboxId, SandboxPage, SandboxState, Unreadable
+from accessportal.api.schemas import (
+    LastSync,
+    PageCursor,
+    PageLimit,
+    PoolStats,
+    Quarantine,
+    SandboxId,
+    SandboxPage,
+    SandboxState,
+    Unreadable,
+)
 from accessportal.kernel.clock import SystemClock, epoch_of, to_epoch
 from accessportal.sandboxes import operations, queries
 from accessportal.sandboxes.states import Sandbox, Status
@@ -27,8 +37,8 @@ router = Router(auth=BearerToken(Scope.ADMIN), tags=["Admin"])
 def list_sandboxes(
     request: HttpRequest,
     status: Annotated[Status, Query(description="The status to list.")],
-    limit: Annotated[int, Query(ge=1, le=200, description="At most so many on a page.")] = 50,
-    cursor: Annotated[str, Query(min_length=1, max_length=2000, description="`next_cursor` of the page before, unchanged.")] = "",
+    limit: PageLimit = 50,
+    cursor: PageCursor = "",
 ) -> SandboxPage:
     """Longest lent first. A cursor is good for the list that it came from alone (`INVALID_CURSOR`)."""
     page = queries.list_by_status(status=status, cursor=cursor or None, limit=limit)

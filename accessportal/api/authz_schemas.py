@@ -11,7 +11,7 @@ from ninja import Header, Schema
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel
 from pydantic_core import PydanticCustomError
 
-from accessportal.api.schemas import HEADER_TEXT, UNSEEN, Seconds
+from accessportal.api.schemas import HEADER_TEXT, UNSEEN, NextCursor, Seconds
 from accessportal.authz.operations import Granted, IfExists
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, GoverningPolicy, Ledger, Why, read_scope
 from accessportal.authz.states import (
@@ -335,7 +335,7 @@ class RecordPage(Schema):
     """One page of a list. It may hold fewer than asked for, or none, while more follow."""
 
     items: list[RecordState]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; `null`: this was the last one.")
+    next_cursor: NextCursor
 
 
 class Counted(Schema):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from ninja import Header, Path, Query, Schema
 from pydantic import ConfigDict, Field
@@ -12,9 +13,10 @@ from pydantic import ConfigDict, Field
 from accessportal.access_requests import states
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.api.authz_schemas import Whole
-from accessportal.api.schemas import HEADER_TEXT, REASON, UNSEEN, Seconds
+from accessportal.api.schemas import HEADER_TEXT, REASON, UNSEEN, NextCursor, Seconds
 from accessportal.kernel.clock import epoch_of, to_epoch
 from accessportal.kernel.durations import LONGEST_SECONDS
+from accessportal.kernel.pages import Page
 from accessportal.kernel.texts import LONGEST_REASON
 from accessportal.leases.states import Account, AccountState, Lease
 from accessportal.leases.states import LeaseState as State
@@ -46,14 +48,22 @@ _ADDRESS: dict[str, Any] = {
 Person = Annotated[str, Field(**_ADDRESS, examples=["alice@example.com"])]
 PersonName = Annotated[str, Query(**_ADDRESS, description="Whose, by e-mail address.")]
 PoolName = Annotated[str, Query(min_length=1, max_length=_LONGEST_PART, pattern=_LINE, description="The pool, as operators label it.")]
-PageLimit = Annotated[int, Query(ge=1, le=200, description="At most so many on a page.")]
-PageCursor = Annotated[str, Query(min_length=1, max_length=2000, description="`next_cursor` of the page before, unchanged.")]
 Part = Annotated[str, Field(max_length=_LONGEST_PART, pattern=_LINE)]
 Reason = Annotated[str, Field(min_length=1, max_length=LONGEST_REASON, pattern=REASON)]
 
 
 class _Body(Schema):
     model_config = ConfigDict(extra="forbid")
+
+
+class _Page(Schema):
+    items: list[Any]
+    unreadable: list[str] = Field(description="What another program has damaged, in words.")
+    next_cursor: NextCursor
+
+    @classmethod
+    def of(cls, page: Page[Any], items: Iterable[Any]) -> Self:
+        return cls(items=list(items), unreadable=[str(one) for one in page.unreadable], next_cursor=page.next_cursor)
 
 
 class LeaseRequest(_Body):
@@ -189,12 +199,10 @@ class RequestState(Schema):
         )
 
 
-class LeasePage(Schema):
+class LeasePage(_Page):
     """One page of a list. It may hold fewer than asked for, or none, while more follow."""
 
     items: list[RequestState]
-    unreadable: list[str] = Field(description="Requests that another program has damaged, in words.")
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; `null`: this was the last one.")
 
 
 class AccountFacts(Schema):
@@ -243,12 +251,10 @@ class AccountFacts(Schema):
         )
 
 
-class AccountPage(Schema):
+class AccountPage(_Page):
     """One page of a list."""
 
     items: list[AccountFacts]
-    unreadable: list[str]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; `null`: this was the last one.")
 
 
 class HeldLease(Schema):
@@ -291,12 +297,10 @@ class HeldLease(Schema):
         )
 
 
-class HeldLeasePage(Schema):
+class HeldLeasePage(_Page):
     """One page of a list."""
 
     items: list[HeldLease]
-    unreadable: list[str]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; `null`: this was the last one.")
 
 
 def _stage_of(found: AccessRequest, place: states.PlaceInLine | None, lease: Lease | None, now: datetime) -> Stage:

@@ -19,11 +19,10 @@ from accessportal.api.lease_schemas import (
     LeasePage,
     LeaseRequest,
     LeaseRequestId,
-    PageCursor,
-    PageLimit,
     PersonName,
     RequestState,
 )
+from accessportal.api.schemas import PageCursor, PageLimit
 from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
@@ -74,11 +73,7 @@ def list_leases(request: HttpRequest, person: PersonName, limit: PageLimit = 50,
         page = queries.list_asked_through(subject_id=who, program=client.actor, cursor=cursor or None, limit=limit)
     mine = [one for one in page.items if one.kind == KIND]
     held = pool.find_leases(lease_ids=filter(None, map(_lease_id, mine)))
-    return LeasePage(
-        items=[_told(one, held.get(_lease_id(one)), now) for one in mine],
-        unreadable=[str(one) for one in page.unreadable],
-        next_cursor=page.next_cursor,
-    )
+    return LeasePage.of(page, (_told(one, held.get(_lease_id(one)), now) for one in mine))
 
 
 @router.get(

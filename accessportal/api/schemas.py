@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ninja import Header, Path, Schema
+from ninja import Header, Path, Query, Schema
 from pydantic import ConfigDict, Field
 
 from accessportal.kernel.clock import epoch_of, to_epoch
@@ -46,6 +46,9 @@ Fence = Annotated[
         description="The fence that the allocation told: a late repetition then can't end a newer allocation.",
     ),
 ]
+PageLimit = Annotated[int, Query(ge=1, le=200, description="At most so many on a page.")]
+PageCursor = Annotated[str, Query(min_length=1, max_length=2000, description="`next_cursor` of the page before, unchanged.")]
+NextCursor = Annotated[str | None, Field(description="Send it as `cursor` for the next page; `null`: this was the last one.")]
 Seconds = Annotated[int, Field(description="Seconds since 1970 (Unix time).", examples=[1759567084])]
 HandOver = Annotated[int, Field(description="Grows with every hand-over of this sandbox: an older one holds it no longer.", examples=[3])]
 
@@ -164,7 +167,7 @@ class SandboxPage(Schema):
 
     items: list[SandboxState]
     unreadable: list[Unreadable]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; `null`: this was the last one.")
+    next_cursor: NextCursor
 
 
 class LastSync(Schema):
