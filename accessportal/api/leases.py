@@ -11,6 +11,7 @@ from ninja import Router
 from ninja.responses import Status as Answered
 
 from accessportal.access_requests import operations, queries
+from accessportal.access_requests.kinds.lending import chain_of
 from accessportal.access_requests.states import AccessRequest, Program, Status
 from accessportal.api.auth import BearerToken, Client, client_of
 from accessportal.api.documenting import errors
@@ -120,4 +121,4 @@ def _told(found: AccessRequest, lease: Lease | None, now: datetime) -> RequestSt
 
 def _lease_id(found: AccessRequest) -> str:
     """Empty for what holds none, or none any more."""
-    return str(found.target["continues"] or found.request_id) if found.status is Status.ACTIVE else ""
+    return chain_of(found) if found.status is Status.ACTIVE else ""
