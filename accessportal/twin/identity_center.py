@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import json
-import random
 import threading
 import uuid
 from collections import deque
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 from accessportal.kernel.clock import Clock
 from accessportal.twin import cognito, cost_explorer, step_functions
 from accessportal.twin.callers import MANAGEMENT, denied, may_call
+from accessportal.twin.chances import Chances
 from accessportal.twin.facts import Facts
 from accessportal.twin.protocol import TARGET_PREFIX, Answer, LostAnswerError, TwinError, json_answer, parse
 from accessportal.twin.settings import TwinSettings
@@ -61,18 +61,17 @@ class Job:
         return "FAILED" if self.failure else "SUCCEEDED"
 
 
-class IdentityCenterTwin:
+class IdentityCenterTwin(Chances):
     """Assignments and their jobs. ``answer`` is the one way in; ``assignments`` is what is true now, without a call. ``on_job`` is told of
     each job before its caller is (the journal); ``restore`` is the way back."""
 
     def __init__(self, *, clock: Clock, settings: TwinSettings, facts: Facts, on_job: Callable[[Job], None] | None = None) -> None:
+        super().__init__(settings)
         self.clock = clock
-        self.settings = settings
         self._facts = facts
         self._on_job = on_job
         # One lock for the front and everything that it passes on to: moto is not thread-safe.
         self.lock = threading.RLock()
-        self._random = random.Random(settings.seed)
         self.cognito = cognito.CognitoFaults(settings)
         self.cleaner = step_functions.StepFunctionsTwin(clock, settings)
         self.costs = cost_explorer.CostExplorerTwin(clock, settings)
@@ -153,15 +152,12 @@ class IdentityCenterTwin:
     def reseed(self) -> None:
         """Start the random source anew from ``settings.seed``."""
         with self.lock:
-            self._random.seed(self.settings.seed)
+            super().reseed()
             for service in (self.cognito, self.cleaner, self.costs):
                 service.reseed()
 
     def _now(self) -> float:
         return self.clock.now().timestamp()
-
-    def _happens(self, chance: float) -> bool:
-        return chance > 0 and self._random.random() < chance
 
     def _admit(self, now: float) -> None:
         """Throttle: a sliding window of one second over admitted calls; a refused call does not count against the next."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import random
 import threading
 import uuid
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from accessportal.kernel.clock import Clock
+from accessportal.twin.chances import Chances
 from accessportal.twin.protocol import Answer, LostAnswerError
 from accessportal.twin.settings import TwinSettings
 
@@ -33,19 +33,18 @@ class ProvidedSandbox:
     ready_at: float = 0.0
 
 
-class SandboxProviderTwin:
+class SandboxProviderTwin(Chances):
     """``answer`` is the one way in for clients; ``sandboxes`` and ``deletions`` tell tests what is true. ``on_change`` is told of each new
     state before its caller is (the journal); ``restore`` is the way back."""
 
     def __init__(
         self, *, clock: Clock, settings: TwinSettings, on_change: Callable[[str, ProvidedSandbox | None], None] | None = None
     ) -> None:
+        super().__init__(settings)
         self.clock = clock
-        self.settings = settings
         self.deletions: list[str] = []
         self._on_change = on_change
         self._lock = threading.RLock()
-        self._random = random.Random(settings.seed)
         self._sandboxes: dict[str, ProvidedSandbox] = {}
 
     def answer(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -90,7 +89,7 @@ class SandboxProviderTwin:
     def reseed(self) -> None:
         """Start the random source anew from ``settings.seed``."""
         with self._lock:
-            self._random.seed(self.settings.seed)
+            super().reseed()
 
     def _list(self, query: Mapping[str, list[str]]) -> Answer:
         if self._happens(self.settings.sandbox_fail_list):
@@ -154,9 +153,6 @@ class SandboxProviderTwin:
     def _drop(self, external_id: str) -> None:
         if self._sandboxes.pop(external_id, None) is not None and self._on_change is not None:
             self._on_change(external_id, None)
-
-    def _happens(self, chance: float) -> bool:
-        return chance > 0 and self._random.random() < chance
 
 
 def _unknown(external_id: str) -> Answer:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.stepfunctions.models import Execution, stepfunctions_backends
 
 from accessportal.kernel.clock import Clock
+from accessportal.twin.chances import Chances
 from accessportal.twin.protocol import Answer, LostAnswerError, TwinError
 from accessportal.twin.settings import TwinSettings
 
@@ -23,28 +23,27 @@ TARGET_PREFIX = "AWSStepFunctions."
 _RUNNING = "RUNNING"
 
 
-class StepFunctionsTwin:
+class StepFunctionsTwin(Chances):
     """Stands before moto's Step Functions, under the caller's lock. ``output_of`` makes the output of one that succeeds, from its input; a
     test may put another in its place, and look at ``executions``."""
 
     def __init__(self, clock: Clock, settings: TwinSettings) -> None:
+        super().__init__(settings)
         self._clock = clock
-        self._settings = settings
-        self._random = random.Random(settings.seed)
         self.output_of: Callable[[dict[str, Any]], str] = self._certificate
 
     def answer(self, operation: str, _body: bytes, forward: Callable[[], Answer]) -> Answer:
         """Answer one call as moto does, or make the trouble that the settings ask for. Raises ``LostAnswerError`` when the client is to get
         no answer: after the call took effect, or (an outage) without."""
-        if self._settings.cleaner_outage:
+        if self.settings.cleaner_outage:
             raise LostAnswerError(operation)
-        if self._happens(self._settings.cleaner_throttle):
+        if self._happens(self.settings.cleaner_throttle):
             return TwinError("ThrottlingException", "Rate exceeded").answer()
-        if self._happens(self._settings.cleaner_server_error):
+        if self._happens(self.settings.cleaner_server_error):
             return TwinError("InternalFailure", "Something went wrong", status=500).answer()
         self._settle()
         answer = forward()
-        if self._happens(self._settings.cleaner_lose_answer):
+        if self._happens(self.settings.cleaner_lose_answer):
             raise LostAnswerError(operation)
         return answer
 
@@ -53,15 +52,11 @@ class StepFunctionsTwin:
         self._settle()
         return tuple(_all())
 
-    def reseed(self) -> None:
-        """Start the random source anew from ``settings.seed``."""
-        self._random.seed(self._settings.seed)
-
     def _settle(self) -> None:
         """What should have ended by now has. There is no timer: it is worked out at each call."""
         now = self._clock.now()
         for execution in _all():
-            ends_at = execution.start_date.replace(tzinfo=dt.UTC) + dt.timedelta(seconds=self._settings.cleaner_seconds)
+            ends_at = execution.start_date.replace(tzinfo=dt.UTC) + dt.timedelta(seconds=self.settings.cleaner_seconds)
             if execution.status == _RUNNING and ends_at <= now:
                 self._end(execution)
                 execution.stop_date = ends_at.replace(tzinfo=execution.start_date.tzinfo)
@@ -69,16 +64,16 @@ class StepFunctionsTwin:
     def _end(self, execution: Execution) -> None:
         given: dict[str, Any] = json.loads(execution.execution_input)
         account_id = str(given.get("account_id", ""))
-        left = self._settings.cleaner_failures.get(account_id, 0)
-        if left or self._happens(self._settings.cleaner_fail):
+        left = self.settings.cleaner_failures.get(account_id, 0)
+        if left or self._happens(self.settings.cleaner_fail):
             if left:
-                self._settings.cleaner_failures[account_id] = left - 1
+                self.settings.cleaner_failures[account_id] = left - 1
             execution.status, execution.error, execution.cause = "FAILED", "Cleaner.Failed", "The cleaner ended with code 1"
             return
         execution.status, execution.output = "SUCCEEDED", self.output_of(given)
 
     def _certificate(self, given: dict[str, Any]) -> str:
-        found, left = self._settings.cleaner_found, min(self._settings.cleaner_left, self._settings.cleaner_found)
+        found, left = self.settings.cleaner_found, min(self.settings.cleaner_left, self.settings.cleaner_found)
         body = {
             "account_id": given.get("account_id"),
             "found": found,
@@ -87,9 +82,6 @@ class StepFunctionsTwin:
             "not_looked_at": ["AWS::Support::Case"],
         }
         return json.dumps(body)
-
-    def _happens(self, chance: float) -> bool:
-        return chance > 0 and self._random.random() < chance
 
 
 def _all() -> Iterator[Execution]:
