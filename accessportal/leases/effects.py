@@ -59,13 +59,12 @@ def whereabouts(account_id: str) -> Whereabouts:
     """
     management = organizations.read_management_account()
     try:
-        return Whereabouts(organizations.read_ancestors(account_id), account_id == management)
-    except Gone:
-        return Whereabouts((), account_id == management)
-    except Refused as error:
-        if error.code != organizations.PARENTS_UNCLEAR:
+        above = organizations.read_ancestors(account_id)
+    except (Gone, Refused) as error:
+        if isinstance(error, Refused) and error.code != organizations.PARENTS_UNCLEAR:
             raise
-        return Whereabouts((), account_id == management)
+        above = ()
+    return Whereabouts(above, is_management=account_id == management)
 
 
 def flaw_of(account_id: str) -> str:

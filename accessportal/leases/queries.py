@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from functools import partial
 from typing import TypeVar
 
 from accessportal.audit import queries as audit
@@ -18,7 +17,6 @@ from accessportal.leases import policy
 from accessportal.leases.states import SHARDS, Account, AccountState, Count, Lease, NoSuchAccount, NoSuchLease
 from accessportal.leases.store import counts as kept
 from accessportal.leases.store import pages, rows
-from accessportal.store.reading import side_by_side
 from accessportal.store.transactions import Guard
 
 R = TypeVar("R", Account, Lease)
@@ -85,16 +83,6 @@ def list_leases(*, pool: str = "", cursor: str | None = None, limit: int = 50) -
     return _over_shares(lambda share, inner: pages.page_of_leases(share, pool=pool, cursor=inner, limit=limit), cursor)
 
 
-def count_by_state(*, pool: str) -> dict[AccountState, int]:
-    """How many accounts of the pool are in each state, by the index, which may lag."""
-    wanted = [(state, share) for state in AccountState for share in range(SHARDS)]
-    counts = side_by_side([partial(pages.count_in_state, pool, state, share) for state, share in wanted])
-    found = dict.fromkeys(AccountState, 0)
-    for (state, _), count in zip(wanted, counts, strict=True):
-        found[state] += count
-    return found
-
-
 def last_count() -> Count | None:
     """How the accounts stood when they were last counted; ``None``: nobody has counted yet."""
     return kept.last()
@@ -138,11 +126,6 @@ def still(lease: Lease) -> Guard:
 def history_of_account(*, account_id: str, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
     """All holders and cleanings of an account, newest first; it outlives its row."""
     return audit.history(f"account#{account_id}", cursor=cursor, limit=limit)
-
-
-def history_of_lease(*, lease_id: str, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
-    """What happened with a lease, newest first; it outlives its row."""
-    return audit.history(f"lease#{lease_id}", cursor=cursor, limit=limit)
 
 
 def _over_shares(page_of: Callable[[int, str | None], Page[R]], cursor: str | None) -> Page[R]:

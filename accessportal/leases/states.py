@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from accessportal.kernel.clock import Precise
@@ -165,6 +165,11 @@ class Lease:
     @property
     def user(self) -> str:
         return self.data.user
+
+    @property
+    def expected_end(self) -> datetime:
+        """When it ends, or would if its access were there from the taking on."""
+        return self.ends_at or self.taken_at + timedelta(seconds=self.duration_seconds)
 
     def in_state(self, state: LeaseState) -> Lease:
         """The lease in ``state``, with nothing ordered any more."""

@@ -15,14 +15,12 @@ from accessportal.catalog import operations as catalog
 from accessportal.directory import operations as directory
 from accessportal.kernel.actors import Actor, person
 from accessportal.leases import operations as leases
-from accessportal.leases import queries as pool
-from accessportal.leases.states import AccountState
 from accessportal.waiting import queries as line
 from tests.depth import IS_DEEP
 from tests.fixtures_accounts import SETUP, Borrowed
 from tests.fixtures_twin import create_user
 from tests.leases.conftest import Cleaning, accounts, cleaning
-from tests.leases.reading import check_whole
+from tests.leases.reading import check_whole, ids_in
 
 __all__ = ["accounts", "cleaning"]
 _PEOPLE, _ACCOUNTS = (200, 5) if IS_DEEP else (8, 2)
@@ -115,7 +113,7 @@ def test_many_wait_for_few_accounts_and_are_served_in_their_order(borrowed: Borr
     soonest = story.clock.now()
     for _ in range(_PEOPLE * 40):
         # Minute by minute while something is over or being cleaned, as the jobs run; nothing happens between.
-        is_busy = pool.count_by_state(pool="labs")[AccountState.LEASED] < _ACCOUNTS or soonest < story.clock.now() + timedelta(minutes=5)
+        is_busy = len(ids_in("account_status#leased")) < _ACCOUNTS or soonest < story.clock.now() + timedelta(minutes=5)
         story.clock.advance(60 if is_busy else 300)
         story.tick()
         cleaned.run()
@@ -159,5 +157,5 @@ def test_a_pool_that_is_never_empty_has_no_line(borrowed: Borrowed, cleaned: Cle
     fill(borrowed, cleaned, 2)
     assert borrowed.held().is_granted
     assert line.get_line("account").version == 0
-    assert pool.count_by_state(pool="labs")[AccountState.AVAILABLE] == 1
+    assert len(ids_in("account_status#available")) == 1
     assert leases.is_cleaner_set()

@@ -152,7 +152,7 @@ def test_lists_of_accounts_and_leases(accounts: AccountsPool) -> None:
     assert walk(queries.list_leases, pool="other") == []
     assert [one.lease_id for one in queries.leases_of(user=ALICE)] == [one.lease_id for one in leases]
     assert queries.list_pools() == ("default", "other")
-    counts = queries.count_by_state(pool="default")
+    counts = operations.count_accounts(clock=accounts.clock).pools["default"]
     assert {state.value: count for state, count in counts.items() if count} == {"available": 6, "leased": 3}
     with pytest.raises(InvalidRequest):
         queries.list_accounts(cursor="7:")
@@ -242,3 +242,15 @@ def test_after_a_restore_fences_are_above_all_former_ones_and_what_is_free_is_cl
     assert operations.settle_restore(restored=restored, actor=OLGA, clock=accounts.clock).raised == ()
     assert accounts.let_go(lease).fence == restored.epoch
     check_whole()
+
+
+def test_a_restore_settles_also_an_account_whose_lease_was_deleted(accounts: AccountsPool) -> None:
+    accounts.fill(1)
+    lease, now = accounts.started(ALICE), accounts.clock.now()
+    table().delete_item(Key={"pk": f"lease_id#{lease.lease_id}"})
+    restored = audit.begin_restore(restored_to=now - timedelta(hours=1), actor=OLGA, now=now)
+
+    report = operations.settle_restore(restored=restored, actor=OLGA, clock=accounts.clock)
+
+    assert (report.failures, report.raised) == ((), (ONE,))
+    assert accounts.get(ONE).fence == restored.epoch

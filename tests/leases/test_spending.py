@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Conflict, NotAllowed
 from accessportal.leases import operations, policy, queries
 from accessportal.leases.states import Budget, Lease, LeaseState, SpendReport, Verdict
@@ -104,7 +105,7 @@ def test_a_corrected_figure_counts_and_undoes_nothing(spending: Cleaning) -> Non
     read(spending)
     assert (told(lease)[0], now_of(lease).reached) == (400, Verdict.END)
     assert policy.next_verdict(now_of(lease).spent, BUDGET, reached=now_of(lease).reached) is Verdict.NOTHING
-    (event,) = [one for one in queries.history_of_lease(lease_id=lease.lease_id).items if one.action == "lease.budget_reached"]
+    (event,) = [one for one in audit.chain_of(lease.entity) if one.action == "lease.budget_reached"]
     assert event.data["verdict"] == "end"
     assert event.data["cost"] == {"spent": 3100, "unit": "USD", "as_of": int(datetime(2026, 3, 3, tzinfo=UTC).timestamp())}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import timedelta
 
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.pages import Unreadable
@@ -17,9 +16,7 @@ def count_accounts(*, clock: Clock) -> Count:
     now, before = clock.now(), counts.last()
     unreadable: list[Unreadable] = []
     accounts = list(pages.every_account(past=unreadable.append))
-    ends = [
-        lease.ends_at or lease.taken_at + timedelta(seconds=lease.duration_seconds) for lease in pages.every_lease(past=unreadable.append)
-    ]
+    ends = [lease.expected_end for lease in pages.every_lease(past=unreadable.append)]
     counted = Counter((account.pool, account.state) for account in accounts)
     pools = sorted({account.pool for account in accounts})
     since = before.counted_at if before is not None else now

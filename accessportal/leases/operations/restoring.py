@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
@@ -12,8 +13,8 @@ from accessportal.leases import policy, queries
 from accessportal.leases.operations.shared import changed_account, told_account, told_lease, until_written
 from accessportal.leases.states import Account, AccountState, SettleReport
 from accessportal.leases.store import pages, rows
+from accessportal.leases.store.rows import Move
 from accessportal.store.restores import Restore
-from accessportal.store.transactions import Overtaken
 
 
 def settle_restore(*, restored: Restore, actor: Actor, clock: Clock) -> SettleReport:
@@ -42,10 +43,12 @@ def _raised(account_id: str, epoch: int, actor: Actor, clock: Clock) -> bool:
             after = replace(after.at_rest(AccountState.DIRTY, now=now), due_at=now)
         changed_account(account, after, "fence_raised", actor=actor, now=now)
         return True
+    moves: list[Move[Any]] = [
+        rows.move_account(account, after, told_account("fence_raised", after, lease=account.lease_id), actor=actor, now=now)
+    ]
     lease = rows.get_lease(account.lease_id)
-    if lease is None:
-        raise Overtaken
-    moved = rows.move_account(account, after, told_account("fence_raised", after, lease=lease.lease_id), actor=actor, now=now)
-    later = replace(lease, fence=epoch)
-    rows.write(moved, rows.move_lease(lease, later, told_lease("fence_raised", later), actor=actor, now=now))
+    if lease is not None:
+        later = replace(lease, fence=epoch)
+        moves.append(rows.move_lease(lease, later, told_lease("fence_raised", later), actor=actor, now=now))
+    rows.write(*moves)
     return True

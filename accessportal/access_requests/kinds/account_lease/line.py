@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 
 from accessportal.access_requests.states import AccessRequest, PlaceInLine
@@ -51,7 +51,7 @@ def _compete(own: Place, other: Place) -> bool:
 def _ends_for(place: Place) -> list[datetime]:
     """Of what fits: when that which is lent is given back, and when cleaning began of what was."""
     lent = leases.find_leases(lease_ids=[account.lease_id for account in _fitting(place, AccountState.LEASED)])
-    ends = [lease.ends_at or lease.taken_at + timedelta(seconds=lease.duration_seconds) for lease in lent.values()]
+    ends = [lease.expected_end for lease in lent.values()]
     return ends + [account.since for state in (AccountState.DIRTY, AccountState.INITIAL) for account in _fitting(place, state)]
 
 
