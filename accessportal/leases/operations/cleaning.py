@@ -94,7 +94,8 @@ def clean_account(*, account_id: str, fence: int | None = None, clock: Clock, ac
         raise Conflict(_HELD, code="restore_held")
     account = rows.get_account(account_id)
     if account is None:
-        until_written(partial(_tell_refusal_of_unknown, account_id, actor, clock.now()))
+        why = {"error_code": "account_not_found", "error": "It is in no pool."}
+        until_written(partial(_tell_of_none, account_id, "clean_refused", actor, clock.now(), **why))
         raise NoSuchAccount
     try:
         run.cleaner.check()
@@ -114,10 +115,6 @@ def clean_account(*, account_id: str, fence: int | None = None, clock: Clock, ac
 
 def _unusable(error: OutsideError) -> str:
     return f"The cleaner can't be worked with: {error}"
-
-
-def _tell_refusal_of_unknown(account_id: str, actor: Actor, now: datetime) -> None:
-    _tell_of_none(account_id, "clean_refused", actor, now, error_code="account_not_found", error="It is in no pool.")
 
 
 def _tell_of_none(account_id: str, verb: str, actor: Actor, now: datetime, **data: str) -> None:
@@ -224,12 +221,8 @@ class _Run(Run):
     def _next_name(self, account: Account) -> str:
         """The first name of this hand-over whose run has not ended. None is passed over, so that a call that comes late starts nothing
         new: its name was used."""
-        for number in count(1):
-            name = f"{_prefix(account)}{number}"
-            found = self.cleaner.look(name)
-            if found is None or found.is_under_way:
-                return name
-        raise AssertionError("numbers do not end")
+        names = (f"{_prefix(account)}{number}" for number in count(1))
+        return next(name for name in names if (found := self.cleaner.look(name)) is None or found.is_under_way)
 
     def _look(self, account: Account) -> None:
         found = self.cleaner.look(account.run)

@@ -46,7 +46,7 @@ def read_spend(*, clock: Clock, actor: Actor = SPEND) -> SpendReport:
     run = _Run(clock=clock)
     leases = list(pages.every_lease(past=run.pass_over))
     run.read_all(leases)
-    unknown = run.unknown()
+    unknown = run.unknown(leases)
     return SpendReport(leases=len(leases), read=tuple(run.read), unknown=tuple(unknown), failures=run.failed, stopped=run.stopped)
 
 
@@ -73,10 +73,8 @@ class _Run(Run):
     clock: Clock
     read: list[str] = field(default_factory=list)
     stopped: str = ""
-    _seen: list[str] = field(default_factory=list)
 
     def read_all(self, leases: Sequence[Lease]) -> None:
-        self._seen = [lease.lease_id for lease in leases]
         if not leases:
             return
         now = self.clock.now()
@@ -112,12 +110,13 @@ class _Run(Run):
             notes.note_lease(lease, after)
         self.read.append(lease.lease_id)
 
-    def unknown(self) -> list[str]:
+    def unknown(self, leases: Sequence[Lease]) -> list[str]:
         """The leases of which nothing is known for too long, each a failure."""
         now = self.clock.now()
-        found = [lease.lease_id for lease in rows.get_leases(self._seen).values() if policy.is_unknown(lease, now=now)]
-        self.failures += [Failure(lease_id, _UNKNOWN) for lease_id in sorted(found)]
-        return sorted(found)
+        present = rows.get_leases(lease.lease_id for lease in leases)
+        found = sorted(lease_id for lease_id, lease in present.items() if policy.is_unknown(lease, now=now))
+        self.failures += [Failure(lease_id, _UNKNOWN) for lease_id in found]
+        return found
 
 
 def _one_unit(days: Iterable[DailyCost]) -> str:

@@ -95,18 +95,11 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
         return _in_line(now)
     free, is_one_free = nobody_waits(ACCOUNTS), False
     for account in free_that_meet(asked):
-        if flaw := why_not(account):
-            try:
-                set_aside(account, account, flaw, actor=actor, now=now)
-            except Overtaken:
-                pass
-            except TooManySetAside:
-                # Likelier the look is wrong, and would be so of each that is free: whoever serves the line looks on.
-                is_one_free = True
-                break
-            continue
         _being_taken.add(account.account_id)
         try:
+            if flaw := why_not(account):
+                set_aside(account, account, flaw, actor=actor, now=now)
+                continue
             after = handed_to(asked, account, fence=account.fence + 1, now=now)
             return lend(account, after, asked, seen.person, "leased", further=[*guards, free], actor=actor, now=now)
         except rows.FirstOvertaken:
@@ -119,6 +112,10 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
         except ConditionFailed as error:
             if error.step is not free:
                 raise
+            is_one_free = True
+            break
+        except TooManySetAside:
+            # Likelier the look is wrong, and would be so of each that is free: whoever serves the line looks on.
             is_one_free = True
             break
         except ListFull:
