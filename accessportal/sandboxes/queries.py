@@ -29,6 +29,7 @@ from accessportal.sandboxes.states import (
     Stats,
     Status,
     Unreadable,
+    Wanted,
     entity_of,
 )
 from accessportal.sandboxes.store import free_list, pages, pool, rows, runs
@@ -130,6 +131,15 @@ def _due_moments(due: Due) -> Iterator[datetime]:
             yield one.due_at
 
 
+def wanted_at(place: Place) -> Wanted:
+    """:raises UnreadableItem: when somebody else has changed it."""
+    try:
+        wants = place.wants
+        return Wanted(str(wants["key"]), str(wants["track"]), str(wants["name_prefix"]), int(wants["most_held"]))
+    except (LookupError, TypeError, ValueError) as error:
+        raise waiting.unreadable_wants(place, error) from error
+
+
 def find_in_line(*, claim: str) -> Standing | None:
     """The place in which a person's claim waits for a sandbox, and who is before it; ``None``: it does not wait."""
     return waiting.find(line=SANDBOXES, claim=claim, compete=_compete)
@@ -137,7 +147,7 @@ def find_in_line(*, claim: str) -> Standing | None:
 
 def _compete(own: Place, other: Place) -> bool:
     """Whether one sandbox can be what both wait for."""
-    mine, theirs = str(own.wants["name_prefix"]), str(other.wants.get("name_prefix", ""))
+    mine, theirs = wanted_at(own).name_prefix, str(other.wants.get("name_prefix", ""))
     return mine.startswith(theirs) or theirs.startswith(mine)
 
 
@@ -146,7 +156,7 @@ def expected_turn(*, standing: Standing, now: datetime) -> Expected | None:
     always where programs may be faster."""
     if current().programs_first:
         return None
-    prefix = standing.place.wants["name_prefix"]
+    prefix = wanted_at(standing.place).name_prefix
     ends = [one.expires_at for one in _due_first(Due.EXPIRE, prefix) if one.expires_at is not None]
     ends += [one.deletion_requested_at or now for one in _due_first(Due.CLEAN, prefix)]
     return waiting.expected(standing=standing, ends=ends, grace_seconds=current().grace_seconds, now=now)
@@ -161,7 +171,8 @@ def is_waited_for(*, name: str, track: str, now: datetime) -> bool:
     """Whether somebody other than ``track`` waits in the line whom a sandbox of this name would fit."""
 
     def would_take_it(place: Place) -> bool:
-        return name.startswith(place.wants["name_prefix"]) and place.wants["track"] != track
+        wanted = wanted_at(place)
+        return name.startswith(wanted.name_prefix) and wanted.track != track
 
     return waiting.first_that_fits(line=SANDBOXES, fits=would_take_it, now=now)[1] is not None
 

@@ -193,6 +193,17 @@ class CleanReport(Report):
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What whoever has a place in the line waits for: the key and the track that it is lent under, how its name begins, and how many the
+    person may have."""
+
+    key: str
+    track: str
+    name_prefix: str
+    most_held: int
+
+
+@dataclass(frozen=True, slots=True)
 class ServeReport(Report):
     """Which sandboxes a run handed over to those who waited."""
 

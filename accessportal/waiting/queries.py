@@ -65,6 +65,11 @@ def _pass_over(place: Unreadable) -> None:
     log.warning("waiting.place_unreadable", table=place.table, key=place.key, why=place.why)
 
 
+def unreadable_wants(place: Place, error: Exception) -> UnreadableItem:
+    """What to raise where ``wants`` are not in the words of the pool: somebody else has changed them."""
+    return UnreadableItem(Unreadable("WaitingLine", f"{place.line}, place {place.number}", f"wants: {error}"))
+
+
 def nobody_waits(line: str) -> Guard:
     """The guard under which a thing may go to whoever comes by, or on the list of what is free. It costs no read."""
     return store.nobody_waits(line)

@@ -287,6 +287,17 @@ def test_a_freeze_waits_for_access_that_is_held_beside_the_lease(borrowed: Borro
     assert account_id == held.account_id
 
 
+def test_who_waits_for_a_second_account_is_no_other_who_waits(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    held = borrowed.held()
+    assert borrowed.held().work_error
+    further = borrowed.story.carry_out(borrowed.story.extend(held, 2 * DAY))
+    assert further.is_granted
+    assert borrowed.held(actor=borrowed.story.bob).work_error
+    with pytest.raises(NotAllowed, match="Others wait for an account like this one"):
+        borrowed.story.extend(further, 3 * DAY)
+
+
 def test_an_account_to_which_its_holder_keeps_access_is_handed_to_nobody(borrowed: Borrowed) -> None:
     (account_id,) = borrowed.fill(1)
     held = borrowed.held()

@@ -18,6 +18,7 @@ from accessportal.sandboxes.store import free_list, rows
 from accessportal.upstream.errors import Transient
 from accessportal.waiting import operations as lines
 from accessportal.waiting import queries as line
+from accessportal.waiting.models import WaitingItem, place_key
 from accessportal.waiting.states import SANDBOXES
 from tests.sandboxes import seed_examples as seed
 from tests.sandboxes.cleaning_by_hand import free_again
@@ -397,6 +398,25 @@ def test_no_turn_is_told_while_programs_may_take_what_comes_back(pool: Pool) -> 
     standing = queries.find_in_line(claim="alice")
     assert standing is not None
     assert queries.expected_turn(standing=standing, now=pool.clock.now()) is None
+
+
+def test_whoever_waits_and_can_not_be_read_stops_nobody_behind_them(pool: Pool) -> None:
+    pool.fill(2)
+    lent = pool.take().sandbox
+    pool.take("track-2")
+    wait(pool, "alice")
+    wait(pool, "bob")
+    wait(pool, "gina")
+    WaitingItem(*place_key(SANDBOXES, 1)).update(actions=[WaitingItem.wants.set({"name_prefix": ""})])
+    pool.release(lent)
+    free_again(pool.now_of(lent), now=pool.clock.now())
+    assert pool.now_of(lent).track == "person:bob"
+    assert queries.is_waited_for(name="lab-1", track="person:alice", now=pool.clock.now())
+
+    pool.add("ext-9")
+    report = serve(pool)
+    assert [failure.item for failure in report.failures] == ["alice"]
+    assert "place 1 of the table WaitingLine can't be read (wants: 'key')" in report.failures[0].error
 
 
 def test_a_lapsed_place_and_an_own_one_are_no_others_who_wait(pool: Pool) -> None:

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.pages import Unreadable
 from accessportal.leases import policy
 from accessportal.leases.states import Account, Person
 from accessportal.leases.store import rows
@@ -53,7 +52,7 @@ def asked_at(place: Place) -> Asked:
         wants = {**place.wants, "most_held": int(place.wants["most_held"])}
         return Asked(claim=place.claim, duration_seconds=place.duration_seconds, **wants)
     except (LookupError, TypeError, ValueError) as error:
-        raise Unreadable("WaitingLine", f"{place.line}, place {place.number}", f"wants: {error}").error() from error
+        raise line.unreadable_wants(place, error) from error
 
 
 def join(asked: Asked, *, lapses_at: datetime, guards: Sequence[Guard], actor: Actor, now: datetime) -> None:

@@ -70,7 +70,8 @@ def serve_line(*, provider: Provider | None = None, clock: Clock, actor: Actor =
         return ServeReport()
     run = _Serving(provider=provider, clock=clock, actor=actor)
     places = every(lambda cursor: line.places(line=SANDBOXES, cursor=cursor), past=run.pass_over)
-    run.prefixes = {place.claim: place.wants["name_prefix"] for place in places}
+    for place in places:
+        run.unit(place.claim, partial(run.note_wish, place))
     for entry in run.free():
         if not run.prefixes:
             break
@@ -89,6 +90,9 @@ class _Serving(Run):
     actor: Actor
     served: list[str] = field(default_factory=list)
     prefixes: dict[str, str] = field(default_factory=dict)
+
+    def note_wish(self, place: Place) -> None:
+        self.prefixes[place.claim] = queries.wanted_at(place).name_prefix
 
     def free(self) -> Iterator[FreeEntry]:
         for shard in free_list.shards():
@@ -133,7 +137,7 @@ def _next_for(free: Sandbox, actor: Actor, now: datetime, *, provider: Provider 
     ready: dict[int, tuple[Holder, Mapping[str, str]]] = {}
 
     def fits(place: Place) -> bool:
-        held = _ready(place, actor, now) if free.name.startswith(place.wants["name_prefix"]) else None
+        held = _ready(place, actor, now) if free.name.startswith(queries.wanted_at(place).name_prefix) else None
         ready.update({} if held is None else {place.number: held})
         return held is not None
 
@@ -143,26 +147,27 @@ def _next_for(free: Sandbox, actor: Actor, now: datetime, *, provider: Provider 
 
 def _ready(place: Place, actor: Actor, now: datetime) -> tuple[Holder, Mapping[str, str]] | None:
     """What the person has, if they may have one more now."""
-    seen = keys.look_up(place.wants["key"], holder=place.wants["track"])
+    wanted = queries.wanted_at(place)
+    seen = keys.look_up(wanted.key, holder=wanted.track)
     if seen.record is not None:
         # It was served already: the tables were restored to a moment at which it still waited. The line moves by that.
         waiting.leave(line=SANDBOXES, claim=place.claim, actor=actor, now=now)
         return None
     holds = standing_holds(seen.holder, now)
-    return None if seen.is_held or len(holds) >= place.wants["most_held"] else (seen.holder, holds)
+    return None if seen.is_held or len(holds) >= wanted.most_held else (seen.holder, holds)
 
 
 def _asked(turn: Turn, holder: Holder, holds: Mapping[str, str], actor: Actor, now: datetime, provider: Provider | None) -> Asked:
-    place = turn.place
+    place, wanted = turn.place, queries.wanted_at(turn.place)
 
     def further(lent: Sandbox) -> list[Step]:
         served = waiting.served(turn, thing=lent.sandbox_id, actor=actor, now=now)
         return [*served, keys.hold_for(holder, {**holds, lent.key: lent.sandbox_id})]
 
     return Asked(
-        key=place.wants["key"],
-        track=place.wants["track"],
-        name_prefix=place.wants["name_prefix"],
+        key=wanted.key,
+        track=wanted.track,
+        name_prefix=wanted.name_prefix,
         duration_seconds=None,
         actor=actor,
         now=now,

@@ -25,7 +25,7 @@ def require_extendable(resolved: Resolved, held_by: Sequence[AccessRequest], rul
     lease = leases.get_lease(lease_id=str(resolved.stored["continues"]))
     if LeaseState.FROZEN in (lease.state, lease.wanted):
         raise NotAllowed("This account is frozen, so it is not extended. Ask an operator.", code="lease_frozen")
-    if any(extend != Extend.ALWAYS for _, extend in wishes) and is_waited_for(lease.account_id, now=now):
+    if any(extend != Extend.ALWAYS for _, extend in wishes) and is_waited_for(lease, now=now):
         raise NotAllowed("Others wait for an account like this one, so it is not extended. Give it back in time.", code="others_wait")
 
 

@@ -10,7 +10,7 @@ from accessportal.access_requests.states import AccessRequest, PlaceInLine
 from accessportal.kernel.pages import every
 from accessportal.leases import queries as leases
 from accessportal.leases.policy import fits
-from accessportal.leases.states import Account, AccountState
+from accessportal.leases.states import Account, AccountState, Lease
 from accessportal.waiting import queries as line
 from accessportal.waiting.states import ACCOUNTS, Place
 
@@ -29,12 +29,13 @@ def place_in_line(request: AccessRequest, *, now: datetime) -> PlaceInLine | Non
     return PlaceInLine(standing.before, standing.place.lapses_at, (expected.earliest, expected.latest) if expected else None)
 
 
-def is_waited_for(account_id: str, *, now: datetime) -> bool:
-    """Whether somebody waits for an account like this one."""
-    account = leases.get_account(account_id=account_id)
+def is_waited_for(lease: Lease, *, now: datetime) -> bool:
+    """Whether somebody else waits for an account like the one that is lent."""
+    account = leases.get_account(account_id=lease.account_id)
 
     def would_take_it(place: Place) -> bool:
-        return fits(account, pool=place.wants["pool"], size=place.wants["size"], tags=place.wants["tags"])
+        wants = place.wants
+        return wants["user"] != lease.user and fits(account, pool=wants["pool"], size=wants["size"], tags=wants["tags"])
 
     return line.first_that_fits(line=ACCOUNTS, fits=would_take_it, now=now)[1] is not None
 
