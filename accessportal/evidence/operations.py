@@ -11,7 +11,7 @@ import hashlib
 import json
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import IO, Any
 
@@ -46,21 +46,22 @@ def export(
             f"{last} is not over, or not for an hour. Give {newest_over} or a day before.", code="day_not_over", field="day"
         )
     written = [one for one in files.days() if one <= newest_over]
-    newest = written[-1] if written else None
-    next_day = newest + policy.DAY if newest else _first_day(last)
+    next_day = written[-1] + policy.DAY if written else _first_day(last)
     done = events = late = 0
     stopped = ""
     while next_day is not None and next_day <= last:
         if until is not None and clock.now() >= until:
             break
         try:
-            file = _export_day(next_day, before=newest, files=files, signer=signer)
+            file = _export_day(next_day, before=written[-policy.DAYS_READ_AGAIN :], files=files, signer=signer)
         except PortalError as error:
             stopped = f"{next_day}: {error.message}"
             break
-        newest, next_day = next_day, next_day + policy.DAY
+        written.append(next_day)
+        next_day += policy.DAY
         done, events, late = done + 1, events + file.lines, late + file.late
     left = (last - next_day).days + 1 if next_day is not None and next_day <= last else 0
+    newest = written[-1] if written else None
     return ExportReport(days=done, events=events, late=late, days_left=left, newest=newest, stopped=stopped)
 
 
@@ -69,13 +70,12 @@ def _first_day(last: date) -> date | None:
     return None if oldest is None or oldest.date() > last else oldest.date()
 
 
-def _export_day(day: date, *, before: date | None, files: EvidenceFiles, signer: Signer) -> DayFile:
+def _export_day(day: date, *, before: Sequence[date], files: EvidenceFiles, signer: Signer) -> DayFile:
     link = None
-    seen: frozenset[bytes] = frozenset()
-    if before is not None:
-        _, content = files.digest(before)
-        link = {"name": policy.digest_name(before), "sha256": hashlib.sha256(content).hexdigest()}
-        seen = _hashes(_lines_in(files, before))
+    if before:
+        _, content = files.digest(before[-1])
+        link = {"name": policy.digest_name(before[-1]), "sha256": hashlib.sha256(content).hexdigest()}
+    seen = _hashes(policy.without_note(line) for one in before for line in _lines_in(files, one))
     with tempfile.TemporaryFile() as draft:
         with gzip.GzipFile(filename="", mode="wb", fileobj=draft, mtime=0) as packed:
             for event in _events(day, before, seen):
@@ -91,11 +91,11 @@ def _export_day(day: date, *, before: date | None, files: EvidenceFiles, signer:
     return file
 
 
-def _events(day: date, before: date | None, seen: frozenset[bytes]) -> Iterator[AuditEvent]:
-    """In order: what came too late for the file of ``before``, then what happened on the day."""
-    if before is not None:
-        for event in audit.events_of_day(before):
-            if hashlib.sha256(policy.line_of(event, day=before)).digest() not in seen:
+def _events(day: date, before: Sequence[date], seen: frozenset[bytes]) -> Iterator[AuditEvent]:
+    """In order: what came too late for the files of ``before``, then what happened on the day."""
+    for one in before:
+        for event in audit.events_of_day(one):
+            if hashlib.sha256(policy.line_of(event, day=one)).digest() not in seen:
                 yield event
     yield from audit.events_of_day(day)
 

@@ -17,8 +17,11 @@ FORMAT = 1
 DAY = timedelta(days=1)
 # Events carry the clock of their process, and the index of a day lags.
 MARGIN = timedelta(hours=1)
+# For what came too late for their own files.
+DAYS_READ_AGAIN = 3
 DIGESTS = "digests"
 _DIGEST_NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
+_NOTE = re.compile(rb'"late_of":"[0-9-]+",')
 _TOLD = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash", "hash")
 
 
@@ -61,6 +64,11 @@ def line_of(event: AuditEvent, *, day: date) -> bytes:
     elif event.at.date() < day:
         line["late_of"] = event.at.date().isoformat()
     return json.dumps(line, sort_keys=True, separators=(",", ":"), default=repr).encode() + b"\n"
+
+
+def without_note(line: bytes) -> bytes:
+    """The line as the file of its own day would have it."""
+    return _NOTE.sub(b"", line)
 
 
 def digest_of(file: DayFile, *, before: Mapping[str, str] | None, key_id: str) -> dict[str, Any]:

@@ -115,6 +115,22 @@ def test_what_came_late_is_in_the_next_day_s_file_with_a_note(office: Office) ->
     assert (office.breaks(), office.verify().late) == ([], 1)
 
 
+@pytest.mark.parametrize("days_later", [1, 2, 3])
+def test_what_came_days_late_is_in_the_next_file_and_in_no_other(office: Office, days_later: int) -> None:
+    office.work(days_later)
+    office.export()
+    office.write("request#1", at=START.replace(hour=23))
+
+    found = []
+    for _ in range(4):
+        office.work(1)
+        found.append(office.export().late)
+
+    assert found == [1, 0, 0, 0]
+    assert [line["late_of"] for line in lines_of(office, TODAY + days_later * DAY) if "late_of" in line] == [str(TODAY)]
+    assert (office.breaks(), office.verify().late) == ([], 1)
+
+
 def test_clocks_that_differ_over_midnight_are_no_break(office: Office) -> None:
     midnight = START.replace(hour=0) + DAY
     office.write("request#1", at=midnight + timedelta(milliseconds=200))
