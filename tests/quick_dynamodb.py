@@ -350,6 +350,7 @@ def _get(backend: DynamoDBBackend, params: dict[str, Any]) -> str:
 _BATCH = frozenset(("RequestItems", "ReturnConsumedCapacity"))
 _BATCH_OF_ONE = frozenset(("Keys", "ConsistentRead"))
 _MOST_KEYS = 100
+_MOST_BYTES_ANSWERED = 16 * 1024 * 1024
 
 
 def _batch_get(backend: DynamoDBBackend, params: dict[str, Any]) -> str:
@@ -360,11 +361,14 @@ def _batch_get(backend: DynamoDBBackend, params: dict[str, Any]) -> str:
     places = [_place(table, key) for key in asked["Keys"]]
     if len({(place.hash_key, place.range_key) for place in places}) != len(places) or len(places) > _MOST_KEYS:
         raise Unusual
-    found = [_text(item) for place in places if (item := place.find()) is not None]
+    items = [item for place in places if (item := place.find()) is not None]
+    if sum(item.size() for item in items) > _MOST_BYTES_ANSWERED:
+        raise Unusual
+    told = ", ".join(map(_text, items))
     # moto has an odd answer for whoever wants the total.
     is_told = params.get("ReturnConsumedCapacity", "NONE") == "NONE"
     units = f'{{"TableName": {json.dumps(name)}, "CapacityUnits": {len(places)}.0}}' if is_told else ""
-    return f'{{"Responses": {{{json.dumps(name)}: [{", ".join(found)}]}}, "UnprocessedKeys": {{}}, "ConsumedCapacity": [{units}]}}'
+    return f'{{"Responses": {{{json.dumps(name)}: [{told}]}}, "UnprocessedKeys": {{}}, "ConsumedCapacity": [{units}]}}'
 
 
 _BATCH_VERBS = {"PutRequest": ("Put", "Item"), "DeleteRequest": ("Delete", "Key")}
