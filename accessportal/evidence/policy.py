@@ -21,7 +21,7 @@ MARGIN = timedelta(hours=1)
 DAYS_READ_AGAIN = 3
 DIGESTS = "digests"
 _DIGEST_NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
-_NOTE = re.compile(rb'"late_of":"[0-9-]+",')
+_NOTE = re.compile(r'"late_of":"[0-9-]+",')
 _TOLD = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash", "hash")
 
 
@@ -68,7 +68,7 @@ def line_of(event: AuditEvent, *, day: date) -> bytes:
 
 def without_note(line: bytes) -> bytes:
     """The line as the file of its own day would have it."""
-    return _NOTE.sub(b"", line)
+    return _NOTE.sub("", line.decode()).encode()
 
 
 def digest_of(file: DayFile, *, before: Mapping[str, str] | None, key_id: str) -> dict[str, Any]:
