@@ -182,6 +182,8 @@ class Resource:
     # What tells records with the same title apart; gets ``record`` and ``now``.
     line_template: ClassVar[str] = ""
     box: ClassVar[Parameter | None] = None
+    # Patterns that may well be empty: where none is asked for, the first of them that has something is shown, or the last.
+    opens_on: ClassVar[tuple[str, ...]] = ()
 
     def load(self, key: str, actor: Actor, now: datetime) -> Any:
         """The record strongly read, and the check that ``actor`` may see it, in one call. :raises NotFound:"""
@@ -218,13 +220,15 @@ class Resource:
         """The pattern and parameter that answer what somebody typed into the box. :raises InvalidRequest: with remedies."""
         raise NotImplementedError
 
-    def pattern(self, name: str, actor: Actor) -> Pattern:
-        """The pattern called ``name`` ("" is the first that ``actor`` may see). :raises NotFound: :raises NotAllowed:"""
+    def pattern(self, name: str, ask: Ask) -> Pattern:
+        """The pattern called ``name``; "" is the one to begin with. :raises NotFound: :raises NotAllowed:"""
         if not name:
-            return self.patterns_for(actor)[0]
+            mine = self.patterns_for(ask.actor)
+            *firsts, last = [pattern for pattern in mine if pattern.name in self.opens_on] or mine[:1]
+            return next((pattern for pattern in firsts if pattern.fetch(ask).items), last)
         for pattern in self.patterns:
             if pattern.name == name:
-                pattern.right.require(actor)
+                pattern.right.require(ask.actor)
                 return pattern
         raise NotFound(f"{self.plural} have no list “{name[:40]}”.", code="no_such_pattern")
 

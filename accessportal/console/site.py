@@ -1,6 +1,6 @@
 """Django's admin site with our rights, our way in, and the resources beside the framework's own models.
 
-Uses the public admin interface only: ``AdminSite``, ``admin_view``, ``each_context``, ``get_app_list``, ``get_urls``.
+Uses the public admin interface only: ``AdminSite``, ``admin_view``, ``each_context``, ``get_urls``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from accessportal.console import chain_check, cleaning, explain, granting, new_t
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
+from accessportal.console.rooms import rooms_for
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.identity.views import sign_out
-from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotAllowed, NotFound, Unavailable
 from accessportal.store.restores import held_restore
 
@@ -125,41 +125,15 @@ class PortalAdminSite(admin.AdminSite):
         context = super().each_context(request)
         actor = cast(PortalRequest, request).actor
         is_in = actor is not None and context["has_permission"]
-        context["console_places"] = _places(request, actor) if actor is not None and is_in else []
+        rooms = rooms_for(actor, request.path, context["available_apps"]) if actor is not None and is_in else ()
+        context["rooms"], context["room"] = rooms, next((room for room in rooms if room.is_current), None)
         context["held_words"] = _held_words() if is_in else ""
         return context
-
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
-        """Our resources first, as a section of their own, then the framework's models as Django lists them."""
-        framework = cast(list[dict[str, Any]], super().get_app_list(request, app_label))
-        actor = cast(PortalRequest, request).actor
-        if app_label is not None or actor is None:
-            return framework
-        return [_access_section(actor), *framework]
 
 
 def _is_admitted(request: HttpRequest) -> bool:
     actor = cast(PortalRequest, request).actor
     return actor is not None and (actor.reads_everything or bool(book_of(request).approved_rules(actor)))
-
-
-def _places(request: HttpRequest, actor: Actor) -> list[dict[str, Any]]:
-    """The second line of navigation, on every admin page."""
-    urls = [(label, reverse(url_name)) for label, url_name, _, _ in _entries(actor)]
-    # The explainer lives under the rules' address; only one place may be the current one, that with the longer address.
-    current = max((url for _, url in urls if request.path.startswith(url)), key=len, default="")
-    return [{"url": url, "label": label, "is_current": url == current} for label, url in urls]
-
-
-def _entries(actor: Actor) -> list[tuple[str, str, str, str]]:
-    """Name, route, icon and purpose of each place that ``actor`` may go to."""
-    entries = [(at.plural, f"admin:console_{at.name}", at.icon, at.about) for at in RESOURCES.values() if at.right.admits(actor)]
-    why = "Why somebody may or may not have something, and who could approve it."
-    entries.append(("Why / who can", "admin:console_explain", "message-circle-question-mark", why))
-    if actor.reads_everything:
-        what = "Whether an approval, a relationship or a chain of them says yes to what a program asks, and which records say so."
-        entries.append(("Check a record", "admin:console_check_record", "list-checks", what))
-    return entries
 
 
 def _held_words() -> str:
@@ -172,25 +146,3 @@ def _held_words() -> str:
         return ""
     told = f"The tables were restored to {restore.restored_to:%Y-%m-%d %H:%M} UTC (told by {restore.begun_by})"
     return f"{told}. Nothing is granted until that is confirmed; taking back goes on. See “Restore” in docs/operations.md."
-
-
-def _access_section(actor: Actor) -> dict[str, Any]:
-    return {
-        "name": "Access",
-        "app_label": "console",
-        "app_url": reverse("admin:index"),
-        "has_module_perms": True,
-        "models": [
-            {
-                "name": name,
-                "object_name": name,
-                "perms": {"add": False, "change": False, "delete": False, "view": True},
-                "admin_url": reverse(url_name),
-                "add_url": None,
-                "view_only": True,
-                "icon": icon,
-                "about": about,
-            }
-            for name, url_name, icon, about in _entries(actor)
-        ],
-    }

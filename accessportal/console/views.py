@@ -67,7 +67,7 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
             box_error = error.message
         else:
             return HttpResponseRedirect(list_url(resource, name, parameter))
-    pattern = resource.pattern(request.GET.get("pattern", ""), ask.actor)
+    pattern = resource.pattern(request.GET.get("pattern", ""), ask)
     ask = replace(ask, more={one.name: request.GET.get(one.name, "").strip() for one in pattern.more})
     context = _list_context(resource, pattern, ask) | {"box_error": box_error, "box_text": text}
     is_part = cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request

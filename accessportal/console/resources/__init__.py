@@ -1,4 +1,4 @@
-"""Every resource of the console, in the order of the navigation."""
+"""Every resource of the console by its name."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def day_of(ask: Ask) -> date:
 class Events(Resource):
     name = "audit"
     singular = "event"
-    plural = "Audit"
+    plural = "Events"
     icon = "scroll-text"
     about = "Everything that was changed, by whom and when, in chains that show tampering."
     notice_template = "console/audit/around.html"

@@ -58,6 +58,7 @@ class Requests(Resource):
     line_template = "console/requests/line.html"
     box = Parameter("Person, group, account, ticket or request id", placeholder="Person, group, account, ticket, id")
     columns = (WHO, ASKS_FOR, STATE)
+    opens_on = ("waiting", "pending", "active")
     patterns = (
         Pattern(
             name="waiting",
