@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Protocol
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
 class Clock(Protocol):
@@ -32,6 +33,7 @@ class SystemClock:
 
 Precise = Annotated[datetime, "milliseconds"]
 """A moment that is stored with its milliseconds; the others are stored in whole seconds."""
+_LONGEST_ZONE = 64
 _LAST_EPOCH = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -61,3 +63,11 @@ def from_epoch(seconds: float) -> datetime:
     if not 0 <= seconds <= _LAST_EPOCH:
         raise ValueError(f"{seconds} is no moment in epoch seconds")
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def zone_named(name: str) -> tzinfo:
+    """The time zone of this name, like ``Europe/Berlin``; UTC for one that nobody knows, or for none."""
+    try:
+        return ZoneInfo(name) if 0 < len(name) <= _LONGEST_ZONE else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from datetime import UTC, tzinfo
 from typing import Any, ClassVar, cast
 
 from django import forms
@@ -11,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.forms import BoundField
 from django.http import QueryDict
 
+from accessportal.kernel.clock import SystemClock, zone_named
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import InvalidRequest, PortalError
 from accessportal.kernel.ids import new_submission_id
@@ -44,17 +46,20 @@ class TextField(forms.CharField):
 
 
 class DurationField(TextField):
-    """Whole seconds of ``30m``, ``8h``, ``2h30m``, ``2d``, ``PT8H``; ``None`` for nothing, where it is not required."""
+    """Whole seconds of what people write (``kernel.durations``); ``None`` for nothing, where it is not required. ``zone`` is where they
+    are, as their browser tells it."""
+
+    zone: tzinfo = UTC
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(limit=MAX_DURATION, missing="Say for how long, like 30m, 8h or 2h30m.", **options)
+        super().__init__(limit=MAX_DURATION, missing="Say for how long, like 90 (minutes), 8h or 2h30.", **options)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
         if not text:
             return None
         try:
-            return parse_duration(text)
+            return parse_duration(text, now=SystemClock().now().astimezone(self.zone))
         except InvalidRequest as error:
             raise ValidationError(error.message, code=error.code) from error
 
@@ -80,6 +85,8 @@ class PlainForm(forms.Form):
     def __init__(self, data: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(data, label_suffix="", **kwargs)
         for field in self.fields.values():
+            if isinstance(field, DurationField):
+                field.zone = zone_named(str(self.data.get("zone", "")))
             if not field.widget.is_hidden and not isinstance(field.widget, forms.Select):
                 field.widget.attrs.setdefault("class", "form-control")
 

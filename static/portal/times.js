@@ -76,8 +76,9 @@ function tick() {
   }
 }
 
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "your time zone";
-for (const element of document.querySelectorAll("[data-zone]")) element.textContent = zone;
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+for (const element of document.querySelectorAll("[data-zone]")) element.textContent = zone || "your time zone";
+for (const input of document.querySelectorAll("[data-zone-name]")) input.value = zone || "";
 for (const element of document.querySelectorAll("[data-not-utc]")) element.hidden = zone === "UTC";
 tick();
 setInterval(tick, 1000);

@@ -11,6 +11,7 @@ from hypothesis import given
 
 from accessportal.kernel.actors import Role, person, system
 from accessportal.kernel.addresses import client_address
+from accessportal.kernel.clock import zone_named
 from accessportal.kernel.decisions import allow, refuse
 from accessportal.kernel.durations import LONGEST_SECONDS, format_duration, parse_duration
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
@@ -34,6 +35,16 @@ NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
         ("P1DT2H", 93_600),
         ("pt90s", 90),
         ("45s", 45),
+        ("1.5h", 5_400),
+        ("1,5 h", 5_400),
+        ("1h30", 5_400),
+        ("2d1h05", 176_700),
+        ("8 hours", 28_800),
+        ("1 hour and 30 minutes", 5_400),
+        ("90 min", 5_400),
+        ("1w", 604_800),
+        ("2 weeks", 1_209_600),
+        ("P1W", 604_800),
     ],
 )
 def test_durations_as_people_write_them(text: str, seconds: int) -> None:
@@ -41,12 +52,71 @@ def test_durations_as_people_write_them(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "0", "0m", "-1h", "8", "h", "8 hours", "1.5h", "P", "PT", "1h1h", "30m2h", "٣h", "9" * 30 + "h", "8h\0"]
+    "text",
+    [
+        "",
+        " ",
+        "0",
+        "0m",
+        "-1h",
+        "8",
+        "h",
+        "P",
+        "PT",
+        "1h1h",
+        "30m2h",
+        "1h75",
+        "1h5",
+        ".5h",
+        "1.h",
+        "٣h",
+        "9" * 30 + "h",
+        "8h\0",
+        "until 18:00",
+    ],
 )
 def test_no_duration(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         parse_duration(text, field="length")
     assert refused.value.field == "length"
+
+
+_NINE_IN_BERLIN = datetime(2026, 3, 2, 9, 0, tzinfo=zone_named("Europe/Berlin"))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90", 5_400),
+        ("until 18:00", 32_400),
+        ("Until 18.30", 34_200),
+        ("till 6pm", 32_400),
+        ("until 12 am", 54_000),
+        ("until 9:00", 86_400),
+        ("until 08:00", 82_800),
+        ("until tomorrow at 10:00", 90_000),
+    ],
+)
+def test_what_somebody_types_at_nine_in_their_zone(text: str, seconds: int) -> None:
+    assert parse_duration(text, now=_NINE_IN_BERLIN) == seconds
+
+
+@pytest.mark.parametrize("text", ["until", "until 24:00", "until 9:60", "until 13pm", "until 0 am", "18:00", "0", "9" * 10, "٩٠"])
+def test_what_nobody_understands_names_what_can_be_typed(text: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        parse_duration(text, now=_NINE_IN_BERLIN)
+    assert refused.value.code == "duration_not_positive" or "until 18:00" in refused.value.message
+
+
+def test_the_night_in_which_the_clocks_go_forward_is_shorter() -> None:
+    evening = datetime(2026, 3, 28, 22, 0, tzinfo=zone_named("Europe/Berlin"))
+
+    assert parse_duration("until 6:00", now=evening) == 7 * 3_600
+
+
+@pytest.mark.parametrize("name", ["", "Mars/Olympus", "../etc/passwd", "Europe", "Europe/Ber\0lin", "x" * 1_000])
+def test_a_zone_that_nobody_knows_is_utc(name: str) -> None:
+    assert zone_named(name) is UTC
 
 
 @pytest.mark.parametrize("text", ["3651d", "9999999d", "999999999d999999999h", "PT999999999H", "315360001s"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,13 +15,14 @@ from accessportal.access_requests.kind import Kind, kind_named
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Preview
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import zone_named
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.texts import LONGEST_REASON
 from accessportal.web.forms import MAX_DURATION, MAX_NAME, MAX_TICKET
 from accessportal.web.presenting import Tone, typed_duration
 
-_COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": LONGEST_REASON, "extends": MAX_NAME}
+_COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": LONGEST_REASON, "extends": MAX_NAME, "zone": MAX_NAME}
 
 
 def plain(kind: Kind, given: Mapping[str, Any]) -> dict[str, str]:
@@ -51,7 +52,7 @@ def foresee(kind: Kind, given: Mapping[str, Any], actor: Actor, book: ApproverBo
     now = book.now
     if not all(text.get(name) for name in kind.fields.needed):
         return {"hint": kind.fields.hint}
-    seconds, trouble = _seconds(text.get("duration", ""))
+    seconds, trouble = _seconds(text.get("duration", ""), now.astimezone(zone_named(text.get("zone", ""))))
     impossible = {"tone": Tone.STOP, "headline": "Not possible like this"}
     try:
         foreseen = _ask_preview(kind, text, seconds, actor, book)
@@ -89,8 +90,8 @@ def _ask_preview(kind: Kind, text: Mapping[str, str], seconds: int | None, actor
     )
 
 
-def _seconds(text: str) -> tuple[int | None, str]:
+def _seconds(text: str, now: datetime) -> tuple[int | None, str]:
     try:
-        return (parse_duration(text), "") if text else (None, "")
+        return (parse_duration(text, now=now), "") if text else (None, "")
     except PortalError as error:
         return None, error.message

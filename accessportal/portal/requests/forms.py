@@ -20,7 +20,7 @@ class RequestForm(PlainForm):
 
     aliases: ClassVar[Mapping[str, str]] = {**PlainForm.aliases, "group_id": "group"}
 
-    duration = DurationField(label="For how long", widget=line(placeholder="30m, 8h, 2d"))
+    duration = DurationField(label="For how long", widget=line(placeholder="90, 2h30, until 18:00"))
     ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
     reason = reason_field(required=True, label="Why", missing="Say why you need it. Whoever decides reads this.")
     submission_id = SubmissionField()
@@ -67,7 +67,7 @@ def _input(field: Field, actor: Actor, book: ApproverBook) -> forms.Field:
 class ExtendForm(PlainForm):
     """A further request for what the person already holds."""
 
-    duration = DurationField(label="For how long, counted from its approval", widget=line(placeholder="30m, 8h, 2h30m"))
+    duration = DurationField(label="For how long, counted from its approval", widget=line(placeholder="90, 2h30, until 18:00"))
     ticket_id = TextField(limit=MAX_TICKET, required=False, label="Ticket", widget=line())
     reason = reason_field(required=False, label="Why", missing="")
     submission_id = SubmissionField()

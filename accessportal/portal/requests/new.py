@@ -193,7 +193,7 @@ def _page(
 
 def _around(kind: Kind, *names: str) -> dict[str, Any]:
     """What stands around the fields; the preview is asked about those in ``names``, and how long and by which ticket."""
-    params = ",".join((*names, "duration", "ticket_id"))
+    params = ",".join((*names, "duration", "zone", "ticket_id"))
     lengths = [(typed, format_duration(parse_duration(typed)), parse_duration(typed)) for typed in kind.fields.lengths]
     preview_url = reverse("preview_request", args=[kind.name])
     return {"kind": kind, "chips": lengths, "preview_url": preview_url, "preview_params": params, **kind.fields.around()}

@@ -1,0 +1,192 @@
+"""What the daily tasks take a person in a real Chromium: clicks, fields, pages loaded, seconds. ``docs/benchmarks.md`` explains the table.
+
+Starts the whole demo in a temporary folder, with 60 accounts and a past of 400 requests, and does each task as somebody does who knows
+the pages. The seconds by hand are those of the keystroke-level model, to compare with; the others are what the machine took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
+
+from tests.browser.running import RunningPortal, portal_in
+
+# Card, Moran and Newell: to think, to point and press, to press a key, to move the hand between keyboard and mouse.
+_THINK, _POINT, _KEY, _MOVE = 1.35, 1.3, 0.2, 0.4
+_REQUESTS = 400
+_MANY = 20
+_LONGEST_MILLISECONDS = 60_000
+_A_REQUEST = re.compile(r"/requests/[0-9a-f-]{36}/$")
+_CHROMIUM = "/usr/bin/chromium"
+
+
+@dataclass
+class Hand:
+    """A person at a page, and what they have done so far. Pages are counted from the one where they start."""
+
+    page: Page
+    clicks: int = 0
+    fields: int = 0
+    loads: int = 0
+    by_hand: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.page.on("domcontentloaded", self._loaded)
+
+    def _loaded(self, _page: Page) -> None:
+        self.loads += 1
+
+    def click(self, what: Locator) -> None:
+        what.click()
+        self.clicks += 1
+        self.by_hand += _THINK + _POINT
+
+    def type(self, what: Locator, text: str, *keys: str) -> None:
+        """Into one field; ``keys`` are pressed after it."""
+        what.press_sequentially(text, delay=15)
+        for key in keys:
+            what.press(key)
+        self.fields += 1
+        self.by_hand += _THINK + 2 * _MOVE + _KEY * (len(text) + len(keys))
+
+    def told(self, task: str) -> str:
+        seconds = time.monotonic() - self.began
+        return f"| {task} | {self.clicks} | {self.fields} | {self.loads} | {self.by_hand:.0f} | {seconds:.1f} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--at", metavar="URL", help="a demo that runs and has its past already, instead of one of its own")
+    parser.add_argument("--password", default="", help="of that demo's people")
+    parser.add_argument("--requests", type=int, default=_REQUESTS, help="requests of the past (default: %(default)s)")
+    options = parser.parse_args()
+    failed: list[str] = []
+    expect.set_options(timeout=_LONGEST_MILLISECONDS)
+    with contextlib.ExitStack() as stack:
+        if options.at:
+            portal = RunningPortal(options.at.rstrip("/"), options.password, Path())
+        else:
+            portal = stack.enter_context(portal_in(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+            portal.command("load_demo", "--requests", str(options.requests))
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        print("| task | clicks | fields | pages | s by hand | s by machine |")
+        print("| --- | --- | --- | --- | --- | --- |", flush=True)
+        for task, (name, do) in TASKS.items():
+            page = _signed_in(browser, portal, name)
+            hand = Hand(page)
+            try:
+                do(hand)
+            except PlaywrightError as error:
+                failed.append(f"{task}: {error}")
+            print(hand.told(task), flush=True)
+            page.context.close()
+        browser.close()
+    for line in failed:
+        print(f"NOT DONE: {line}")
+    return 1 if failed else 0
+
+
+def _signed_in(browser: Browser, portal: RunningPortal, name: str) -> Page:
+    """At ``My access``."""
+    context = browser.new_context(base_url=portal.url, viewport={"width": 1280, "height": 860}, locale="en-GB")
+    context.set_default_timeout(_LONGEST_MILLISECONDS)
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_label("E-mail address").fill(f"{name}@example.com")
+    page.get_by_label("Password").fill(portal.password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("heading", name="My access")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+def _request(hand: Hand) -> None:
+    page = hand.page
+    hand.click(page.get_by_role("link", name="Request access"))
+    hand.click(page.get_by_role("link", name=re.compile("^AWS account A permission")))
+    for label, typed, wanted in (("Account", "reconciliation-p", "payments-reconciliation-prod"), ("Permission set", "reado", "ReadOnly")):
+        box = page.get_by_role("combobox", name=label)
+        hand.click(box)
+        hand.type(box, typed)
+        hand.click(page.get_by_role("option", name=re.compile(wanted)).first)
+    hand.click(page.get_by_role("button", name="1 h", exact=True))
+    hand.type(page.get_by_label(re.compile("^Ticket")), "CHG-20817")
+    hand.type(page.get_by_label("Why"), "Incident 4711: read the payment logs")
+    hand.click(page.get_by_role("button", name="Send request"))
+    page.wait_for_url(_A_REQUEST)
+
+
+def _request_again(hand: Hand) -> None:
+    """What is asked for again has its ticket anew."""
+    page = hand.page
+    hand.click(page.get_by_role("link", name=re.compile("^Ask again for payments-dev")).first)
+    hand.click(page.get_by_role("button", name="Send request"))
+    page.wait_for_url(_A_REQUEST)
+
+
+def _approve_one(hand: Hand) -> None:
+    page = hand.page
+    hand.click(page.get_by_role("link", name=re.compile(r"Approvals \d")))
+    hand.click(page.get_by_role("button", name="Approve", exact=True).first)
+    expect(page.get_by_text(re.compile("^Approved:")).first).to_be_visible()
+
+
+def _approve_many(hand: Hand) -> None:
+    page = hand.page
+    hand.click(page.get_by_role("link", name=re.compile(r"Approvals \d")))
+    for place in range(_MANY):
+        hand.click(page.locator("input[name=key]").nth(place))
+    hand.click(page.locator("button[data-bulk=Approve]"))
+    hand.click(page.get_by_role("button", name=f"Approve {_MANY}"))
+    expect(page.get_by_text(re.compile("^Approved:")).first).to_be_visible()
+
+
+def _who_had(hand: Hand) -> None:
+    """All of last month's requests for one account, to the last page that has any."""
+    page = hand.page
+    hand.click(page.get_by_role("link", name="Administration"))
+    hand.click(page.get_by_role("link", name="Requests").first)
+    hand.type(page.get_by_label("Person, group, account, ticket or request id"), "payments-dev", "Enter")
+    expect(page.get_by_role("table")).to_be_visible()
+    following = page.get_by_role("link", name="Next page")
+    while following.count():
+        before = page.url
+        hand.click(following)
+        page.wait_for_function("before => location.href !== before", arg=before)
+        page.wait_for_load_state("networkidle")
+
+
+def _extend(hand: Hand) -> None:
+    page = hand.page
+    hand.click(page.get_by_role("link", name=re.compile("^Extend payments-dev")).first)
+    length = page.get_by_label(re.compile("^For how long"))
+    length.fill("")
+    hand.type(length, "3h")
+    hand.click(page.get_by_role("button", name="Send request"))
+    page.wait_for_url(_A_REQUEST)
+
+
+TASKS: dict[str, tuple[str, Callable[[Hand], None]]] = {
+    "request AWS access": ("alice", _request),
+    "request it again": ("alice", _request_again),
+    "approve one": ("bob", _approve_one),
+    f"approve {_MANY}": ("bob", _approve_many),
+    "who had this account last month": ("olga", _who_had),
+    "extend": ("alice", _extend),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
