@@ -53,8 +53,7 @@ class AccessPortalConfig(AppConfig):
         audit.configure(
             audit.AuditKeys(secrets=audit.read_keys(conf().audit_keys.get_secret_value()), plain_until=conf().audit_plain_until)
         )
-        evidence_key = conf().evidence_key.get_secret_value()
-        evidence.configure(evidence.read_key(evidence_key) if evidence_key else None)
+        evidence.configure(evidence.signer_of(conf().evidence_key.get_secret_value(), kms_key=conf().evidence_kms_signing_key))
         assignments.configure(
             assignments.Limits(
                 calls_per_second=conf().identity_center_calls_per_second,

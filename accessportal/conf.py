@@ -65,6 +65,7 @@ class Conf(BaseSettings):
     evidence_dir: str = ""
     evidence_bucket: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$")
     evidence_kms_key: str = ""
+    evidence_kms_signing_key: str = ""
     evidence_lock_days: int = Field(default=0, ge=0, le=36_500)
 
     oidc_issuer: str = ""
@@ -142,9 +143,13 @@ class Conf(BaseSettings):
     def _evidence_is_set_up_whole(self) -> Self:
         if self.evidence_dir and self.evidence_bucket:
             raise ValueError("PORTAL_EVIDENCE_DIR and PORTAL_EVIDENCE_BUCKET exclude each other: evidence lies in one place")
-        if bool(self.evidence_dir or self.evidence_bucket) != bool(self.evidence_key.get_secret_value()):
+        has_key = bool(self.evidence_key.get_secret_value())
+        if has_key and self.evidence_kms_signing_key:
+            raise ValueError("PORTAL_EVIDENCE_KEY and PORTAL_EVIDENCE_KMS_SIGNING_KEY exclude each other: one key signs evidence")
+        if bool(self.evidence_dir or self.evidence_bucket) != (has_key or bool(self.evidence_kms_signing_key)):
             raise ValueError(
-                "PORTAL_EVIDENCE_KEY and one of PORTAL_EVIDENCE_DIR and PORTAL_EVIDENCE_BUCKET belong together: set both or none"
+                "PORTAL_EVIDENCE_KEY (or PORTAL_EVIDENCE_KMS_SIGNING_KEY) and one of PORTAL_EVIDENCE_DIR and PORTAL_EVIDENCE_BUCKET "
+                "belong together: set both or none"
             )
         if (self.evidence_lock_days or self.evidence_kms_key) and not self.evidence_bucket:
             raise ValueError("PORTAL_EVIDENCE_LOCK_DAYS and PORTAL_EVIDENCE_KMS_KEY are for PORTAL_EVIDENCE_BUCKET: set it too")

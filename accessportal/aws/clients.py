@@ -80,6 +80,11 @@ def cost_explorer_client() -> Any:
     return _client("ce", _ONE_ATTEMPT)
 
 
+def kms_client() -> Any:
+    """For signing in the background."""
+    return _client("kms", _PATIENT)
+
+
 def forget_clients() -> None:
     """Drop every client, so that the next one reads the environment anew (tests, after a change of the endpoint)."""
     with _lock:

@@ -32,7 +32,7 @@ def _read_day(text: str, flag: str) -> date:
 def _signer() -> Signer:
     signer = current()
     if signer is None:
-        words = "No store of evidence is set: set PORTAL_EVIDENCE_KEY and PORTAL_EVIDENCE_DIR or PORTAL_EVIDENCE_BUCKET (docs/evidence.md)."
+        words = "No evidence is kept: set PORTAL_EVIDENCE_KEY and PORTAL_EVIDENCE_DIR, or another key and store (docs/evidence.md)."
         raise Conflict(words, code="evidence_not_set")
     return signer
 
@@ -62,7 +62,7 @@ def verify_evidence(
     folder: Annotated[str, Flag("the folder with digests and events", "FOLDER")],
     *,
     public_key: Annotated[
-        list[str] | None, Flag("a file with a public key in PEM; may be repeated (default: that of PORTAL_EVIDENCE_KEY)", "FILE")
+        list[str] | None, Flag("a file with a public key in PEM; may be repeated (default: that of this installation)", "FILE")
     ] = None,
     last_day: Annotated[date | None, Flag("a day that must be there", "DAY", _read_day)] = None,
 ) -> Outcome:
@@ -74,8 +74,6 @@ def verify_evidence(
         verdict = verify(Path(folder), public_keys=pems, audit_keys=keys.secrets or None, plain_until=keys.plain_until, last_day=last_day)
     except ValueError as error:
         raise BadUsage(str(error), flag="--public-key", code="public_key_unreadable") from error
-    except OSError as error:
-        raise BadUsage(f"{error.filename} can't be read ({error.strerror}).", flag="FOLDER", code="folder_unreadable") from error
     breaks = [str(one) for one in verdict.breaks]
     document = {name: value for name, value in vars(verdict).items() if name != "breaks"} | {"breaks": breaks}
     return Outcome(document, failed(breaks, "breaks in the evidence.", one="break in the evidence."))
@@ -88,10 +86,19 @@ def _show_key(document: Document, console: Console) -> None:
     say(console, document["public_key"])
 
 
-@command("--public", show=_show_key)
-def make_evidence_key(*, public: Annotated[bool, Flag("show the public half of the key that is set, and make none")] = False) -> Document:
-    """Make a key that signs digests of evidence, and show its public half. Nothing is changed: keep the key outside the tables and the
-    store of evidence."""
+@command("--public --pem public.pem", show=_show_key)
+def make_evidence_key(
+    *,
+    public: Annotated[bool, Flag("show the public half of the key that is set, and make none")] = False,
+    pem: Annotated[str, Flag("write the public half to this file, too", "FILE")] = "",
+) -> Document:
+    """Make a key that signs digests of evidence, and show its public half. Keep the key outside the tables and the store of evidence.
+    Nothing else is changed."""
     key = "" if public else new_key()
     signer = _signer() if public else read_key(key)
+    if pem:
+        try:
+            Path(pem).write_text(signer.public_key)
+        except OSError as error:
+            raise BadUsage(f"{pem} can't be written ({error.strerror}).", flag="--pem", code="file_unwritable") from error
     return {"key": key, "key_id": signer.key_id, "public_key": signer.public_key}

@@ -21,15 +21,25 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 FORMAT = 1
 MOST_SHOWN = 50
-_DAY_NAME = re.compile(r"\d{4}-\d\d-\d\d")
+# Whatever is larger was not written by the portal. So much, and no more, of what somebody else wrote is held in memory.
+MOST_BREAKS = 1_000
+MOST_WAITING = 1_000
+MOST_DIGEST_BYTES = 64 << 20
+MOST_LINE_BYTES = 4 << 20
+_MOST_WORDS = 300
+_DAY_NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HASHED = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash", "at")
-_BAD_JSON = (ValueError, KeyError, TypeError, AttributeError)
+_BAD_JSON = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+
+PublicKey = Ed25519PublicKey | EllipticCurvePublicKey
 
 
 @dataclass(frozen=True, order=True)
@@ -46,18 +56,30 @@ class Break:
 
 @dataclass
 class Chain:
-    """Where one entity's chain has come to. ``waiting``: events that were filed before the one that they follow."""
+    """Where one entity's chain has come to. ``waiting``: links that were filed before the one that they follow, by sequence."""
 
     sequence: int = 0
     hash: str = ""
     is_keyed: bool = False
-    waiting: dict[int, tuple[dict[str, Any], str, int]] = field(default_factory=dict)
+    waiting: dict[int, Link] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What an event says of its place in its chain."""
+
+    prev_hash: str
+    hash: str
+    at: datetime
+    is_keyed: bool
+    file: str
+    line: int
 
 
 @dataclass
 class Verdict:
-    """What was looked at, and ``breaks`` in the order in which they were met. ``unproved``: events with a key in the hash that was not
-    given; their links and the signed heads hold them."""
+    """What was looked at, and ``breaks`` in the order in which they were met, the first of ``found``. ``unproved``: events with a key in
+    the hash that was not given; their links and the signed heads hold them."""
 
     first_day: str = ""
     last_day: str = ""
@@ -66,6 +88,7 @@ class Verdict:
     late: int = 0
     unproved: int = 0
     chains: int = 0
+    found: int = 0
     breaks: list[Break] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -80,7 +103,7 @@ def verify(
 ) -> Verdict:
     """Check everything in ``folder``. ``public_keys`` are PEM texts; ``last_day`` is what must be there at least.
 
-    :raises ValueError: when a public key can't be read.
+    :raises ValueError: when a public key can't be read, or is of a kind that signs no evidence.
     """
     check = _Check(folder, {_key_id(key): key for key in map(_public_key, public_keys)}, audit_keys, plain_until)
     check.run(last_day)
@@ -93,22 +116,71 @@ def read_audit_keys(text: str) -> dict[str, bytes]:
     return {key_id: base64.b64decode(encoded, validate=True) for key_id, _, encoded in pairs}
 
 
-def _public_key(pem: bytes) -> Ed25519PublicKey:
-    key = load_pem_public_key(pem)
-    if not isinstance(key, Ed25519PublicKey):
-        raise ValueError("this is no Ed25519 public key in PEM")  # noqa: TRY004
-    return key
+def _public_key(pem: bytes) -> PublicKey:
+    try:
+        key = load_pem_public_key(pem)
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from error
+    if isinstance(key, Ed25519PublicKey) or (isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1)):
+        return key
+    raise ValueError("this is no public key of Ed25519, nor of ECDSA on P-256, in PEM")
 
 
-def _key_id(key: Ed25519PublicKey) -> str:
-    return hashlib.sha256(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()[:16]
+def _key_id(key: PublicKey) -> str:
+    if isinstance(key, Ed25519PublicKey):
+        public = key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+    else:
+        public = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(public).hexdigest()[:16]
+
+
+def _check_signature(key: PublicKey, signature: bytes, content: bytes) -> None:
+    """The key decides how, and not who signed. :raises InvalidSignature:"""
+    if isinstance(key, Ed25519PublicKey):
+        key.verify(signature, content)
+    else:
+        key.verify(signature, content, ECDSA(SHA256()))
+
+
+def _read_json(content: bytes) -> dict[str, Any]:
+    """:raises ValueError: also for what two readers may understand in two ways: a name that comes twice, and numbers that are none."""
+    told = json.loads(content, object_pairs_hook=_no_name_twice, parse_constant=_no_number)
+    if not isinstance(told, dict):
+        raise ValueError("it is no object")  # noqa: TRY004
+    return told
+
+
+def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    told = dict(pairs)
+    if len(told) != len(pairs):
+        raise ValueError("a name comes twice")
+    return told
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def _read_event(line: bytes) -> dict[str, Any]:
+    event = _read_json(line)
+    texts = [event[name] for name in ("entity", "at", "hash", "prev_hash")]
+    texts += [event[name] for name in ("key_id", "late_of", "flaw") if name in event]
+    if not all(isinstance(text, str) for text in texts) or type(event["sequence"]) is not int:
+        raise ValueError("a text or a number is of another kind")
+    return event
+
+
+def _shown(words: str) -> str:
+    """For a terminal: what somebody else wrote steers nothing there."""
+    clean = "".join(one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode() for one in words[:_MOST_WORDS])
+    return clean + ("…" if len(words) > _MOST_WORDS else "")
 
 
 class _Check:
     def __init__(
         self,
         folder: Path,
-        public_keys: Mapping[str, Ed25519PublicKey],
+        public_keys: Mapping[str, PublicKey],
         audit_keys: Mapping[str, bytes] | None,
         plain_until: datetime | None,
     ) -> None:
@@ -134,20 +206,35 @@ class _Check:
         self._rest(days[-1])
 
     def _break(self, file: str, line: int, problem: str) -> None:
-        self.verdict.breaks.append(Break(file, line, problem))
+        self.verdict.found += 1
+        if len(self.verdict.breaks) < MOST_BREAKS:
+            self.verdict.breaks.append(Break(_shown(file), line, _shown(problem)))
+
+    def _content(self, name: str) -> bytes | None:
+        """Of a digest; ``None``, and a break, when it can't be read."""
+        path = self._folder / name
+        try:
+            if path.is_file() and path.stat().st_size <= MOST_DIGEST_BYTES:
+                return path.read_bytes()
+            self._break(name, 0, f"it is no file of at most {MOST_DIGEST_BYTES >> 20} MB")
+        except OSError as error:
+            self._break(name, 0, f"it can't be read ({error.strerror})")
+        return None
 
     def _day(self, day: str, before: tuple[str, str] | None) -> tuple[str, str]:
         name = f"digests/{day}.json"
-        content = (self._folder / name).read_bytes()
-        try:
-            digest = dict(json.loads(content))
-            self._signature(name, digest)
-            self._line_of_digests(name, day, digest, before)
-            for file in digest["files"]:
-                self._file(day, name, file, {entity: tuple(head) for entity, head in digest["heads"].items()})
-        except _BAD_JSON as error:
-            self._break(name, 0, f"it is no digest of the form {FORMAT} ({type(error).__name__}: {error})")
-        return name, hashlib.sha256(content).hexdigest()
+        content = self._content(name)
+        if content is not None:
+            try:
+                digest = _read_json(content)
+                self._signature(name, digest)
+                self._line_of_digests(name, day, digest, before)
+                heads = {entity: (sequence, head) for entity, (sequence, head) in digest["heads"].items()}
+                (file,) = digest["files"]
+                self._file(day, name, file, heads)
+            except _BAD_JSON as error:
+                self._break(name, 0, f"it is no digest of the form {FORMAT} ({type(error).__name__}: {error})")
+        return name, hashlib.sha256(content or b"").hexdigest()
 
     def _signature(self, name: str, digest: dict[str, Any]) -> None:
         key = self._public_keys.get(str(digest.get("key")))
@@ -157,7 +244,7 @@ class _Check:
         body = {field: value for field, value in digest.items() if field != "signature"}
         signed = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
         try:
-            key.verify(base64.b64decode(str(digest.get("signature")), validate=True), signed)
+            _check_signature(key, base64.b64decode(str(digest.get("signature")), validate=True), signed)
         except (InvalidSignature, ValueError):
             self._break(name, 0, "the signature is not of this digest")
 
@@ -184,37 +271,47 @@ class _Check:
             self._break(digest_name, 0, f"it names {name}, which is no file of its day")
             return
         path = self._folder / name
-        if not path.is_file():
-            self._break(name, 0, "it is missing")
-            return
-        with path.open("rb") as file:
-            is_same = hashlib.file_digest(file, "sha256").hexdigest() == told["sha256"]
+        count, late = int(told["lines"]), int(told["late"])
         found: dict[str, tuple[int, str]] = {}
-        breaks_before = len(self.verdict.breaks)
+        found_before, late_before = self.verdict.found, self.verdict.late
         lines = 0
         try:
-            for event in self._events(name, day):
+            if not path.is_file():
+                self._break(name, 0, "it is missing")
+                return
+            with path.open("rb") as file:
+                is_same = hashlib.file_digest(file, "sha256").hexdigest() == told["sha256"]
+            for event in self._events(name, day, most=count):
                 lines += 1
                 entity = event["entity"]
                 found[entity] = max(found.get(entity, (0, "")), (event["sequence"], event["hash"]))
         except (OSError, EOFError, zlib.error) as error:
-            self._break(name, lines + 1, f"it can't be unpacked any further ({error})")
+            self._break(name, lines + 1, f"it can't be read any further ({error})")
+            return
         if not is_same:
             self._break(name, 0, f"its SHA-256 is not the one in {digest_name}")
-        if lines != told["lines"] and len(self.verdict.breaks) == breaks_before:
-            self._break(name, lines, f"it has {lines} lines, and {digest_name} says {told['lines']}")
-        elif found != heads and len(self.verdict.breaks) == breaks_before:
+        if self.verdict.found > found_before:
+            return
+        if (lines, self.verdict.late - late_before) != (count, late):
+            self._break(name, lines, f"it has {lines} lines, and {digest_name} says {count}, {late} of them late")
+        elif found != heads:
             entity = min(one for one in found.keys() | heads.keys() if found.get(one) != heads.get(one))
             self._break(digest_name, 0, f"the head of {entity} is not the one in {name}")
 
-    def _events(self, name: str, day: str) -> Iterator[dict[str, Any]]:
+    def _events(self, name: str, day: str, *, most: int) -> Iterator[dict[str, Any]]:
         place: tuple[Any, ...] = ()
-        with gzip.open(self._folder / name) as lines:
-            for number, line in enumerate(lines, start=1):
+        with gzip.open(self._folder / name) as file:
+            for number, line in enumerate(iter(lambda: file.readline(MOST_LINE_BYTES), b""), start=1):
+                if number > most:
+                    self._break(name, number, f"it has more lines than the {most} of its digest")
+                    return
+                if not line.endswith(b"\n"):
+                    self._break(name, number, f"it has no end, or is longer than {MOST_LINE_BYTES >> 20} MB")
+                    return
                 try:
-                    event = dict(json.loads(line))
+                    event = _read_event(line)
                     at = datetime.fromisoformat(event["at"]).astimezone(UTC)
-                    here = (at, str(event["entity"]), int(event["sequence"]))
+                    here = (at, event["entity"], event["sequence"])
                     self._event(event, at, day, name, number)
                     if place and here <= place:
                         self._break(name, number, "it is not in order of time, entity and sequence")
@@ -238,19 +335,29 @@ class _Check:
         if event["sequence"] <= chain.sequence or event["sequence"] in chain.waiting:
             self._break(name, number, f"{event['entity']}, event {event['sequence']} comes a second time")
             return
-        chain.waiting[event["sequence"]] = event, name, number
-        while follower := chain.waiting.pop(chain.sequence + 1, None):
-            self._follow(chain, *follower)
+        chain.waiting[event["sequence"]] = Link(event["prev_hash"], event["hash"], at, bool(event.get("key_id")), name, number)
+        self._follow(event["entity"], chain)
+        if len(chain.waiting) > MOST_WAITING:
+            self._pass_over(event["entity"], chain)
 
-    def _follow(self, chain: Chain, event: dict[str, Any], name: str, number: int) -> None:
-        whose = f"{event['entity']}, event {event['sequence']}"
-        if event["prev_hash"] != chain.hash:
-            self._break(name, number, f"{whose} does not continue the event before it")
-        is_keyed = bool(event.get("key_id"))
-        is_after = self._plain_until is None or datetime.fromisoformat(event["at"]) > self._plain_until
-        if not is_keyed and (chain.is_keyed or (self._plain_until is not None and is_after)):
-            self._break(name, number, f"{whose} has no key in its hash, and must have one")
-        chain.sequence, chain.hash, chain.is_keyed = event["sequence"], event["hash"], chain.is_keyed or (is_keyed and is_after)
+    def _follow(self, entity: str, chain: Chain) -> None:
+        """All that waits and continues the chain."""
+        while link := chain.waiting.pop(chain.sequence + 1, None):
+            whose = f"{entity}, event {chain.sequence + 1}"
+            if link.prev_hash != chain.hash:
+                self._break(link.file, link.line, f"{whose} does not continue the event before it")
+            is_after = self._plain_until is None or link.at > self._plain_until
+            if not link.is_keyed and (chain.is_keyed or (self._plain_until is not None and is_after)):
+                self._break(link.file, link.line, f"{whose} has no key in its hash, and must have one")
+            chain.sequence, chain.hash, chain.is_keyed = chain.sequence + 1, link.hash, chain.is_keyed or (link.is_keyed and is_after)
+
+    def _pass_over(self, entity: str, chain: Chain) -> None:
+        """What is missing before the first that waits will not come."""
+        sequence = min(chain.waiting)
+        link = chain.waiting[sequence]
+        self._break(link.file, link.line, f"{entity}, event {chain.sequence + 1} is missing; {sequence} is here")
+        chain.sequence, chain.hash = sequence - 1, link.prev_hash
+        self._follow(entity, chain)
 
     def _is_whole(self, event: dict[str, Any]) -> bool:
         body = {name: event[name] for name in _HASHED}
@@ -269,16 +376,14 @@ class _Check:
     def _rest(self, last: str) -> None:
         self.verdict.chains = len(self._chains)
         for entity, chain in sorted(self._chains.items()):
-            if chain.waiting:
-                event, name, number = chain.waiting[min(chain.waiting)]
-                missing = chain.sequence + 1
-                self._break(name, number, f"{entity}, event {missing} is missing; {event['sequence']} is here")
+            while chain.waiting:
+                self._pass_over(entity, chain)
         for path in sorted(self._folder.glob("events/*.jsonl.gz")):
             name = f"events/{path.name}"
             if name in self._named or path.name.startswith("."):
                 continue
             if path.name.partition(".")[0] > last:
-                self.verdict.notes.append(f"{name} has no digest yet: it was not looked at")
+                self.verdict.notes.append(f"{_shown(name)} has no digest yet: it was not looked at")
             else:
                 self._break(name, 0, "no digest names it")
 
@@ -296,7 +401,7 @@ def _report(verdict: Verdict) -> int:
     print(f"BREAK {verdict.breaks[0]}")
     for one in verdict.breaks[1:MOST_SHOWN]:
         print(f"  {one}")
-    print(f"{len(verdict.breaks)} breaks.")
+    print(f"{verdict.found} breaks.")
     return 1
 
 
@@ -308,6 +413,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--plain-until", type=datetime.fromisoformat, metavar="T", help="no event without a key after this moment")
     parser.add_argument("--last-day", type=date.fromisoformat, metavar="DAY", help="a day that must be there, like 2026-11-28")
     given = parser.parse_args(arguments)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         verdict = verify(
             given.folder,

@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until told to stop. 0 after a clean stop, 1 when it cannot start, 2 for bad usage."""
     parser = argparse.ArgumentParser(
         prog="python -m accessportal.twin",
-        description="A local AWS: DynamoDB, Organizations, Identity Store, IAM Identity Center. Clients find it by AWS_ENDPOINT_URL.",
+        description="A local AWS: DynamoDB, Organizations, Identity Center, S3, KMS and more. Clients find it by AWS_ENDPOINT_URL.",
         epilog="example: python -m accessportal.twin --port 4566 --journal .portal/twin.journal",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")

@@ -24,6 +24,7 @@ from moto.organizations.utils import PAGINATION_MODEL
 from moto.ssoadmin.models import PermissionSet
 
 from accessportal.twin.moto_state import wire
+from accessportal.twin.repairs_of_evidence import repair_evidence
 
 # The place of ``index_name`` among the arguments of Table.query after the hash key.
 _INDEX_NAME = 6
@@ -48,6 +49,7 @@ def repair_moto() -> None:
     _answer_items_straight()
     _look_up_once()
     _page_cognito_by_name()
+    repair_evidence()
 
 
 def _permission_set_arn(instance_arn: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -63,8 +63,8 @@ class Office:
     def export(self, day: date | None = None) -> ExportReport:
         return export(files=self.files, signer=self.signer, day=day, actor=system("test"), clock=self.clock)
 
-    def verify(self, *, keys: AuditKeys | None = KEYS, last_day: date | None = None) -> Verdict:
-        pems = [self.signer.public_key.encode()]
+    def verify(self, *, keys: AuditKeys | None = KEYS, last_day: date | None = None, public_keys: Sequence[bytes] = ()) -> Verdict:
+        pems = public_keys or [self.signer.public_key.encode()]
         return verify(self.folder, public_keys=pems, audit_keys=keys.secrets if keys else None, last_day=last_day)
 
     def breaks(self) -> list[str]:

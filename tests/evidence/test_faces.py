@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
@@ -50,7 +51,7 @@ def test_an_operator_exports_and_verifies(story: Story, installed: Office) -> No
     assert run("verify_evidence", str(installed.folder), "--public-key", "nowhere").code == 2
 
 
-def test_a_folder_that_can_not_be_read_is_told_as_such(story: Story, installed: Office) -> None:
+def test_a_digest_that_can_not_be_read_is_told_as_such(story: Story, installed: Office) -> None:
     installed.work(1)
     run("export_evidence", "--as", "olga@example.com")
     digest = installed.folder / "digests" / f"{TODAY}.json"
@@ -58,9 +59,9 @@ def test_a_folder_that_can_not_be_read_is_told_as_such(story: Story, installed: 
     digest.unlink()
     digest.mkdir()
 
-    told = run("verify_evidence", str(installed.folder))
+    told = run("verify_evidence", str(installed.folder), "--json")
 
-    assert (told.code, told.problem) == (2, f"FOLDER: {digest} can't be read (Is a directory).")
+    assert (told.code, told.json["breaks"][0]) == (1, f"digests/{TODAY}.json: it is no file of at most 64 MB")
     digest.rmdir()
     digest.write_bytes(content.replace(b'"signature"', b'"forged"'))
     assert run("verify_evidence", str(installed.folder)).problem == "1 break in the evidence."
@@ -85,7 +86,11 @@ def test_the_demos_past_has_no_break(story: Story, installed: Office, monkeypatc
 def test_keys_are_made_and_shown(installed: Office) -> None:
     made = run("make_evidence_key", "--json").json
     assert read_key(made["key"]).public_key == made["public_key"]
-    assert run("make_evidence_key", "--public", "--json").json == {"key": "", "key_id": SIGNER.key_id, "public_key": SIGNER.public_key}
+    pem = str(installed.folder) + ".pem"
+    shown = run("make_evidence_key", "--public", "--pem", pem, "--json").json
+    assert shown == {"key": "", "key_id": SIGNER.key_id, "public_key": SIGNER.public_key}
+    assert Path(pem).read_text() == SIGNER.public_key
+    assert run("make_evidence_key", "--pem", f"{pem}/x").code == 2
 
 
 def test_without_a_store_nothing_is_exported_and_it_is_said(db: None, office: Office) -> None:
@@ -146,6 +151,8 @@ def problem(office: Office) -> str:
     [
         ({"evidence_key": SecretStr(KEY)}, "belong together"),
         ({"evidence_dir": "/tmp/x"}, "belong together"),
+        ({"evidence_kms_signing_key": "alias/x"}, "belong together"),
+        ({"evidence_dir": "/tmp/x", "evidence_kms_signing_key": "alias/x", "evidence_key": SecretStr(KEY)}, "exclude each other"),
         ({"evidence_dir": "/tmp/x", "evidence_bucket": "evidence", "evidence_key": SecretStr(KEY)}, "exclude each other"),
         ({"evidence_dir": "/tmp/x", "evidence_lock_days": 3, "evidence_key": SecretStr(KEY)}, "are for PORTAL_EVIDENCE_BUCKET"),
         ({"evidence_dir": "/tmp/x", "evidence_key": SecretStr("short")}, "must be 32 bytes in base64"),
