@@ -8,12 +8,14 @@ import pytest
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.states import AccessRequest
-from accessportal.kernel.actors import Actor, system
+from accessportal.catalog import operations as catalog
+from accessportal.directory import operations as directory
+from accessportal.kernel.actors import Actor, person, system
 from accessportal.leases import queries
 from accessportal.leases.states import Lease
 from accessportal.rules import operations as rules
 from tests.fixtures_story import RULES, Story
-from tests.fixtures_twin import create_account
+from tests.fixtures_twin import create_account, create_user
 from tests.leases.conftest import AccountsPool
 
 DAY = 86_400
@@ -60,6 +62,17 @@ class Borrowed:
         for account_id in ids:
             self.pool.clean(account_id)
         return ids
+
+    def people(self, count: int) -> list[Actor]:
+        """So many, known to the directory and to Identity Center."""
+        story = self.story
+        emails = [f"person{number}@example.com" for number in range(count)]
+        for email in emails:
+            directory.create_person(email=email, name=email, group_id=None, role=None, actor=SETUP, now=story.clock.now())
+            story.twin.users[email] = create_user(story.twin.identity_store, story.twin.identity_store_id, email, "Some Body")
+        story.clock.advance(60)
+        catalog.sync_catalog(now=story.clock.now(), clock=story.clock)
+        return [person(email) for email in emails]
 
     def ask(
         self,

@@ -14,7 +14,7 @@ from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.leases import policy
-from accessportal.leases.states import SHARDS, Account, AccountState, Count, Lease, NoSuchAccount, NoSuchLease
+from accessportal.leases.states import SHARDS, Account, AccountState, Count, Lease, LentTo, NoSuchAccount, NoSuchLease
 from accessportal.leases.store import counts as kept
 from accessportal.leases.store import pages, rows
 from accessportal.store.transactions import Guard
@@ -57,6 +57,21 @@ def find_lease(*, lease_id: str) -> Lease | None:
 def find_leases(*, lease_ids: Iterable[str]) -> dict[str, Lease]:
     """Those that exist, by id; strongly read, together."""
     return rows.get_leases(lease_ids)
+
+
+def lent_to(*, lease_id: str) -> LentTo | None:
+    """Who has or had an account by this lease, also when somebody has deleted it; ``None``: there never was one."""
+    lease = rows.get_lease(lease_id)
+    if lease is not None:
+        return LentTo(lease.user, lease.account_id, lease.fence, frozenset(lease.claims))
+    last = rows.last_event(f"lease#{lease_id}")
+    if last is None:
+        return None
+    claims = set[str]()
+    for event in () if last.action == "lease.ended" else audit.chain_of(last.entity):
+        claim = {str(event.data["claim"])} if "claim" in event.data else set()
+        claims = claims - claim if event.action == "lease.shortened" else claims | claim
+    return LentTo(last.subject, last.data["account"], last.data["fence"], frozenset(claims))
 
 
 def leases_of(*, user: str) -> tuple[Lease, ...]:

@@ -195,12 +195,13 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
-    """What became of a claim: of which account, at which hand-over, and the claims that go on holding it."""
+class LentTo:
+    """Who has, or had, which account by a lease, at which hand-over, and for which claims; without any it has ended."""
 
+    user: str
     account_id: str
     fence: int
-    kept_by: tuple[str, ...] = ()
+    claims: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from accessportal.waiting import queries as line
 from accessportal.waiting.states import ACCOUNTS
 from tests.fixtures_accounts import DAY, LEASE_RULES, SETUP, Borrowed
 from tests.fixtures_story import RULES
-from tests.leases.reading import check_whole
+from tests.leases.reading import check_whole, table
 from tests.portal.conftest import SignedIn, signed_in
 from tests.portal.test_journey import HTMX, text_of
 
@@ -432,6 +432,32 @@ def test_an_account_that_was_taken_away_ends_its_request(borrowed: Borrowed) -> 
     leases.let_go(lease_id=held.request_id, claim=held.request_id, actor=SETUP, now=borrowed.story.clock.now())
     assert operations.compare_subjects(actor=SETUP, clock=borrowed.story.clock).ended == 1
     assert borrowed.story.carry_out(held).status is Status.REVOKED
+
+
+def test_ending_takes_off_the_access_of_a_lease_that_somebody_deleted(borrowed: Borrowed) -> None:
+    borrowed.fill(1)
+    story = borrowed.story
+    held = borrowed.held()
+    further = story.carry_out(story.extend(held, 2 * DAY))
+    table().delete_item(Key={"pk": f"lease_id#{held.request_id}"})
+
+    # Nobody is taken for one who has given back.
+    assert operations.compare_subjects(actor=SETUP, clock=story.clock).ended == 2
+    assert story.carry_out(held).receipts[-1].kept_by == (further.request_id,)
+    assert pool.get_account(account_id=held.account_id).state is AccountState.LEASED
+    assert borrowed.has_access(held)
+    ended = story.carry_out(further)
+
+    assert (ended.status, ended.receipts[-1].kept_by) == (Status.REVOKED, ())
+    assert story.twin.assignments() == set()
+    account = pool.get_account(account_id=held.account_id)
+    assert (account.state, account.due_at, account.user) == (AccountState.DIRTY, story.clock.now(), "")
+    told = [(event.action, event.data.get("claim")) for event in audit.chain_of(f"lease#{held.request_id}")][-2:]
+    assert told == [("lease.shortened", held.request_id), ("lease.ended", further.request_id)]
+    check_whole()
+    # Said again, it changes nothing.
+    answer = leases.let_go(lease_id=held.request_id, claim=further.request_id, actor=SETUP, now=story.clock.now())
+    assert answer.claims == frozenset()
 
 
 def test_input_that_makes_no_sense_is_refused_with_its_field(borrowed: Borrowed) -> None:

@@ -11,14 +11,11 @@ from accessportal.access_requests import operations
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
-from accessportal.catalog import operations as catalog
-from accessportal.directory import operations as directory
-from accessportal.kernel.actors import Actor, person
+from accessportal.kernel.actors import person
 from accessportal.leases import operations as leases
 from accessportal.waiting import queries as line
 from tests.depth import IS_DEEP
-from tests.fixtures_accounts import SETUP, Borrowed
-from tests.fixtures_twin import create_user
+from tests.fixtures_accounts import Borrowed
 from tests.leases.conftest import Cleaning, accounts, cleaning
 from tests.leases.reading import check_whole, ids_in
 
@@ -84,25 +81,13 @@ def test_whoever_is_later_than_the_cleaner_takes_nothing_back(borrowed: Borrowed
     check_whole()
 
 
-def people(borrowed: Borrowed) -> list[Actor]:
-    """So many, known to the directory and to Identity Center."""
-    story = borrowed.story
-    emails = [f"person{number}@example.com" for number in range(_PEOPLE)]
-    for email in emails:
-        directory.create_person(email=email, name=email, group_id=None, role=None, actor=SETUP, now=story.clock.now())
-        story.twin.users[email] = create_user(story.twin.identity_store, story.twin.identity_store_id, email, "Some Body")
-    story.clock.advance(60)
-    catalog.sync_catalog(now=story.clock.now(), clock=story.clock)
-    return [person(email) for email in emails]
-
-
 def test_many_wait_for_few_accounts_and_are_served_in_their_order(borrowed: Borrowed, cleaned: Cleaning) -> None:
     """Some give back early, some stop waiting; nobody is skipped, and nobody has what another has."""
     fill(borrowed, cleaned, _ACCOUNTS)
     story, chance = borrowed.story, random.Random(11)
     asked: list[AccessRequest] = []
     foretold: dict[str, tuple[datetime, datetime]] = {}
-    actors = people(borrowed)
+    actors = borrowed.people(_PEOPLE)
     for actor in actors:
         asked.append(story.carry_out(borrowed.ask(seconds=_HOUR, actor=actor)))
         place = requests.place_in_line(request=story.now_of(asked[-1]), now=story.clock.now())

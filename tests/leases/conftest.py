@@ -21,7 +21,7 @@ from accessportal.leases import operations, queries
 from accessportal.leases.config import current
 from accessportal.leases.effects import flaw_of
 from accessportal.leases.operations import LeaseSettings, NewAccount
-from accessportal.leases.states import Account, AccountState, CleanReport, Lease, LetGo
+from accessportal.leases.states import Account, AccountState, CleanReport, Lease, LentTo
 from accessportal.store.transactions import Guard
 from tests.conftest import FakeClock
 from tests.fixtures_twin import REGION, Twin, create_account
@@ -103,7 +103,7 @@ class AccountsPool:
     def started(self, user: str = ALICE, **wanted: Any) -> Lease:
         return self.start(self.taken(user, **wanted))
 
-    def let_go(self, lease: Lease, claim: str = "") -> LetGo:
+    def let_go(self, lease: Lease, claim: str = "") -> LentTo:
         return operations.let_go(lease_id=lease.lease_id, claim=claim or lease.lease_id, actor=JOB, now=self.clock.now())
 
     def revive(self, lease: Lease, claim: str, **changed: Any) -> Lease:

@@ -9,7 +9,7 @@ import pytest
 
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.leases import operations, queries
-from accessportal.leases.states import AccountState, LeaseState, LetGo, NoSuchLease
+from accessportal.leases.states import AccountState, LeaseState, LentTo, NoSuchLease
 from tests.leases.conftest import ALICE, CARL, DAY, JOB, MALLORY, OLGA, AccountsPool
 from tests.leases.reading import check_whole, ids_in, table
 from tests.leases.test_taking import before_the_next_write
@@ -50,11 +50,11 @@ def test_the_last_claim_that_goes_ends_the_lease(accounts: AccountsPool) -> None
 
     assert operations.prolong(**more).ends_at == longer
     assert operations.prolong(**more).version == 3
-    assert accounts.let_go(lease, "stranger") == LetGo(lease.account_id, 1, ("one", "two"))
-    assert accounts.let_go(lease, "two") == LetGo(lease.account_id, 1, ("one",))
+    assert accounts.let_go(lease, "stranger") == LentTo(ALICE, lease.account_id, 1, frozenset({"one", "two"}))
+    assert accounts.let_go(lease, "two") == LentTo(ALICE, lease.account_id, 1, frozenset({"one"}))
     assert queries.get_lease(lease_id="one").ends_at == lease.ends_at
-    assert accounts.let_go(lease, "one") == LetGo(lease.account_id, 1)
-    assert accounts.let_go(lease, "one") == LetGo(lease.account_id, 1)
+    assert accounts.let_go(lease, "one") == LentTo(ALICE, lease.account_id, 1)
+    assert accounts.let_go(lease, "one") == LentTo(ALICE, lease.account_id, 1)
 
     account = accounts.get(lease.account_id)
     assert (account.state, account.user) == (AccountState.DIRTY, ALICE)
@@ -71,7 +71,7 @@ def test_two_who_give_back_at_once_end_it_once(accounts: AccountsPool, monkeypat
     lease = accounts.started(ALICE)
     before_the_next_write(monkeypatch, lambda: accounts.let_go(lease))
 
-    assert accounts.let_go(lease) == LetGo(lease.account_id, 1)
+    assert accounts.let_go(lease) == LentTo(ALICE, lease.account_id, 1)
     events = queries.history_of_account(account_id=lease.account_id).items
     assert [event.action for event in events].count("account.given_back") == 1
     check_whole()
@@ -82,7 +82,7 @@ def test_a_lease_ends_also_where_somebody_deleted_what_its_person_has(accounts: 
     lease = accounts.started(ALICE)
     table().delete_item(Key={"pk": f"user_id#{ALICE}"})
 
-    assert accounts.let_go(lease) == LetGo(lease.account_id, 1)
+    assert accounts.let_go(lease) == LentTo(ALICE, lease.account_id, 1)
     assert accounts.get(lease.account_id).state is AccountState.DIRTY
     check_whole()
 
@@ -95,7 +95,7 @@ def test_a_lease_ends_also_where_its_account_was_deleted_and_is_somebody_elses(a
     accounts.clean(only)
     carls = accounts.started(CARL)
 
-    assert accounts.let_go(lease) == LetGo(only, 1)
+    assert accounts.let_go(lease) == LentTo(ALICE, only, 1)
     assert (accounts.get(only).state, accounts.get(only).lease_id) == (AccountState.LEASED, carls.lease_id)
     assert queries.find_lease(lease_id=lease.lease_id) is None
     assert queries.leases_of(user=ALICE) == ()

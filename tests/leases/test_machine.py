@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
         if self.held:
             lease = self.held.pop(data.draw(st.sampled_from(sorted(self.held))))
             answer = self.living(lambda: self.pool.let_go(lease), lives)
-            assert (answer.account_id, answer.fence, answer.kept_by) == (lease.account_id, lease.fence, ())
+            assert (answer.account_id, answer.fence, answer.claims) == (lease.account_id, lease.fence, frozenset())
             self.given_back.append(lease)
 
     @rule(lives=_lives)

@@ -121,6 +121,18 @@ def test_what_becomes_free_goes_to_the_first_whom_it_fits(accounts: AccountsPool
     check_whole()
 
 
+def test_what_is_lent_becomes_free_by_no_cleaning(accounts: AccountsPool) -> None:
+    [only] = accounts.fill(1)
+    lease = accounts.started(ALICE)
+
+    with pytest.raises(Conflict) as refused:
+        accounts.clean(only)
+
+    assert refused.value.code == "not_to_be_cleaned"
+    assert (accounts.get(only).state, accounts.get(only).lease_id) == (AccountState.LEASED, lease.lease_id)
+    check_whole()
+
+
 def test_who_has_as_many_as_they_may_is_passed_over_and_keeps_the_place(accounts: AccountsPool) -> None:
     first, second = accounts.fill(2)
     held = accounts.started(ALICE)

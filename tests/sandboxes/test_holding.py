@@ -72,6 +72,21 @@ def told(sandbox: Sandbox) -> list[AuditEvent]:
     return list(queries.history(sandbox_id=sandbox.sandbox_id))
 
 
+def test_letting_go_ends_the_hand_over_though_somebody_deleted_its_key(pool: Pool) -> None:
+    pool.fill(1)
+    hold(pool)
+    sandbox = held(pool)
+    models.SandboxItem(*models.idempotency_item_key("request:one")).delete()
+
+    gone = let_go(pool)
+
+    assert isinstance(gone, Proof)
+    assert (gone.is_present, gone.job_id, gone.job_status) == (False, sandbox.sandbox_id, "fence 1")
+    assert pool.now_of(sandbox).status is Status.PENDING_DELETION
+    assert told(sandbox)[-1].action == "sandbox.released"
+    pool.check_whole()
+
+
 def test_holding_again_is_the_same_and_writes_nothing(pool: Pool) -> None:
     pool.fill(2)
     end = pool.clock.now() + timedelta(seconds=600)

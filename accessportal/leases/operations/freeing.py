@@ -33,7 +33,10 @@ def make_available(account: Account, *, certificate: Mapping[str, Any], actor: A
     """Let an account, as it was read, be free after a cleaning that ``certificate`` proves; one that is retiring leaves.
 
     :raises Overtaken: when it, or the line, changed meanwhile: read it again and decide again.
+    :raises Conflict: for one that was not to be cleaned: it may be somebody's.
     """
+    if not account.state.is_cleaned_next:
+        raise Conflict(f"This account is {account.state}, and not to be cleaned.", code="not_to_be_cleaned", present=account)
     if account.is_retiring:
         changed_account(account, None, "retired", actor=actor, now=now, certificate=dict(certificate))
         return

@@ -7,16 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import epoch_of, whole_second
 from accessportal.kernel.errors import Conflict
 from accessportal.leases import policy, queries
 from accessportal.leases.config import current
 from accessportal.leases.operations.lines import Asked
-from accessportal.leases.operations.shared import changed_lease, told_account, told_lease, until_written, while_wanted
+from accessportal.leases.operations.shared import SCOPE, changed_lease, told_account, told_lease, until_written, while_wanted
 from accessportal.leases.operations.taking import handed_to, lend
-from accessportal.leases.states import Account, AccountState, Lease, LeaseState, LetGo, NoSuchLease, Person
-from accessportal.leases.store import rows
+from accessportal.leases.states import Account, AccountState, Lease, LeaseState, LentTo, NoSuchLease, Person
+from accessportal.leases.store import notes, rows
 from accessportal.leases.store.rows import Move
 from accessportal.store.transactions import Guard
 
@@ -58,56 +59,69 @@ def prolong(*, lease_id: str, claim: str, ends_at: datetime, guards: Sequence[Gu
     return while_wanted(attempt)
 
 
-def let_go(*, lease_id: str, claim: str, actor: Actor, now: datetime) -> LetGo:
+def let_go(*, lease_id: str, claim: str, actor: Actor, now: datetime) -> LentTo:
     """The lease is for ``claim`` no longer; to be called once the access is proved gone. With the last claim it ends, and its account is to
-    be cleaned, or leaves if it is retiring. Repeated, it answers the same.
+    be cleaned, or leaves if it is retiring; so it does where somebody has deleted the lease. Repeated, it answers the same.
 
     :raises NoSuchLease: when there never was one.
     """
 
-    def attempt() -> LetGo:
+    def attempt() -> LentTo:
         found = rows.get_held(lease_id)
         if found is None:
-            return _let_go_before(lease_id)
+            return _let_go_deleted(lease_id, claim, actor, now)
         lease, account, person = found
         others = {name: until for name, until in lease.claims.items() if name != claim}
-        answer = LetGo(lease.account_id, lease.fence, tuple(sorted(others)))
-        if len(others) == len(lease.claims):
-            return answer
-        if others:
+        if not others:
+            ended = rows.move_lease(lease, None, told_lease("ended", lease, claim=claim), actor=actor, now=now)
+            _end(ended, account, lease, person, actor, now)
+        elif len(others) < len(lease.claims):
             after = _with_claims(lease, others)
             changed_lease(lease, after, "shortened", actor=actor, now=now, claim=claim, ends_at=epoch_of(after.ends_at))
-        else:
-            _end(lease, account, person, claim, actor, now)
-        return answer
+        return LentTo(lease.user, lease.account_id, lease.fence, frozenset(others))
 
     return until_written(attempt)
 
 
-def _let_go_before(lease_id: str) -> LetGo:
-    last = rows.last_event(f"lease#{lease_id}")
-    if last is None:
+def _let_go_deleted(lease_id: str, claim: str, actor: Actor, now: datetime) -> LentTo:
+    """It has ended; or somebody has deleted it, and its account is still lent, to nobody."""
+    was = queries.lent_to(lease_id=lease_id)
+    if was is None:
         raise NoSuchLease
-    return LetGo(last.data["account"], last.data["fence"])
+    left = replace(was, claims=was.claims - {claim})
+    if left == was:
+        return was
+    facts = {"account": was.account_id, "fence": was.fence, "claim": claim}
+    draft = Draft(f"lease.{'shortened' if left.claims else 'ended'}", was.user, facts, scope=SCOPE)
+    if left.claims:
+        notes.tell(f"lease#{lease_id}", draft, actor=actor, now=now)
+        return left
+    account = rows.get_account(was.account_id)
+    is_its = account is not None and account.state is AccountState.LEASED and account.lease_id == lease_id
+    ended = rows.move_deleted_lease(lease_id, draft, actor=actor, now=now)
+    _end(ended, account if is_its else None, None, rows.get_person(was.user), actor, now)
+    return left
 
 
-def _end(lease: Lease, account: Account | None, person: Person | None, claim: str, actor: Actor, now: datetime) -> None:
-    moves: list[Move[Any]] = [rows.move_lease(lease, None, told_lease("ended", lease, claim=claim), actor=actor, now=now)]
+def _end(ended: Move[Any], account: Account | None, lease: Lease | None, person: Person | None, actor: Actor, now: datetime) -> None:
+    moves = [ended]
     if account is not None:
         moves.append(_given_back(account, lease, actor, now))
-    rows.write(*moves, person=None if person is None else rows.move_person(person, without(person, lease.lease_id)))
+    left = None if person is None else without(person, ended.lists.name)
+    rows.write(*moves, person=None if person is None or left == person else rows.move_person(person, left))
 
 
-def _given_back(account: Account, lease: Lease, actor: Actor, now: datetime) -> Move[Account]:
-    due_at = now + timedelta(seconds=current().undo_seconds)
-    returned = replace(account.in_state(AccountState.DIRTY, now=now), due_at=due_at, costs_since=policy.costs_since(lease))
-    if LeaseState.FROZEN in (lease.state, lease.wanted):
+def _given_back(account: Account, lease: Lease | None, actor: Actor, now: datetime) -> Move[Account]:
+    if lease is None or LeaseState.FROZEN in (lease.state, lease.wanted):
         # Taken back it would have its access again: only an operator gives that.
         returned = replace(account.at_rest(AccountState.DIRTY, now=now), due_at=now)
+    else:
+        due_at = now + timedelta(seconds=current().undo_seconds)
+        returned = replace(account.in_state(AccountState.DIRTY, now=now), due_at=due_at, costs_since=policy.costs_since(lease))
     if account.reason:
         returned = account.at_rest(AccountState.FAILED, now=now)
     verb = "retired" if account.is_retiring else "given_back"
-    draft = told_account(verb, returned, lease=lease.lease_id, user=lease.user, reason=account.reason)
+    draft = told_account(verb, returned, lease=account.lease_id, user=account.user, reason=account.reason)
     return rows.move_account(account, None if account.is_retiring else returned, draft, actor=actor, now=now)
 
 

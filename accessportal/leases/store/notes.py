@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TypeVar
 
-from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.leases.states import Account, Lease
@@ -41,10 +40,8 @@ def tell(entity: str, draft: Draft, *, actor: Actor, now: datetime) -> None:
 
     :raises Overtaken: when somebody else was first.
     """
-    last = rows.last_event(entity)
-    sequence, head = (1, "") if last is None else (last.sequence + 1, last.hash)
-    event = audit.prepare_event(draft, entity=entity, sequence=sequence, prev_hash=head, actor=actor, now=now)
+    step = rows.after_last_event(entity, draft, actor=actor, now=now)
     try:
-        transact([event.step])
+        transact([step])
     except ConditionFailed as error:
         raise Overtaken from error

@@ -96,6 +96,12 @@ def move_lease(before: Lease | None, after: Lease | None, draft: Draft, *, actor
     return Move(record, steps, lists.moved(record.lease_id, lists.of_lease(before), lists.of_lease(after)))
 
 
+def move_deleted_lease(lease_id: str, draft: Draft, *, actor: Actor, now: datetime) -> Move[Any]:
+    """The end of a lease that somebody else has deleted: it is told, and leaves the list."""
+    step = after_last_event(f"lease#{lease_id}", draft, actor=actor, now=now)
+    return Move(None, [step], lists.moved(lease_id, frozenset({models.ACTIVE}), frozenset()))
+
+
 def _told(records: Records[Any, R], before: R | None, after: R | None, draft: Draft, actor: Actor, now: datetime) -> tuple[R, list[Step]]:
     one = before if after is None else after
     assert one is not None
@@ -196,6 +202,13 @@ def get_held(lease_id: str) -> tuple[Lease, Account | None, Person | None] | Non
 def last_event(entity: str) -> AuditEvent | None:
     """The end of a chain, whether or not its row exists."""
     return next(iter(audit_log.history(entity, limit=1).items), None)
+
+
+def after_last_event(entity: str, draft: Draft, *, actor: Actor, now: datetime) -> Step:
+    """The step that writes an event to the end of a chain that has no row."""
+    last = last_event(entity)
+    sequence, head = (1, "") if last is None else (last.sequence + 1, last.hash)
+    return audit.prepare_event(draft, entity=entity, sequence=sequence, prev_hash=head, actor=actor, now=now).step
 
 
 def still(lease: Lease) -> Guard:

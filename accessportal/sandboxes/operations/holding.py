@@ -259,9 +259,12 @@ def _let_go(claim: str, key: str, track: str, undo_seconds: int, actor: Actor, c
     record, waits = keys.get_with_place(key, line.item_of_place(line=SANDBOXES, claim=claim))
     if waits:
         waiting.leave(line=SANDBOXES, claim=claim, actor=actor, now=now)
-    # Read after its place was gone: it may have been served in between.
-    record = record or keys.get_key(key)
-    sandbox = _standing(record, track)
+    holds: Mapping[str, str] = {}
+    if record is None:
+        # Read after its place was gone: it may have been served in between.
+        seen = keys.look_up(key, holder=track)
+        record, holds = seen.record, seen.holder.holds
+    sandbox = _held_as(key, track, holds.get(key, "")) if record is None else _standing(record, track)
     if sandbox is None:
         return _gone(record.sandbox_id if record else "", record.fence if record else 0, now)
     if sandbox.is_over(now):
@@ -275,6 +278,13 @@ def _let_go(claim: str, key: str, track: str, undo_seconds: int, actor: Actor, c
         return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now, kept_by=others)
     end(sandbox, draft_data={}, undo_seconds=undo_seconds, actor=actor, now=now)
     return _gone(sandbox.sandbox_id, sandbox.fence, now, called_at=now)
+
+
+def _held_as(key: str, track: str, sandbox_id: str) -> Sandbox | None:
+    """The sandbox, while ``track`` has it for its claims by a key that somebody has deleted."""
+    sandbox = rows.get(sandbox_id) if sandbox_id else None
+    is_its = sandbox is not None and sandbox.status is Status.ALLOCATED and sandbox.key == key and is_of(sandbox, track)
+    return sandbox if is_its else None
 
 
 def _standing(record: KeyRecord | None, track: str) -> Sandbox | None:

@@ -83,14 +83,15 @@ class LeaseGrant(LentGrant):
         claim = request.request_id
         # Out of the line first: after that nothing is handed over to it any more.
         waiting.leave(line=ACCOUNTS, claim=claim, actor=actor, now=clock.now())
-        lease = lent.find_lease(lease_id=chain_of(request))
-        if lease is None or claim not in lease.claims:
-            # Never had one, or died after it was let go: that is only after the access was proved gone.
+        lent_to = lent.lent_to(lease_id=chain_of(request))
+        if lent_to is None:
+            # Never had one.
             return Proof(is_present=False, job_id="", job_status="NOT_HELD", called_at=None, proved_at=clock.now())
-        key = key_of(request, lease.account_id)
+        key = key_of(request, lent_to.account_id)
+        # Whatever the lease says of the claim: somebody may have changed or deleted it while the access is there.
         outcome = assignments.release(key=key, claim=claim, subject=request.subject_id, actor=actor, clock=clock)
         if isinstance(outcome, Proof):
-            let_go(key, lease.lease_id, claim, outcome, actor, clock)
+            let_go(key, chain_of(request), claim, outcome, actor, clock)
         return outcome
 
     def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
@@ -171,13 +172,13 @@ def _revived(
 
 def let_go(key: AssignmentKey, lease_id: str, claim: str, gone: Proof, actor: Actor, clock: Clock) -> None:
     """The claim's access was proved ``gone``. While its person keeps the same by another rule, the account goes to nobody else."""
-    lease = lent.find_lease(lease_id=lease_id) if gone.kept_by else None
-    if lease is not None and set(lease.claims) == {claim}:
+    lent_to = lent.lent_to(lease_id=lease_id) if gone.kept_by else None
+    if lent_to is not None and lent_to.claims == {claim}:
         # Read now: those that ended together with it may have gone since.
         assignment = held.find(key=key)
         if assignment is not None and assignment.claims:
             reason = f"Access to it is held beside the lease, by {min(assignment.claims)}. End that, and then restore the account."
-            leases.quarantine(account_id=lease.account_id, reason=reason, actor=actor, now=clock.now())
+            leases.quarantine(account_id=key.account_id, reason=reason, actor=actor, now=clock.now())
     leases.let_go(lease_id=lease_id, claim=claim, actor=actor, now=clock.now())
 
 
