@@ -125,9 +125,9 @@ class Grant(ABC):
         from the hand-over (``Proof.ends_at``). 0: from the decision."""
         return 0
 
-    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
-        """Where a request that is approved and not granted yet stands in the line of what is lent; ``None``: in none."""
-        return None
+    def places_in_line(self, requests: Sequence[AccessRequest], *, now: datetime) -> dict[str, PlaceInLine]:
+        """Where those of the ``requests``, which are approved and not granted yet, stand that are in the line of what is lent, by id."""
+        return {}
 
     def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
         """Whether whoever gave back what ``request`` held can have that very thing again; :meth:`grant` of a request that ``takes_back`` it

@@ -28,7 +28,6 @@ from accessportal.kernel.actors import fold_email, person
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 from accessportal.leases import queries as pool
-from accessportal.leases.states import Lease
 from accessportal.tokens.states import Scope
 
 KIND = "account_lease"
@@ -74,7 +73,9 @@ def list_leases(request: HttpRequest, person: PersonName, limit: PageLimit = 50,
         page = queries.list_asked_through(subject_id=who, program=client.actor, cursor=cursor or None, limit=limit)
     mine = [one for one in page.items if one.kind == KIND]
     held = pool.find_leases(lease_ids=filter(None, map(_lease_id, mine)))
-    return LeasePage.of(page, (_told(one, held.get(_lease_id(one)), now) for one in mine))
+    places = queries.places_in_line(requests=mine, now=now)
+    states = (RequestState.of(one, place=places.get(one.request_id), lease=held.get(_lease_id(one)), now=now) for one in mine)
+    return LeasePage.of(page, states)
 
 
 @router.get(
@@ -111,12 +112,8 @@ def _find(request_id: str, client: Client, now: datetime) -> AccessRequest:
 
 def _state(found: AccessRequest, now: datetime) -> RequestState:
     """With its place in the line, or its lease: nothing is read of what is over."""
-    lease_id = _lease_id(found)
-    return _told(found, pool.find_lease(lease_id=lease_id) if lease_id else None, now)
-
-
-def _told(found: AccessRequest, lease: Lease | None, now: datetime) -> RequestState:
-    return RequestState.of(found, place=queries.place_in_line(request=found, now=now), lease=lease, now=now)
+    place, lease_id = queries.place_in_line(request=found, now=now), _lease_id(found)
+    return RequestState.of(found, place=place, lease=pool.find_lease(lease_id=lease_id) if lease_id else None, now=now)
 
 
 def _lease_id(found: AccessRequest) -> str:

@@ -127,7 +127,7 @@ def test_a_lease_from_asking_to_its_end(desk: Desk) -> None:
     assert desk.borrowed.pool.get(account_id).state == "dirty"
 
 
-def test_whoever_waits_is_told_the_place_and_when(desk: Desk) -> None:
+def test_whoever_waits_is_told_the_place_and_when(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.borrowed.fill(1)
     desk.borrowed.held(actor=desk.borrowed.story.bob)
     first, second = (desk.asked(key=key) for key in ("one", "two"))
@@ -142,6 +142,14 @@ def test_whoever_waits_is_told_the_place_and_when(desk: Desk) -> None:
     assert [one["place"]["expected"] for one in waiting] == [None, None]
     note_cleanings(line=ACCOUNTS, seconds=[600])
     earlier, later = (desk.look(one["request_id"])["place"]["expected"] for one in (first, second))
+    with calls(monkeypatch) as sent:
+        one_alone = desk.look(first["request_id"])["place"]
+    of_one = sent.count("Query")
+    with calls(monkeypatch) as sent:
+        listed = desk.lab.send("GET", "leases?person=alice@example.com", token=desk.token).body["items"]
+    # The page of requests, and who is before the second; the ends of what is lent are read once for both.
+    assert (len(listed), sent.count("Query") - of_one) == (2, 2)
+    assert one_alone in [one["place"] for one in listed]
     # Bob's day ends first, then that of who is before.
     ends_at = to_epoch(desk.borrowed.story.clock.now()) + DAY
     assert ends_at + 600 <= earlier["earliest_at"] < earlier["latest_at"] < ends_at + DAY

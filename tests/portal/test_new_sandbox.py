@@ -349,7 +349,7 @@ def test_the_pages_tell_the_place_in_the_line(
     now = story.clock.now()
     expected = (now + timedelta(seconds=expected_in[0]), now + timedelta(seconds=expected_in[1])) if expected_in else None
     place = PlaceInLine(before=before, lapses_at=now + timedelta(days=3), expected=expected)
-    monkeypatch.setattr(queries, "place_in_line", lambda *, request, now: place)
+    monkeypatch.setattr(queries, "places_in_line", lambda *, requests, now: {one.request_id: place for one in requests})
 
     for address in ("/", "/sandboxes/", f"/requests/{asked.request_id}/"):
         page = text_of(alice.get(address))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
@@ -101,9 +101,19 @@ def undo_seconds() -> int:
 
 def place_in_line(*, request: AccessRequest, now: datetime) -> PlaceInLine | None:
     """Where the request stands in the line for what it waits for, strongly read; ``None``: it waits in none (by now)."""
-    if request.status is not Status.ACTIVE or request.work is not Work.GRANT or request.is_over(now):
-        return None
-    return kind_named(request.kind).grant.place_in_line(request, now=now)
+    return places_in_line(requests=[request], now=now).get(request.request_id)
+
+
+def places_in_line(*, requests: Iterable[AccessRequest], now: datetime) -> dict[str, PlaceInLine]:
+    """As :func:`place_in_line`, of those that wait in a line, by id; what several need is read once."""
+    waiting: dict[str, list[AccessRequest]] = {}
+    for one in requests:
+        if one.status is Status.ACTIVE and one.work is Work.GRANT and not one.is_over(now):
+            waiting.setdefault(one.kind, []).append(one)
+    found: dict[str, PlaceInLine] = {}
+    for kind, of_kind in waiting.items():
+        found |= kind_named(kind).grant.places_in_line(of_kind, now=now)
+    return found
 
 
 def title_of(*, request: AccessRequest) -> str:

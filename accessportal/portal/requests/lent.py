@@ -81,13 +81,14 @@ def lent_to_all(requests: Iterable[AccessRequest], now: datetime) -> dict[str, L
     keys = {request_id: key_in_pool(one) for request_id, one in holding.items() if one.kind == "sandbox"}
     lease_ids = {request_id: chain_of(one) for request_id, one in holding.items() if one.kind == "account_lease"}
     found, lent = sandboxes.find_by_keys(keys=keys.values()), leases.find_leases(lease_ids=lease_ids.values())
+    places = queries.places_in_line(requests=told.values(), now=now)
     return {
         request_id: Lent(
             sandbox=found.get(keys.get(request_id, "")),
             lease=lent.get(lease_ids.get(request_id, "")),
-            place=queries.place_in_line(request=one, now=now),
+            place=places.get(request_id),
         )
-        for request_id, one in told.items()
+        for request_id in told
     }
 
 

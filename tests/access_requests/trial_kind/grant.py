@@ -43,8 +43,8 @@ class LentDoorGrant(DoorGrant):
             return refuse("Somebody else has the badge by now.", code="undo_over")
         return allow("The badge lies there.")
 
-    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
-        return PlaceInLine(before=0, lapses_at=request.expires_at, expected=None)
+    def places_in_line(self, requests: Sequence[AccessRequest], *, now: datetime) -> dict[str, PlaceInLine]:
+        return {one.request_id: PlaceInLine(before=0, lapses_at=one.expires_at, expected=None) for one in requests}
 
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:
         now = clock.now()

@@ -10,7 +10,7 @@ from accessportal.access_requests import store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import Resolved
 from accessportal.access_requests.kinds.account_lease.extending import require_extendable
-from accessportal.access_requests.kinds.account_lease.line import place_in_line
+from accessportal.access_requests.kinds.account_lease.line import places_in_line
 from accessportal.access_requests.kinds.account_lease.target import LeaseTarget, read_tags
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms, terms_of
 from accessportal.access_requests.kinds.lending import LentGrant, chain_of, require_fewer
@@ -41,8 +41,8 @@ _SURELY_SEEN = timedelta(hours=1)
 
 
 class LeaseGrant(LentGrant):
-    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
-        return place_in_line(request, now=now)
+    def places_in_line(self, requests: Sequence[AccessRequest], *, now: datetime) -> dict[str, PlaceInLine]:
+        return places_in_line(requests, now=now)
 
     def require_free(
         self, *, resolved: Resolved, subject: Subject, rule: Rule, open_now: Sequence[AccessRequest], book: Book, now: datetime

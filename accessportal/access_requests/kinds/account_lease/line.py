@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 from accessportal.access_requests.states import AccessRequest, PlaceInLine
 from accessportal.kernel.pages import every
@@ -19,14 +20,22 @@ _MOST_ENDS = 500
 _PAGE = 100
 
 
-def place_in_line(request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
-    """Where the request stands; ``None``: in no line."""
-    standing = line.find(line=ACCOUNTS, claim=request.request_id, compete=_compete)
-    if standing is None:
-        return None
-    ends = _ends_for(standing.place)
-    expected = line.expected(standing=standing, ends=ends, now=now)
-    return PlaceInLine(standing.before, standing.place.lapses_at, (expected.earliest, expected.latest) if expected else None)
+def places_in_line(requests: Iterable[AccessRequest], *, now: datetime) -> dict[str, PlaceInLine]:
+    """Where those stand that are in the line, by id. The ends are read once for all who wait for the same."""
+    found: dict[str, PlaceInLine] = {}
+    ends: dict[tuple[Any, ...], list[datetime]] = {}
+    for request in requests:
+        standing = line.find(line=ACCOUNTS, claim=request.request_id, compete=_compete)
+        if standing is None:
+            continue
+        wants = standing.place.wants
+        same = (wants["pool"], wants["size"], *sorted(wants["tags"].items()))
+        if same not in ends:
+            ends[same] = _ends_for(standing.place)
+        expected = line.expected(standing=standing, ends=ends[same], now=now)
+        turn = (expected.earliest, expected.latest) if expected else None
+        found[request.request_id] = PlaceInLine(standing.before, standing.place.lapses_at, turn)
+    return found
 
 
 def is_waited_for(lease: Lease, *, now: datetime) -> bool:

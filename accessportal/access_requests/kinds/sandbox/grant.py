@@ -67,13 +67,15 @@ class SandboxGrant(LentGrant):
             clock=clock,
         )
 
-    def place_in_line(self, request: AccessRequest, *, now: datetime) -> PlaceInLine | None:
-        standing = pool.find_in_line(claim=request.request_id)
-        if standing is None:
-            return None
-        expected = pool.expected_turn(standing=standing, now=now)
-        turn = None if expected is None else (expected.earliest, expected.latest)
-        return PlaceInLine(before=standing.before, lapses_at=standing.place.lapses_at, expected=turn)
+    def places_in_line(self, requests: Sequence[AccessRequest], *, now: datetime) -> dict[str, PlaceInLine]:
+        found: dict[str, PlaceInLine] = {}
+        for request in requests:
+            standing = pool.find_in_line(claim=request.request_id)
+            if standing is not None:
+                expected = pool.expected_turn(standing=standing, now=now)
+                turn = None if expected is None else (expected.earliest, expected.latest)
+                found[request.request_id] = PlaceInLine(before=standing.before, lapses_at=standing.place.lapses_at, expected=turn)
+        return found
 
     def may_take_back(self, request: AccessRequest, *, now: datetime) -> Decision:
         return pool.may_revive(key=key_in_pool(request), track=track_of(request.subject_id), now=now)
