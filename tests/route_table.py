@@ -364,6 +364,11 @@ for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permiss
 for resource in ("assignments", "rules", "audit", "accounts", "permission-sets"):
     ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/")]
     ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]
+for resource in ("assignments", "people", "groups", "rules", "audit", "accounts", "permission-sets", "sandboxes", "sandbox-runs"):
+    ROUTES[f"console_{resource}_export"] = [overseers(f"/admin/{resource}/export/csv/"), overseers(f"/admin/{resource}/export/pdf/", 404)]
+for resource in ("account-pool", "leases", "tokens", "approvals", "relationships", "scopes"):
+    ROUTES[f"console_{resource}_export"] = [overseers(f"/admin/{resource}/export/json/")]
+ROUTES["console_requests_export"] = [readers("/admin/requests/export/csv/"), overseers("/admin/requests/export/json/?pattern=active")]
 # The API knows tokens alone, so people are nobody there, signed in or not; with tokens: tests/test_routes_api.py.
 ROUTES |= {
     "api:openapi": [everybody("/v1/openapi.json"), post("/v1/openapi.json", *(405,) * 6)],

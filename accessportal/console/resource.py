@@ -20,6 +20,7 @@ from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed, NotFound
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.deeds import Deed
+from accessportal.web.exporting import Exported
 
 PAGE_SIZE = 25
 
@@ -116,9 +117,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A named list that a table or index can answer; ``fetch`` raises. ``columns`` replaces the resource's; ``bulk`` and ``row_deeds`` name
-    deeds; ``tally`` counts; ``more`` inputs follow ``parameter``. Not ``is_tab``: reached by the box or a link. ``is_live``: its first page
-    looks again."""
+    """A named list that a table or index can answer; ``fetch`` raises. ``columns`` and ``file_columns`` replace the resource's; ``bulk``
+    and ``row_deeds`` name deeds; ``tally`` counts; ``more`` inputs follow ``parameter``. Not ``is_tab``: reached by the box or a link.
+    ``is_live``: its first page looks again."""
 
     name: str
     label: str
@@ -129,6 +130,7 @@ class Pattern:
     parameter: Parameter | None = None
     more: tuple[Parameter, ...] = ()
     columns: tuple[Column, ...] = ()
+    file_columns: tuple[Exported, ...] = ()
     bulk: tuple[str, ...] = ()
     row_deeds: tuple[str, ...] = ()
     tally: Callable[[Ask], Count] | None = None
@@ -172,6 +174,7 @@ class Resource:
     about: ClassVar[str]
     right: ClassVar[Right] = Right.READERS
     columns: ClassVar[tuple[Column, ...]]
+    file_columns: ClassVar[tuple[Exported, ...]]
     patterns: ClassVar[tuple[Pattern, ...]]
     sections: ClassVar[tuple[Section, ...]] = ()
     deeds: ClassVar[tuple[Deed[Any], ...]] = ()

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from accessportal.console import chain_check, cleaning, explain, granting, new_token, pool_runs, record_check, views
+from accessportal.console import chain_check, cleaning, explain, export, granting, new_token, pool_runs, record_check, views
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
@@ -108,6 +108,7 @@ class PortalAdminSite(admin.AdminSite):
         operate = views.lead_to_portal if resource.portal_page else views.operate
         return [
             path(f"{at}/", self.admin_view(views.show_list), given, name=f"console_{at}"),
+            path(f"{at}/export/<slug:form>/", self.admin_view(export.export), given, name=f"console_{at}_export"),
             path(f"{at}/bulk/<slug:operation>/", self.admin_view(views.operate_on_many), given, name=f"console_{at}_bulk"),
             path(f"{at}/<item:key>/", self.admin_view(views.show_detail), given, name=f"console_{at}_detail"),
             path(f"{at}/<item:key>/history/", self.admin_view(views.show_history), given, name=f"console_{at}_history"),

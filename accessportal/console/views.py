@@ -30,6 +30,7 @@ from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.addresses import way_back
 from accessportal.web.deeds import Deed
+from accessportal.web.exporting import FORMS
 from accessportal.web.forms import DeedForm
 
 MAX_BULK = 100
@@ -57,7 +58,7 @@ def render_page(request: HttpRequest, template: str, context: dict[str, Any], *,
 @require_safe
 def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
     """One page of an access pattern; for htmx the results alone."""
-    ask = _ask(request, parameter=request.GET.get("q", "").strip())
+    ask = _ask(request)
     resource.right.require(ask.actor)
     box_error = ""
     if (text := request.GET.get("find", "").strip()) and resource.box is not None:
@@ -67,8 +68,7 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
             box_error = error.message
         else:
             return HttpResponseRedirect(list_url(resource, name, parameter))
-    pattern = resource.pattern(request.GET.get("pattern", ""), ask)
-    ask = replace(ask, more={one.name: request.GET.get(one.name, "").strip() for one in pattern.more})
+    pattern, ask = asked_list(request, resource)
     context = _list_context(resource, pattern, ask) | {"box_error": box_error, "box_text": text}
     is_part = cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request
     if is_part and context["mark"] and request.GET.get("mark") == context["mark"]:
@@ -82,6 +82,14 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
     input_error = context["input_error"]
     context["notice"] = resource.notice(pattern, replace(ask, parameter="") if input_error else ask)
     return render_page(request, "console/list.html", context, status=400 if box_error or input_error else 200)
+
+
+def asked_list(request: HttpRequest, resource: Resource) -> tuple[Pattern, Ask]:
+    """The list that the address names, with its inputs, for whoever may see it. :raises NotFound: :raises NotAllowed:"""
+    ask = _ask(request, parameter=request.GET.get("q", "").strip())
+    resource.right.require(ask.actor)
+    pattern = resource.pattern(request.GET.get("pattern", ""), ask)
+    return pattern, replace(ask, more={one.name: request.GET.get(one.name, "").strip() for one in pattern.more})
 
 
 def list_url(resource: Resource, pattern: str, parameter: str = "", cursor: str = "", more: Mapping[str, str] | None = None) -> str:
@@ -124,10 +132,18 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter, more=ask.more),
         "next_url": next_url,
+        "exports": _exports(resource, pattern, ask) if rows else [],
         "bulk": resource.deeds_for(pattern.bulk, ask) if rows else [],
         "row_deeds": resource.deeds_for(pattern.row_deeds, ask),
         "now": ask.now,
     }
+
+
+def _exports(resource: Resource, pattern: Pattern, ask: Ask) -> list[tuple[str, str]]:
+    """Name and address of each file that the list can be had as."""
+    given = {"pattern": pattern.name, "q": ask.parameter, **ask.more}
+    query = urlencode({name: value for name, value in given.items() if value})
+    return [(form.upper(), f"{reverse(f'admin:console_{resource.name}_export', args=[form])}?{query}") for form in FORMS]
 
 
 def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import cast
 
 import structlog
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 log = structlog.get_logger(__name__)
 
@@ -19,7 +20,7 @@ _BUSY = "The portal has too much to do right now. Nothing was done. Try again in
 
 class Seats:
     """Let half of the threads work on requests at a time while the others wait: a burst is served in turn. Once somebody waited in vain,
-    others are told 503 at once until a seat is free. Probes and static files need none; no view streams."""
+    others are told 503 at once until a seat is free. Probes and static files need none. What streams keeps its seat until it is sent."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -29,11 +30,19 @@ class Seats:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not self._take():
             return _refused()
+        response: HttpResponseBase | None = None
         try:
-            return self._get_response(request)
+            response = self._get_response(request)
         finally:
-            self._is_jammed = False
-            self._seats.release()
+            if not isinstance(response, StreamingHttpResponse):
+                self._give_back()
+        if isinstance(response, StreamingHttpResponse):
+            response.streaming_content = _Seated(response, self._give_back)
+        return response
+
+    def _give_back(self) -> None:
+        self._is_jammed = False
+        self._seats.release()
 
     def _take(self) -> bool:
         if self._seats.acquire(blocking=False):
@@ -45,6 +54,17 @@ class Seats:
             log.warning("seats.jammed")
             self._is_jammed = True
         return is_free
+
+
+class _Seated:
+    """What is sent. The server closes it at its end, also when nothing of it was asked for."""
+
+    def __init__(self, response: StreamingHttpResponse, give_back: Callable[[], None]) -> None:
+        self._content = cast(Iterator[bytes], response.streaming_content)
+        self.close = give_back
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._content
 
 
 def _refused() -> HttpResponse:

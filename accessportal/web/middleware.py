@@ -21,6 +21,7 @@ from accessportal.identity.database import AWAY
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, PortalError, Unavailable
 from accessportal.tokens.states import ApiToken
 from accessportal.web.errors import RETRY_AFTER_SECONDS, bad_request, database_away
+from accessportal.web.exporting import EXPORTS_BUSY
 
 log = structlog.get_logger(__name__)
 
@@ -101,8 +102,8 @@ def error_page(request: HttpRequest, error: PortalError) -> HttpResponse:
             return render(request, "400.html", {"reason": error.message}, status=400)
         case Unavailable():
             log.error("portal.unavailable", code=error.code, path=request.path, exc_info=error)
-            reason = error.message if error.code == "item_unreadable" else ""
-            response = render(request, "503.html", {"reason": reason}, status=503)
+            reason = error.message if error.code in ("item_unreadable", EXPORTS_BUSY) else ""
+            response = render(request, "503.html", {"reason": reason, "is_busy": error.code == EXPORTS_BUSY}, status=503)
             response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
             return response
         case _:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import pytest
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from pytest_django.fixtures import Settings
@@ -106,6 +106,22 @@ def test_a_view_that_fails_leaves_its_seat(settings: Settings) -> None:
     for _ in range(10):
         with pytest.raises(ZeroDivisionError):
             middleware(RequestFactory().get("/"))
+
+
+@pytest.mark.django_db
+def test_what_streams_keeps_its_seat_until_it_is_sent(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.WEB_THREADS = 4
+    monkeypatch.setattr(seats, "_PATIENCE_SECONDS", 0.01)
+    middleware = Seats(lambda _request: StreamingHttpResponse(iter([b"a", b"b"])))
+    sent = [middleware(RequestFactory().get("/")) for _ in range(2)]
+
+    assert middleware(RequestFactory().get("/")).status_code == 503
+    assert b"".join(iter(sent[0])) == b"ab"
+    assert middleware(RequestFactory().get("/")).status_code == 503
+    # Also what nobody has asked for.
+    for one in sent:
+        one.close()
+    assert [middleware(RequestFactory().get("/")).status_code for _ in range(2)] == [200, 200]
 
 
 def test_probes_and_scrapers_are_told_below_info() -> None:

@@ -23,6 +23,7 @@ from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import ACCOUNTS
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
+from accessportal.web.exporting import exported
 from accessportal.web.forms import ReasonForm
 from accessportal.web.pool_forecast import Forecast, Supply, forecast, pace
 
@@ -256,6 +257,23 @@ class AccountPool(Resource):
         Column("Holder", "console/leases/cell_holder.html", "col-what"),
         Column("State", "console/leases/cell_state.html", "col-state"),
         Column("To know", "console/leases/cell_trouble.html", "col-context"),
+    )
+    file_columns = exported(
+        "account_id",
+        "name",
+        "pool",
+        "size",
+        "state",
+        "user",
+        "lease_id",
+        "fence",
+        "since",
+        "added_at",
+        "cleaned_at",
+        "attempts",
+        "error",
+        "reason",
+        "is_retiring",
     )
     patterns = (
         Pattern(

@@ -19,10 +19,13 @@ from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page
 from accessportal.observe import heartbeats
+from accessportal.web.exporting import exported
 
 # As many as the job keeps (jobs.tasks).
 _KEPT = 100
 _UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
+
+_KEY = tuple((name, f"key.{name}") for name in ("principal_type", "principal_id", "account_id", "permission_set_arn"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,16 @@ class Assignments(Resource):
         Column("Held by", "console/cells/assignment_claims.html", "col-context"),
         Column("State", "console/cells/assignment_state.html", "col-state"),
     )
+    file_columns = exported(
+        "assignment_id",
+        "state",
+        *_KEY,
+        "claims",
+        "changed_at",
+        "called_at",
+        "proved_at",
+        "fence",
+    )
     patterns = (
         Pattern(
             name="present",
@@ -138,6 +151,7 @@ class Assignments(Resource):
                 Column("Held by", "console/cells/assignment_claims.html", "col-context"),
                 Column("What differs", "console/cells/assignment_drift.html", "col-state"),
             ),
+            file_columns=exported("drift", "finding_id", *_KEY, "claims"),
             tally=_count_drift,
             empty_title="Nothing differs",
             empty_hint="When IAM Identity Center holds something else than the claims say, the next comparison puts it here.",

@@ -22,6 +22,7 @@ from accessportal.kernel.pages import Page
 from accessportal.store.keys import join_key, split_key
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
+from accessportal.web.exporting import exported
 from accessportal.web.forms import DeedForm, DurationField, line
 
 Record = Approval | Relationship
@@ -31,6 +32,8 @@ _SOON_SECONDS = 7 * 86_400
 SCOPE = Parameter("Scope", "tenant:acme-corp")
 _BELOW = Parameter("and all below it", input_type="checkbox", required=False, name="below")
 _WITHIN = Parameter("Ends within", "Ends within, like 7d", required=False)
+
+_LASTING = ("expires_at", "ttl_seconds", "refreshed_at", "held_until", "metadata")
 
 
 class ExtendForm(DeedForm):
@@ -259,6 +262,7 @@ class Approvals(_Records):
     about = "Which service, bot or person may do what on which resource, within one scope and until when."
     ledger = APPROVALS
     columns = _columns("Identity", "May")
+    file_columns = exported("scope", "identity", "resource", "action", "granted_by", "granted_at", *_LASTING)
     patterns = _patterns(
         APPROVALS,
         "Identity",
@@ -276,6 +280,7 @@ class Relationships(_Records):
     about = "Who stands in which relation to what, within one scope and until when. Trust and membership carry over chains."
     ledger = RELATIONSHIPS
     columns = _columns("Subject", "Is")
+    file_columns = exported("scope", "subject", "relation", "object", "relation_type", "created_by", "created_at", *_LASTING)
     patterns = _patterns(RELATIONSHIPS, "Subject", (Parameter("Object", "document-123", name="object"),), who="Who stands to")
     deeds = _deeds(RELATIONSHIPS)
 

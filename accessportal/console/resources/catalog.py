@@ -9,6 +9,7 @@ from typing import Any
 from accessportal.catalog import queries
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.kernel.moments import is_recent
+from accessportal.web.exporting import exported
 
 # Twice the distance between two scheduled syncs: later than this, one has failed.
 STALE_AFTER = timedelta(minutes=30)
@@ -38,6 +39,7 @@ class Accounts(_FromCatalog):
         Column("Tags", "console/cells/account_tags.html", "col-context"),
         Column("State", "console/cells/account_state.html", "col-state"),
     )
+    file_columns = exported("account_id", "name", "email", "status", "ou_path", "tags", "is_management")
     patterns = (
         Pattern(
             name="all",
@@ -60,6 +62,7 @@ class PermissionSets(_FromCatalog):
         Column("Permission set", "console/cells/permission_set_name.html", "col-wide"),
         Column("Session", "console/cells/permission_set_session.html", "col-when"),
     )
+    file_columns = exported("name", "arn", "description", "session_seconds")
     patterns = (
         Pattern(
             name="all",

@@ -16,6 +16,7 @@ from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 from accessportal.web.events import line_of
+from accessportal.web.exporting import exported
 
 
 def _by_actor(ask: Ask) -> Page[AuditEvent]:
@@ -44,6 +45,21 @@ class Events(Resource):
         Column("When", "console/cells/event_when.html", "col-when"),
         Column("What", "console/cells/event_what.html", "col-what"),
         Column("About", "console/cells/event_about.html", "col-context"),
+    )
+    file_columns = exported(
+        "at",
+        "entity",
+        "sequence",
+        "event_id",
+        "action",
+        "actor",
+        "subject",
+        "scope",
+        "data",
+        "prev_hash",
+        "hash",
+        "key_id",
+        "flaw",
     )
     patterns = (
         Pattern(

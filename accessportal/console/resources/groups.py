@@ -10,6 +10,7 @@ from accessportal.directory import queries
 from accessportal.directory.states import Group
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import NotFound
+from accessportal.web.exporting import exported
 
 
 class Groups(Resource):
@@ -25,6 +26,7 @@ class Groups(Resource):
         Column("Holds", "console/cells/group_counts.html", "col-what"),
         Column("State", "console/cells/group_state.html", "col-state"),
     )
+    file_columns = exported("group_id", "name", "description", "state", "parent_id", "member_count", "child_count", "created_at")
     patterns = (
         Pattern(
             name="all",

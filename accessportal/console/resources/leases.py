@@ -16,6 +16,7 @@ from accessportal.leases import operations, queries
 from accessportal.leases.states import SHARDS, Lease, LeaseState
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
+from accessportal.web.exporting import exported
 from accessportal.web.forms import ReasonForm
 
 WORDS = {
@@ -97,6 +98,24 @@ class Leases(Resource):
         Column("Account", "console/leases/cell_account.html", "col-what"),
         Column("State", "console/leases/cell_lease_state.html", "col-state"),
         Column("Spent", "console/leases/cell_spend.html", "col-context"),
+    )
+    file_columns = exported(
+        "lease_id",
+        "user",
+        "account_id",
+        "pool",
+        "permission_set",
+        "state",
+        "fence",
+        "duration_seconds",
+        "taken_at",
+        "started_at",
+        "ends_at",
+        "freeze_reason",
+        ("spent", lambda lease: lease.spent / 100 if lease.spent_as_of else None),
+        "spent_unit",
+        "spent_as_of",
+        "claims",
     )
     patterns = (
         Pattern(

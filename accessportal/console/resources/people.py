@@ -14,6 +14,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
 from accessportal.mirror import queries as mirror
 from accessportal.mirror.states import MirrorWork
+from accessportal.web.exporting import exported
 from accessportal.web.person_deeds import DISABLE, ENABLE
 
 _TALLY_UP_TO = 25
@@ -51,6 +52,7 @@ class People(Resource):
         Column("State", "console/cells/person_state.html", "col-state"),
         Column("In the directory since", "console/cells/person_since.html", "col-time"),
     )
+    file_columns = exported(("person", "key"), "email", "name", "state", "created_at", "signed_in_at", "is_deleting")
     patterns = (
         Pattern(
             name="all",
@@ -66,6 +68,7 @@ class People(Resource):
             label="Behind in Cognito",
             fetch=lambda ask: mirror.page_of_pending(**ask.part),
             columns=BEHIND,
+            file_columns=exported("entity", "since", "due_at", "attempts", "error"),
             tally=_count_behind,
             empty_title="Cognito has followed every change",
             empty_hint="A person or group appears here from a change until Cognito is proved to have followed it.",

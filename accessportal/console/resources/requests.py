@@ -15,6 +15,7 @@ from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
+from accessportal.web.exporting import exported
 from accessportal.web.past_requests import Context, context_of
 from accessportal.web.request_deeds import APPROVE, DENY, END, RETRY
 
@@ -59,6 +60,34 @@ class Requests(Resource):
     box = Parameter("Person, group, account, ticket or request id", placeholder="Person, group, account, ticket, id")
     columns = (WHO, ASKS_FOR, STATE)
     opens_on = ("waiting", "pending", "active")
+    file_columns = exported(
+        "request_id",
+        "status",
+        "kind",
+        ("title", lambda request: queries.title_of(request=request)),
+        "subject_id",
+        "requested_by",
+        "asked_through",
+        "reason",
+        "ticket_id",
+        "duration_seconds",
+        "requested_at",
+        "expires_at",
+        ("approved_by", "approvals"),
+        "decided_by",
+        "decided_at",
+        "decision_reason",
+        "granted_at",
+        "ended_by",
+        "revoked_at",
+        "rule_name",
+        "target",
+        "scope",
+        "extends",
+        "work",
+        "work_attempts",
+        "work_error",
+    )
     patterns = (
         Pattern(
             name="waiting",

@@ -13,6 +13,7 @@ from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page
 from accessportal.rules import queries
 from accessportal.rules.states import Rule
+from accessportal.web.exporting import exported
 
 
 def _in_order(ask: Ask) -> Page[Rule]:
@@ -33,6 +34,27 @@ class Rules(Resource):
         Column("Who", "console/cells/rule_subjects.html", "col-people"),
         Column("What and where", "console/cells/rule_targets.html", "col-what"),
         Column("On what terms", "console/cells/rule_terms.html", "col-context"),
+    )
+    file_columns = exported(
+        "position",
+        "name",
+        "version",
+        "effect",
+        "kind",
+        "description",
+        ("subjects", "subjects.names"),
+        ("terms", lambda rule: rule.terms.lines()),
+        "min_duration_seconds",
+        "default_duration_seconds",
+        "max_duration_seconds",
+        "max_total_seconds",
+        ("approval_required", "approval.required"),
+        ("approval_quorum", "approval.quorum"),
+        ("approvers", "approval.approvers.names"),
+        ("ticket_required", "ticket.required"),
+        ("ticket_pattern", "ticket.pattern"),
+        "applied_at",
+        "applied_by",
     )
     patterns = (
         Pattern(

@@ -21,6 +21,7 @@ from accessportal.sandboxes.states import Run, Sandbox, Status, Unreadable
 from accessportal.upstream import client as upstream
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
+from accessportal.web.exporting import exported
 from accessportal.web.forms import ReasonForm
 
 # Some hundred hand-overs; older ones are on the page of its history.
@@ -35,6 +36,21 @@ WORDS = {
     Status.STALE: ("Stale", "done"),
     Status.QUARANTINED: ("In quarantine", "stop"),
 }
+_IN_FILES = (
+    "name",
+    "status",
+    "track",
+    "fence",
+    "allocated_at",
+    "expires_at",
+    "lab_duration_hours",
+    "created_at",
+    "last_released_by",
+    "last_released_at",
+    "quarantine_reason",
+    "clean_error",
+    "missing_since",
+)
 _ENDS = {
     "sandbox.released": "given back",
     "sandbox.expired": "taken back, its time was over",
@@ -201,6 +217,10 @@ def _row(one: Sandbox | Unreadable) -> Row:
     return Row(one.sandbox_id, one, WORDS[one.status]) if isinstance(one, Sandbox) else Row("", one, ("Unreadable", "stop"))
 
 
+def _readable(name: str, one: Sandbox | Unreadable) -> Any:
+    return getattr(one, name) if isinstance(one, Sandbox) else "unreadable" if name == "status" else None
+
+
 class Sandboxes(Resource):
     name = "sandboxes"
     singular = "sandbox"
@@ -215,6 +235,7 @@ class Sandboxes(Resource):
         Column("State", "console/cells/sandbox_state.html", "col-state"),
         Column("To know", "console/cells/sandbox_trouble.html", "col-context"),
     )
+    file_columns = exported("sandbox_id", "external_id", *((name, partial(_readable, name)) for name in _IN_FILES))
     patterns = (
         _status_pattern(Status.ALLOCATED),
         _status_pattern(Status.AVAILABLE),
@@ -299,6 +320,7 @@ class SandboxRuns(Resource):
         Column("State", "console/cells/run_state.html", "col-state"),
         Column("What it did", "console/cells/run_report.html", "col-what"),
     )
+    file_columns = exported("run_id", "kind", "state", "ordered_by", "ordered_at", "started_at", "ended_at", "report", "error")
     patterns = (
         Pattern(
             name="ended",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from accessportal.kernel.errors import InvalidRequest, NotFound
 from accessportal.kernel.pages import Page
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
+from accessportal.web.exporting import exported
 from accessportal.web.forms import DeedForm, DurationField, TextField, line
 from accessportal.web.presenting import typed_duration
 
@@ -209,6 +210,7 @@ class Scopes(Resource):
     notice_template = "console/authz/notice.html"
     headline_template = "console/authz/scope_headline.html"
     columns = _COLUMNS
+    file_columns = exported("scope", "state", ("policy", lambda facts: facts.policy and asdict(facts.policy)), "deleting_since", "removed")
     patterns = (
         Pattern(
             name="all",
@@ -222,6 +224,12 @@ class Scopes(Resource):
             label="With counts",
             fetch=_counted,
             columns=(*_COLUMNS[:2], Column("Counts now", "console/authz/cell_counts.html", "col-context"), _COLUMNS[2]),
+            file_columns=exported(
+                ("scope", lambda pair: pair[0].scope),
+                ("state", lambda pair: pair[0].state),
+                ("approvals", lambda pair: pair[1].approvals),
+                ("relationships", lambda pair: pair[1].relationships),
+            ),
             empty_title="Nothing was granted in any scope yet",
             empty_hint="A scope appears here with its first approval, relationship or policy.",
         ),

@@ -15,6 +15,7 @@ from accessportal.tokens import operations, queries
 from accessportal.tokens.states import ApiToken, TokenState
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
+from accessportal.web.exporting import exported
 from accessportal.web.forms import ReasonForm
 
 _ALREADY = "token_revoked"
@@ -72,6 +73,21 @@ class Tokens(Resource):
         Column("State", "console/cells/token_state.html", "col-state"),
         Column("Last used", "console/cells/token_use.html", "col-time"),
         Column("Created", "console/cells/token_made.html", "col-context"),
+    )
+    file_columns = exported(
+        "token_id",
+        "name",
+        "scope",
+        "home_scope",
+        "tracks",
+        "most_held",
+        "rate_per_minute",
+        "created_by",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+        "revoked_by",
+        "revoked_at",
     )
     patterns = (
         Pattern(
