@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 REGION = "eu-central-1"
 MANAGEMENT_ACCOUNT = "123456789012"
-ROOMS = ("authz", "directory", "rules", "assignments", "access_requests", "sandboxes", "leases", "tokens", "audit")
+ROOMS = ("authz", "directory", "rules", "assignments", "access_requests", "sandboxes", "leases", "tokens", "audit", "history")
 ACCOUNTS = {
     "payments-dev": ("/Workloads/Dev", {"env": "dev", "team": "payments"}),
     "payments-prod": ("/Workloads/Prod/Payments", {"env": "prod", "team": "payments"}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from accessportal.audit import config, policy, store
 from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
@@ -20,6 +20,7 @@ __all__ = [
     "check_chain",
     "check_head",
     "count_unpublished",
+    "events_between",
     "events_of_day",
     "every_chain",
     "every_entity",
@@ -48,6 +49,13 @@ def events_of_day(day: date) -> Iterator[AuditEvent]:
     by_time = heapq.merge(*(store.events_of_shard.every(shard) for shard in store.shards_of_day(day)), key=lambda event: event.at)
     for _, at_once in itertools.groupby(by_time, key=lambda event: event.at):
         yield from sorted(at_once, key=lambda event: (event.entity, event.sequence))
+
+
+def events_between(begin: datetime, end: datetime) -> Iterator[AuditEvent]:
+    """Everything that happened from one moment to another, both included, by time. The index behind it may lag."""
+    for number in range((end.date() - begin.date()).days + 1):
+        shards = store.shards_of_day(begin.date() + timedelta(days=number))
+        yield from heapq.merge(*(store.events_of_shard_between(shard, begin, end) for shard in shards), key=lambda event: event.at)
 
 
 def oldest_at() -> datetime | None:

@@ -101,6 +101,11 @@ def shards_of_day(day: date) -> tuple[str, ...]:
     return day_shards(day.isoformat())
 
 
+def events_of_shard_between(shard: str, begin: datetime, end: datetime) -> Iterator[AuditEvent]:
+    """What DayIndex holds of a shard of a day from one moment to another, both included, oldest first."""
+    return events_of_shard.every(shard, where=AuditItem.at.between(begin.timestamp(), end.timestamp()))
+
+
 def outbox_shards() -> tuple[str, ...]:
     """Every partition of OutboxIndex; all events of an entity are in the same one."""
     return tuple(f"outbox#{shard}" for shard in range(OUTBOX_SHARDS))

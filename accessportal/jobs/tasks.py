@@ -25,6 +25,7 @@ from accessportal.catalog import operations as catalog
 from accessportal.evidence.config import current as current_signer
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
+from accessportal.history import operations as history
 from accessportal.jobs.schedules import Line
 from accessportal.kernel import runs
 from accessportal.kernel.actors import system
@@ -53,6 +54,7 @@ _FOUND = ("missing", "unknown", "left_over", "dead_claims", "unread", "unreadabl
 # Well below the time after which the job is killed: a step that was begun before may take minutes when nothing answers.
 _PART_OF_COMPARISON = timedelta(minutes=4)
 _PART_OF_EXPORT = timedelta(minutes=10)
+_PART_OF_HISTORY = timedelta(seconds=100)
 
 
 P = ParamSpec("P")
@@ -242,6 +244,12 @@ def export_evidence() -> Report | str:
         log.error("jobs.stopped", job="export_evidence", error=report.stopped)
         raise ItemsFailed(report.stopped)
     return _words(report.counts)
+
+
+@job
+def follow_history() -> Report:
+    """Who had what is known up to a moment ago; made from nothing, a part of the log at a time, where it is not there."""
+    return history.follow(until=_CLOCK.now() + _PART_OF_HISTORY, clock=_CLOCK)
 
 
 @job

@@ -1,0 +1,169 @@
+"""The history follows the audit log. Days tell which entities have events; what they tell is read from each entity's own chain.
+
+Each chain is read on from a mark, and what its next events change is written with the mark, all or nothing. So a run may die anywhere, and
+two may go at once: the rows are those that the events make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache, partial
+from itertools import islice
+from typing import TypeVar
+
+from accessportal.audit import queries as audit
+from accessportal.audit.states import AuditEvent
+from accessportal.history import policy, store
+from accessportal.history.policy.readers import fold, tells
+from accessportal.history.policy.requests import RequestFacts, facts_of
+from accessportal.history.states import FollowReport, Mark, Progress, RestoredSince
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import Clock, whole_second
+from accessportal.kernel.errors import Conflict, NoAnswer
+from accessportal.kernel.runs import Failure, Run, each
+from accessportal.store.transactions import until_written
+
+T = TypeVar("T")
+_AT_ONCE = 500
+_PAGE = 100
+_CONTENDED = NoAnswer("Others are reading the same events right now. Try again.", code="history_contended")
+
+
+def follow(*, until: datetime | None = None, workers: int = 8, clock: Clock) -> FollowReport:
+    """Read what has reached the log since the last run; first, once, all of it in parts. Nothing is begun after ``until``."""
+    run = _Following(clock=clock, until=until, workers=workers)
+    progress = store.get_progress() or _begun(generation=1, clock=clock)
+    try:
+        while progress.parts_done < policy.PARTS and not run.is_over:
+            progress = run.read_part(progress)
+        if progress.parts_done == policy.PARTS:
+            for name in policy.LATE:
+                run.read_days(progress, name)
+    except Conflict as error:
+        run.stopped = error.message
+    left = policy.PARTS - progress.parts_done
+    return FollowReport(events=run.events, entities=run.entities, parts_left=left, failures=run.failed, stopped=run.stopped)
+
+
+def rebuild(*, until: datetime | None = None, workers: int = 8, actor: Actor, clock: Clock) -> FollowReport:
+    """Make the history from nothing, or go on where that was left. Nothing is answered meanwhile, and what was there before is deleted."""
+    policy.may_rebuild(actor).require()
+    progress = store.get_progress()
+    if progress is None or progress.parts_done == policy.PARTS:
+        _begun(generation=1 if progress is None else progress.generation + 1, clock=clock)
+    return follow(until=until, workers=workers, clock=clock)
+
+
+def _begun(*, generation: int, clock: Clock) -> Progress:
+    """The history of that generation is begun, by this run or another."""
+
+    def attempt() -> Progress:
+        before = store.get_progress()
+        if before is not None and before.generation >= generation:
+            return before
+        begun_at = whole_second(clock.now())
+        read_until = {name: begun_at - late for name, late in policy.LATE.items()}
+        return store.keep_progress(before, Progress(generation=generation, begun_at=begun_at, read_until=read_until))
+
+    return until_written(attempt, contended=_CONTENDED)
+
+
+def _moved(progress: Progress, move: Callable[[Progress], Progress]) -> Progress:
+    """``progress`` as it is after ``move``, whoever else moves it. :raises Conflict: when the history is being made anew since."""
+
+    def attempt() -> Progress:
+        before = store.get_progress()
+        if before is None or before.generation != progress.generation:
+            raise Conflict("The history is being made anew.", code="history_made_anew")
+        after = move(before)
+        return before if after == before else store.keep_progress(before, after)
+
+    return until_written(attempt, contended=_CONTENDED)
+
+
+@dataclass(kw_only=True)
+class _Following(Run):
+    clock: Clock
+    until: datetime | None
+    workers: int
+    events: int = 0
+    entities: int = 0
+    stopped: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.stopped) or (self.until is not None and self.clock.now() >= self.until)
+
+    def read_part(self, progress: Progress) -> Progress:
+        """One part of the log as it is now."""
+        part = progress.parts_done
+        chains = (entity for entity, events in audit.every_chain(segment=part, segments=policy.PARTS) if any(map(tells, events)))
+        for some in _together(chains):
+            self._read(progress, some)
+            if self.is_over:
+                return progress
+        store.clear(progress.generation, segment=part, segments=policy.PARTS)
+        return _moved(progress, lambda before: replace(before, parts_done=max(before.parts_done, part + 1)))
+
+    def read_days(self, progress: Progress, name: str) -> None:
+        """What happened since this reading was here last, up to as long ago as it looks for late events."""
+        end = whole_second(self.clock.now()) - policy.LATE[name]
+        for some in _together(audit.events_between(progress.read_until[name] - policy.MARGIN, end)):
+            self.events += len(some)
+            self._read(progress, dict.fromkeys(event.entity for event in some if tells(event)))
+            if self.is_over:
+                return
+            self._come_to(progress, name, whole_second(some[-1].at))
+        self._come_to(progress, name, end)
+
+    def _come_to(self, progress: Progress, name: str, at: datetime) -> None:
+        _moved(progress, lambda before: replace(before, read_until={**before.read_until, name: max(at, before.read_until[name])}))
+
+    def _read(self, progress: Progress, entities: Collection[str]) -> None:
+        """An entity that has no answer stops the run, or the answers would leave it out; it goes on there next time."""
+
+        def one(entity: str) -> None:
+            try:
+                self._follow(progress.generation, entity)
+            except NoAnswer as error:
+                self.stopped = f"{entity}: {error.message}"
+
+        each(entities, lambda entity: self.unit(entity, partial(one, entity)), workers=self.workers, name="history")
+        self.entities += len(entities)
+
+    def _follow(self, generation: int, entity: str) -> None:
+        """All events of an entity that its mark has not come to."""
+
+        def attempt() -> None:
+            mark = store.get_mark(generation, entity)
+            while True:
+                events = [] if mark.to_write else self._next_events(mark)
+                if not (mark.to_write or events):
+                    return
+                after = fold(mark, events, _looking(), past=self._pass_over) if events else mark
+                mark = store.keep_mark(generation, mark, after)
+
+        until_written(attempt, contended=_CONTENDED)
+
+    def _next_events(self, mark: Mark) -> Sequence[AuditEvent]:
+        """:raises Conflict: when the chain is not the one that the mark has come to: the tables were restored."""
+        events = audit.history(mark.entity, limit=_PAGE, newest_first=False, since=max(mark.sequence, 1)).items
+        if not mark.sequence:
+            return events
+        if not events or (events[0].sequence, events[0].hash) != (mark.sequence, mark.head):
+            raise RestoredSince(mark.entity)
+        return events[1:]
+
+    def _pass_over(self, event: AuditEvent, why: str) -> None:
+        self.failures.append(Failure(f"{event.entity}, event {event.sequence}", f"passed over, because it {why}"))
+
+
+def _together(items: Iterator[T]) -> Iterator[list[T]]:
+    return iter(lambda: list(islice(items, _AT_ONCE)), [])
+
+
+def _looking() -> Callable[[str, datetime], RequestFacts]:
+    chain_of = cache(lambda request_id: audit.chain_of(f"request#{request_id}"))
+    return lambda request_id, at: facts_of(chain_of(request_id), at=at)

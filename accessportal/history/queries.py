@@ -1,0 +1,253 @@
+"""Who had something at a moment, and what somebody had in a time; each answer says up to when it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
+
+from accessportal.history import policy, store
+from accessportal.history.states import Answer, Held, Interval, NotMadeYet, Progress, Thing, ThingKind
+from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.store.cursors import read_cursor, sign_cursor
+from accessportal.store.reading import side_by_side
+
+LONGEST_TIME = timedelta(days=366)
+"""Of what somebody had."""
+# Of a group's members so many stand in one answer; who wants all asks for the group.
+MOST_MEMBERS = 200
+# Ways by which somebody is in groups, of one answer.
+MOST_WAYS = 200
+_MOST_READS = 40
+_BIG_PAGE = 500
+
+Path = tuple[Interval, ...]
+
+
+def who_had(*, thing: Thing, right: str = "", at: datetime, cursor: str | None = None, limit: int = 50, actor: Actor) -> Answer:
+    """Who had ``thing`` at that moment (``right``: only with this permission set, role, action or relation). A group that had it is
+    followed by the people who were in it then. Of a group: its members, with those of the groups below, and whoever had a role above. A
+    page may hold fewer than ``limit``, or none, while more follow.
+
+    :raises NotAllowed: unless the actor reads everything.
+    :raises NotMadeYet: while the history is being made.
+    """
+    policy.may_ask(actor).require()
+    progress = made()
+    sources = _sources(progress.generation, thing, at)
+    left_out: list[str] = []
+
+    def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
+        page = source.page(at, inner, most)
+        held: list[Held] = []
+        for interval in page.items:
+            if interval.is_at(at) and right in ("", interval.right):
+                held.append(Held(interval, source.path))
+                members = list(islice(_members(progress.generation, interval, at), MOST_MEMBERS + 1)) if interval.is_group else []
+                held += [Held(interval, path) for path in members[:MOST_MEMBERS]]
+                left_out.extend([interval.who] if len(members) > MOST_MEMBERS else [])
+        return Page(tuple(held), page.next_cursor, page.unreadable)
+
+    page = _paged(f"history.who_had:{thing.key}:{right}:{at}", sources, read, cursor, limit)
+    return Answer(page, policy.known_until(progress), tuple(left_out))
+
+
+def every_holder(*, thing: Thing, right: str = "", at: datetime, actor: Actor) -> Iterator[Held]:
+    """All of :func:`who_had`, with every member of every group."""
+    policy.may_ask(actor).require()
+    generation = made().generation
+    for source in _sources(generation, thing, at):
+        for interval in every(lambda cursor: source.page(at, cursor, _BIG_PAGE)):  # noqa: B023 - read before the next one
+            if interval.is_at(at) and right in ("", interval.right):
+                yield Held(interval, source.path)
+                if interval.is_group:
+                    yield from (Held(interval, path) for path in _members(generation, interval, at))
+
+
+def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None = None, limit: int = 50, actor: Actor) -> Answer:
+    """Everything that somebody had from ``begin`` on and before ``end``, by themselves and through groups. Pages as those of
+    :func:`who_had`.
+
+    :raises NotAllowed: for another person, unless the actor reads everything.
+    :raises InvalidRequest: for more than a year at once.
+    :raises NotMadeYet: while the history is being made.
+    """
+    who = fold_email(email)
+    policy.may_ask_about(actor, who).require()
+    _check_time(begin, end)
+    progress = made()
+    time = _Time(progress.generation, begin, end)
+    ways, left_out = _ways(time, who)
+    sources = [source for way in ((), *ways) for source in time.sources(policy.top_of(way) if way else who, way)]
+
+    def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
+        page = source.page(end, inner, most)
+        held = (Held(interval, source.path) for interval in page.items if time.meets(source, interval))
+        return Page(tuple(one for one in held if time.is_real(one)), page.next_cursor, page.unreadable)
+
+    page = _paged(f"history.what_had:{who}:{begin}:{end}", sources, read, cursor, limit)
+    return Answer(page, policy.known_until(progress), left_out)
+
+
+def progress() -> Progress | None:
+    """How far the history is; ``None``: it was never begun."""
+    return store.get_progress()
+
+
+def made() -> Progress:
+    """:raises NotMadeYet: while the history is being made."""
+    found = store.get_progress()
+    if found is None or found.parts_done < policy.PARTS:
+        raise NotMadeYet(0 if found is None else found.parts_done, policy.PARTS)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One part of what a thing or a person had. ``path`` leads from there to what was asked for."""
+
+    generation: int
+    name: str
+    part: str
+    is_person: bool = False
+    path: Path = ()
+
+    def page(self, until: datetime, cursor: str | None, limit: int) -> Page[Interval]:
+        return store.page_of(self.generation, self.name, self.part, until=until, is_person=self.is_person, cursor=cursor, limit=limit)
+
+
+def _parts_at(at: datetime) -> tuple[str, ...]:
+    return store.OPEN, f"{at:%Y-%m}", f"{at:%Y}"
+
+
+def _sources(generation: int, thing: Thing, at: datetime) -> list[_Source]:
+    """Where to read who had a thing; for a group, those above it, too."""
+    if thing.kind is not ThingKind.GROUP:
+        return [_Source(generation, thing.key, part) for part in _parts_at(at)]
+    above = _above(generation, thing.name, at)
+    own = [] if above and above[0].is_off else [_Source(generation, thing.key, part) for part in _parts_at(at)]
+    paths = ((edge.thing.key, above[: number + 1]) for number, edge in enumerate(above))
+    return own + [_RoleSource(generation, key, part, path=path) for key, path in paths for part in _parts_at(at)]
+
+
+class _RoleSource(_Source):
+    """A group above: roles there reach down, being in another group below it does not."""
+
+    __slots__ = ()
+
+    def page(self, until: datetime, cursor: str | None, limit: int) -> Page[Interval]:
+        page = _Source.page(self, until, cursor, limit)
+        return Page(tuple(one for one in page.items if not one.is_group), page.next_cursor, page.unreadable)
+
+
+def _above(generation: int, group_id: str, at: datetime) -> Path:
+    """The place of a group in the tree at a moment, from itself up to the root."""
+    path: list[Interval] = []
+    while len(path) <= policy.MOST_LEVELS:
+        edge = next((one for one in _rows(generation, group_id, at, is_person=True) if policy.is_edge(one)), None)
+        if edge is None or not edge.thing.name:
+            break
+        path.append(edge)
+        group_id = edge.thing.name
+    return tuple(path)
+
+
+def _rows(generation: int, name: str, at: datetime, *, is_person: bool = False) -> Iterator[Interval]:
+    """All that a thing or person had at a moment."""
+    sources = [_Source(generation, name, part, is_person=is_person) for part in _parts_at(at)]
+    first = side_by_side([partial(source.page, at, None, _BIG_PAGE) for source in sources])
+    for source, page in zip(sources, first, strict=True):
+        for interval in every(lambda cursor: page if cursor is None else source.page(at, cursor, _BIG_PAGE)):  # noqa: B023
+            if interval.is_at(at):
+                yield interval
+
+
+def _members(generation: int, held: Interval, at: datetime, path: Path = ()) -> Iterator[Path]:
+    """How each person was in the group that ``held`` it, or in a group below."""
+    if len(path) > policy.MOST_LEVELS:
+        return
+    for interval in _rows(generation, Thing(ThingKind.GROUP, (path[0] if path else held).who).key, at):
+        if interval.is_group:
+            yield from _members(generation, held, at, (interval, *path))
+        elif not (path[0] if path else held).is_off:
+            yield (interval, *path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    generation: int
+    begin: datetime
+    end: datetime
+
+    def sources(self, name: str, path: Path = ()) -> list[_Source]:
+        parts = (*store.months_between(self.begin, self.end), *map(str, range(self.begin.year, self.end.year + 1)))
+        return [_Source(self.generation, name, part, is_person=True, path=path) for part in (store.OPEN, *parts)]
+
+    def meets(self, source: _Source, interval: Interval) -> bool:
+        """Whether it was so in this time, and is met in this part first."""
+        return interval.overlaps(self.begin, self.end) and source.part == store.first_part(interval, self.begin)
+
+    def is_real(self, held: Held) -> bool:
+        """Whether there was a moment at which all that it takes was so. Places in the tree are no access."""
+        until = min(self.end, held.over_at or self.end)
+        return not policy.is_edge(held.interval) and max(self.begin, held.from_at) < until
+
+    def rows(self, name: str) -> Iterator[Interval]:
+        sources = self.sources(name)
+        first = side_by_side([partial(source.page, self.end, None, _BIG_PAGE) for source in sources])
+        for source, page in zip(sources, first, strict=True):
+            for one in every(lambda cursor: page if cursor is None else source.page(self.end, cursor, _BIG_PAGE)):  # noqa: B023
+                if self.meets(source, one):
+                    yield one
+
+
+def _ways(time: _Time, who: str) -> tuple[list[Path], tuple[str, ...]]:
+    """By which memberships, and places in the tree, somebody was in groups; and the groups at which there were too many to look on."""
+    ways: list[Path] = [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP]
+    left_out: list[str] = []
+    for way in ways:
+        group_id = policy.top_of(way)
+        if len(ways) >= MOST_WAYS:
+            left_out.append(group_id)
+            continue
+        if len(way) > policy.MOST_LEVELS:
+            continue
+        edges = (one for one in time.rows(group_id) if policy.is_edge(one) and one.thing.name)
+        # Who is in a group that is disabled, is not in those above by it.
+        ways += [(*way, edge) for edge in edges if time.is_real(Held(way[0], (*way[1:], edge))) and not (edge.is_off and len(way) == 1)]
+    return ways, tuple(dict.fromkeys(left_out))
+
+
+def _paged(
+    pattern: str,
+    sources: Sequence[_Source],
+    read: Callable[[_Source, str | None, int], Page[Held]],
+    cursor: str | None,
+    limit: int,
+) -> Page[Held]:
+    """One page of many sources, one after the other; the cursor tells in which it goes on, and where."""
+    start = read_cursor(pattern, cursor) or {"source": 0, "cursor": None}
+    number, inner = int(start["source"]), start["cursor"]
+    held: list[Held] = []
+    broken: list[Unreadable] = []
+    for _ in range(_MOST_READS):
+        if number >= len(sources) or len(held) >= limit:
+            break
+        page = read(sources[number], inner, limit)
+        held += page.items
+        broken += page.unreadable
+        number, inner = (number, page.next_cursor) if page.next_cursor else (number + 1, None)
+    following = {"source": number, "cursor": inner} if number < len(sources) else None
+    return Page(tuple(held), sign_cursor(pattern, following), tuple(broken))
+
+
+def _check_time(begin: datetime, end: datetime) -> None:
+    if begin >= end:
+        raise InvalidRequest("The end lies before the beginning. Give the earlier moment first.", code="time_reversed", field="to")
+    if end - begin > LONGEST_TIME:
+        words = f"That is more than {LONGEST_TIME.days} days. Ask for a year at a time."
+        raise InvalidRequest(words, code="time_too_long", field="to")

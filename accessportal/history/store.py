@@ -1,0 +1,177 @@
+"""The only user of the AccessHistory item class. Its rows follow from the audit log, so no event tells of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from accessportal.history.models import HistoryItem
+from accessportal.history.states import Interval, Mark, Progress, moment_key
+from accessportal.kernel.pages import Page
+from accessportal.store.listing import Listing
+from accessportal.store.reading import read_item, scan_all
+from accessportal.store.records import form_of
+from accessportal.store.transactions import Change, ConditionFailed, Insert, Overtaken, Remove, Step, Upsert, transact
+
+T = TypeVar("T", Mark, Progress)
+OPEN = "open"
+# Of a transaction's 100 items; one is the mark.
+_MOST_STEPS = 90
+_MOST_MONTHS = 13
+_LONGEST_KEY_BYTES = 1_800
+_FORMS = {kind: form_of(kind) for kind in (Interval, Mark, Progress)}
+_PROGRESS = ("progress", "progress")
+
+
+def _load(kind: type[T]) -> Callable[[HistoryItem], T]:
+    def load(item: HistoryItem) -> T:
+        record: T = _FORMS[kind].load(json.loads(item.told))
+        return replace(record, revision=int(item.revision))
+
+    return load
+
+
+def get_progress() -> Progress | None:
+    """Strongly read."""
+    return read_item(HistoryItem, _load(Progress), *_PROGRESS)
+
+
+def keep_progress(before: Progress | None, after: Progress) -> Progress:
+    """:raises Overtaken: when somebody else changed it first."""
+    return _kept(before, after, _PROGRESS, [])
+
+
+def get_mark(generation: int, entity: str) -> Mark:
+    """Strongly read; of what was never read the beginning."""
+    return read_item(HistoryItem, _load(Mark), *_mark_key(generation, entity)) or Mark(entity=entity)
+
+
+def keep_mark(generation: int, before: Mark, after: Mark) -> Mark:
+    """Write the mark with the rows of what is to be written, as many as fit into a transaction, all or nothing. The rest is left to it.
+
+    :raises Overtaken: when somebody else read on first.
+    """
+    steps: list[Step] = []
+    written = 0
+    for interval in after.to_write:
+        further = _steps_of(generation, interval, is_shown=interval.key in after.shown)
+        if steps and len(steps) + len(further) > _MOST_STEPS:
+            break
+        steps += further
+        written += 1
+    kept = after.to(to_write=after.to_write[written:])
+    return _kept(before if before.revision else None, kept, _mark_key(generation, before.entity), steps)
+
+
+def _kept(before: T | None, after: T, key: tuple[str, str], steps: list[Step]) -> T:
+    revision = before.revision + 1 if before else 1
+    told = _text(after)
+    kept: Step
+    if before is None:
+        kept = Insert(HistoryItem(*key, told=told, revision=revision))
+    else:
+        actions = [HistoryItem.told.set(told), HistoryItem.revision.set(revision)]
+        kept = Change(HistoryItem, key[0], actions, HistoryItem.revision == before.revision, key[1])
+    try:
+        transact([kept, *steps])
+    except ConditionFailed as error:
+        if error.step is kept:
+            raise Overtaken from error
+        raise
+    return replace(after, revision=revision)
+
+
+def _steps_of(generation: int, interval: Interval, *, is_shown: bool) -> list[Step]:
+    """What is written of an interval that has changed: its open row, or (when it is over) the rows of the months that it touches.
+    ``is_shown``: it has an open row."""
+    shown = _place(generation, interval.thing.key, OPEN)
+    if interval.gone_at is None:
+        return [_row(generation, interval, OPEN)]
+    gone: list[Step] = [Remove(HistoryItem, shown, HistoryItem.place.exists(), interval.key)] if is_shown else []
+    return [*gone, *(_row(generation, interval, part) for part in parts_of(interval.from_at, interval.gone_at))]
+
+
+def _row(generation: int, interval: Interval, part: str) -> Upsert:
+    person, told = HistoryItem.person_place, HistoryItem.told
+    actions = [person.set(_place(generation, interval.who, part)), told.set(_text(interval))]
+    # Written once, or as it is after the mark's last event: whoever comes late fails at the mark.
+    return Upsert(HistoryItem, _place(generation, interval.thing.key, part), actions, told.exists() | told.does_not_exist(), interval.key)
+
+
+def parts_of(begin: datetime, end: datetime) -> list[str]:
+    """The months that it touches; of what is longer than a year, the years."""
+    months = months_between(begin, end)
+    return months if len(months) <= _MOST_MONTHS else [str(year) for year in range(begin.year, end.year + 1)]
+
+
+def months_between(begin: datetime, end: datetime) -> list[str]:
+    """Every month from that of one moment to that of another, both included."""
+    first, last = begin.year * 12 + begin.month - 1, end.year * 12 + end.month - 1
+    return [f"{number // 12:04d}-{number % 12 + 1:02d}" for number in range(first, last + 1)]
+
+
+def first_part(interval: Interval, begin: datetime) -> str:
+    """Of the parts in which it lies the first that is read by whoever reads from ``begin`` on, so that they meet it once."""
+    if interval.gone_at is None:
+        return OPEN
+    since = max(interval.from_at, begin)
+    return next(part for part in parts_of(interval.from_at, interval.gone_at) if part in (f"{since:%Y-%m}", f"{since:%Y}"))
+
+
+def page_of(
+    generation: int, name: str, part: str, *, until: datetime, is_person: bool = False, cursor: str | None = None, limit: int
+) -> Page[Interval]:
+    """Intervals of a thing, or of a person (the index may lag), in one part, that began up to ``until``, in that order."""
+    listing = _of_person if is_person else _of_thing
+    where = HistoryItem.row < f"{moment_key(until)}~"
+    return listing(_place(generation, name, part), cursor=cursor, limit=limit, where=where, bound=until)
+
+
+def clear(generation: int, *, segment: int, segments: int) -> int:
+    """Delete what is of other generations in one of the ``segments`` of the table; how many there were."""
+    kept, deleted = f"{generation}|", 0
+    for key in scan_all(HistoryItem, _key, stand_in=lambda raw: (raw["place"]["S"], raw["row"]["S"]), segment=segment, segments=segments):
+        if key != _PROGRESS and not key[0].startswith(kept):
+            _forget(key)
+            deleted += 1
+    return deleted
+
+
+def _key(item: HistoryItem) -> tuple[str, str]:
+    return item.place, item.row
+
+
+def _forget(key: tuple[str, str]) -> None:
+    try:
+        transact([Remove(HistoryItem, key[0], HistoryItem.place.exists(), key[1])])
+    except ConditionFailed:
+        return
+
+
+def _place(generation: int, name: str, part: str) -> str:
+    """A longer name than a key may have is told by its hash."""
+    if len(name.encode()) > _LONGEST_KEY_BYTES:
+        name = hashlib.sha256(name.encode()).hexdigest()
+    return f"{generation}|{name}|{part}"
+
+
+def _mark_key(generation: int, entity: str) -> tuple[str, str]:
+    return _place(generation, entity, "mark"), "mark"
+
+
+def _interval(item: HistoryItem) -> Interval:
+    record: Interval = _FORMS[Interval].load(json.loads(item.told))
+    return record
+
+
+def _text(record: Interval | Mark | Progress) -> str:
+    """JSON: many times faster to read than a map."""
+    return json.dumps(_FORMS[type(record)].store(record), separators=(",", ":"), ensure_ascii=False)
+
+
+_of_thing = Listing("history.thing", HistoryItem, _interval, consistent=True)
+_of_person = Listing("history.person", HistoryItem, _interval, HistoryItem.person_index)
