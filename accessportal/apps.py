@@ -51,7 +51,11 @@ class AccessPortalConfig(AppConfig):
         )
         configure_cursors(settings.SECRET_KEY)
         audit.configure(
-            audit.AuditKeys(secrets=audit.read_keys(conf().audit_keys.get_secret_value()), plain_until=conf().audit_plain_until)
+            audit.AuditKeys(
+                secrets=audit.read_keys(conf().audit_keys.get_secret_value()),
+                plain_until=conf().audit_plain_until,
+                pseudonyms=audit.read_pseudonyms(conf().pseudonym_key.get_secret_value()),
+            )
         )
         evidence.configure(evidence.signer_of(conf().evidence_key.get_secret_value(), kms_key=conf().evidence_kms_signing_key))
         assignments.configure(
@@ -115,6 +119,10 @@ def check_audit_keys(app_configs: Sequence[AppConfig] | None, **_: object) -> li
     if conf().evidence_bucket and not conf().evidence_lock_days:
         words = "PORTAL_EVIDENCE_LOCK_DAYS is 0: whoever may delete in the bucket can take evidence away."
         found.append(checks.Warning(words, hint="Make the bucket with object lock (docs/evidence.md)", id="accessportal.W002"))
+    if not conf().pseudonym_key.get_secret_value():
+        words = "PORTAL_PSEUDONYM_KEY is not set: nobody can be erased, and names and addresses go into evidence for good."
+        hint = "Make a key: openssl rand -base64 32 (docs/operations.md)"
+        found.append(checks.Warning(words, hint=hint, id="accessportal.W003"))
     if conf().audit_keys.get_secret_value():
         return found
     words = "PORTAL_AUDIT_KEYS is not set: whoever can write to the tables can change the audit log, and verify_audit finds nothing."

@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import AwareDatetime, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from accessportal.audit.operations import read_keys
+from accessportal.audit.operations import read_keys, read_pseudonyms
 from accessportal.demo.env import published_file
 from accessportal.evidence.config import read_key
 from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
@@ -61,6 +61,7 @@ class Conf(BaseSettings):
 
     audit_keys: SecretStr = SecretStr("")
     audit_plain_until: AwareDatetime | None = None
+    pseudonym_key: SecretStr = SecretStr("")
     evidence_key: SecretStr = SecretStr("")
     evidence_dir: str = ""
     evidence_bucket: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$")
@@ -130,6 +131,12 @@ class Conf(BaseSettings):
     @classmethod
     def _audit_keys_can_be_read(cls, value: SecretStr) -> SecretStr:
         read_keys(value.get_secret_value())
+        return value
+
+    @field_validator("pseudonym_key")
+    @classmethod
+    def _pseudonym_key_can_be_read(cls, value: SecretStr) -> SecretStr:
+        read_pseudonyms(value.get_secret_value())
         return value
 
     @field_validator("evidence_key")

@@ -13,6 +13,7 @@ os.environ.update(
     AWS_DEFAULT_REGION="eu-central-1",
     PORTAL_SECRET_KEY="a-secret-for-tests-alone-" * 3,
     PORTAL_DEMO="true",
+    PORTAL_PSEUDONYM_KEY="cHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHA=",
     PORTAL_SECURE="false",
     # Never opened: each worker's database is another file (tests/conftest.py). `make postgres` brings a server that is thrown away.
     PORTAL_DATABASE_URL=os.environ["PORTAL_DATABASE_URL"] if ON_POSTGRES else "sqlite:///unused.sqlite3",

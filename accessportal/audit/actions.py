@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored."""
+    """``title`` is the headline on a timeline; ``fields`` is the allow-list of ``data`` keys: nothing else is stored. ``names``: those that
+    hold a person's name, once and for ever, since hashes have its pseudonym; addresses are found by themselves."""
 
     title: str
     fields: frozenset[str]
+    names: frozenset[str] = frozenset()
 
 
-def _spec(title: str, *fields: str) -> ActionSpec:
-    return ActionSpec(title=title, fields=frozenset(fields))
+def _spec(title: str, *fields: str, names: Sequence[str] = ()) -> ActionSpec:
+    return ActionSpec(title=title, fields=frozenset(fields) | frozenset(names), names=frozenset(names))
 
 
 _ACCOUNT = ("fence", "state", "lease", "user", "reason")
@@ -61,11 +64,11 @@ ACTIONS: dict[str, ActionSpec] = {
     "rule.removed": _spec("Rule removed", "version", "old_hash"),
     "rules.applied": _spec("Rules put in force", "version", "order", "added", "changed", "removed"),
     # directory
-    "user.created": _spec("Person created", "email", "name", "state"),
+    "user.created": _spec("Person created", "email", "state", names=["name"]),
     "user.enabled": _spec("Person enabled", "state"),
     "user.disabled": _spec("Person disabled", "state"),
-    "user.renamed": _spec("Person renamed", "name", "old_name"),
-    "user.deleted": _spec("Person deleted", "email", "name", "reason"),
+    "user.renamed": _spec("Person renamed", names=["name", "old_name"]),
+    "user.deleted": _spec("Person deleted", "email", "reason", names=["name"]),
     "user.granted": _spec("Membership granted", *_MEMBERSHIP),
     "user.revoked": _spec("Membership revoked", *_MEMBERSHIP, "reason"),
     "user.role_changed": _spec("Role changed", *_MEMBERSHIP, "old_role"),

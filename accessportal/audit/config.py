@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from accessportal.kernel.pseudonyms import Pseudonyms
+
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _LEAST_BYTES = 32
 
@@ -17,10 +19,12 @@ _LEAST_BYTES = 32
 @dataclass(frozen=True, slots=True)
 class AuditKeys:
     """``secrets`` by key id: the first signs new events, all verify; none: events are hashed without a key. ``plain_until``: events
-    without a key are believed up to this moment (``None``: where no event with a key is before them in their chain)."""
+    without a key are believed up to this moment (``None``: where no event with a key is before them in their chain). ``pseudonyms`` stand
+    in the hashes in the place of people (``None``: addresses and names do)."""
 
     secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     plain_until: datetime | None = None
+    pseudonyms: Pseudonyms | None = None
 
     @property
     def signing_id(self) -> str:
@@ -59,6 +63,19 @@ def read_keys(text: str) -> dict[str, bytes]:
         if len(keys[key_id]) < _LEAST_BYTES:
             raise ValueError(f"the key {key_id} is shorter than {_LEAST_BYTES} bytes: make one with rotate_audit_key")
     return keys
+
+
+def read_pseudonyms(text: str) -> Pseudonyms | None:
+    """:raises ValueError: for what is no key, without telling it."""
+    if not text:
+        return None
+    try:
+        key = base64.b64decode(text, validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) < _LEAST_BYTES:
+        raise ValueError(f"must be {_LEAST_BYTES} bytes in base64: make them with openssl rand -base64 {_LEAST_BYTES}")
+    return Pseudonyms(key)
 
 
 def new_key(now: datetime) -> str:

@@ -70,6 +70,7 @@ class AuditItem(PortalModel):
     prev_hash = UnicodeAttribute(null=True)
     hash = UnicodeAttribute()
     key_id = UnicodeAttribute(null=True)
+    pseudonym_id = UnicodeAttribute(null=True)
     day_shard = UnicodeAttribute(attr_name="day#shard")
     outbox = UnicodeAttribute(null=True)
 

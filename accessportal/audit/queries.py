@@ -6,14 +6,17 @@ import heapq
 import itertools
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
+from typing import Any
 
 from accessportal.audit import config, policy, store
 from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
 from accessportal.audit.store import by_actor, every_chain, every_entity, history, list_day
+from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
 
 __all__ = [
     "UNPUBLISHED_COUNTED_TO",
+    "body_of",
     "breaks_in",
     "by_actor",
     "chain_of",
@@ -27,6 +30,7 @@ __all__ = [
     "find_breaks",
     "history",
     "list_day",
+    "name_outside",
     "oldest_at",
 ]
 
@@ -39,16 +43,35 @@ def breaks_in(events: Sequence[AuditEvent]) -> list[ChainBreak]:
     return list(policy.find_breaks(events, config.current()))
 
 
+def body_of(event: AuditEvent) -> dict[str, Any]:
+    """What the hash of ``event`` covers: what may leave the portal for good.
+
+    :raises Conflict: when it is hashed with pseudonyms of a key that is not here.
+    """
+    try:
+        return policy.body_of(event, config.current())
+    except KeyError as error:
+        words = f"{event.entity}, event {event.sequence} has pseudonyms that are not by PORTAL_PSEUDONYM_KEY. Set the key that it had."
+        raise Conflict(words, code="pseudonym_key_unknown") from error
+
+
+def name_outside(event: AuditEvent) -> str:
+    """The entity's name as :func:`body_of` has it."""
+    pseudonyms = config.current().pseudonyms
+    return pseudonyms.in_text(event.entity) if pseudonyms and event.pseudonym_id else event.entity
+
+
 def chain_of(entity: str) -> tuple[AuditEvent, ...]:
     """Every event of ``entity``, oldest first."""
     return tuple(every(lambda cursor: history(entity, cursor=cursor, limit=200, newest_first=False)))
 
 
 def events_of_day(day: date) -> Iterator[AuditEvent]:
-    """Everything that happened on a UTC day, by time, entity and sequence, a page of each shard at a time. The index behind it may lag."""
+    """Everything that happened on a UTC day, by time, entity (its name outside) and sequence, a page of each shard at a time. The index
+    behind it may lag."""
     by_time = heapq.merge(*(store.events_of_shard.every(shard) for shard in store.shards_of_day(day)), key=lambda event: event.at)
     for _, at_once in itertools.groupby(by_time, key=lambda event: event.at):
-        yield from sorted(at_once, key=lambda event: (event.entity, event.sequence))
+        yield from sorted(at_once, key=lambda event: (name_outside(event), event.sequence))
 
 
 def events_between(begin: datetime, end: datetime) -> Iterator[AuditEvent]:

@@ -30,7 +30,8 @@ class Draft:
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
     """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap. ``flaw``: what is wrong with
-    the item beyond its hash. ``is_published``: it has left for the topic of events (no part of the hash). ``key_id``: of the hash's key."""
+    the item beyond its hash. ``is_published``: it has left for the topic of events (no part of the hash). ``key_id``: of the hash's key.
+    ``pseudonym_id``: of the key whose pseudonyms the hash covers in the place of people (empty: it covers their addresses and names)."""
 
     entity: str
     sequence: int
@@ -44,6 +45,7 @@ class AuditEvent:
     scope: str = ""
     prev_hash: str = ""
     key_id: str = ""
+    pseudonym_id: str = ""
     flaw: str = ""
     is_published: bool = False
 

@@ -48,6 +48,7 @@ def insert_event(draft: Draft, *, entity: str, sequence: int, prev_hash: str, ac
         prev_hash=prev_hash,
         hash="",
         key_id=keys.signing_id,
+        pseudonym_id=keys.pseudonyms.key_id if keys.pseudonyms else "",
     )
     told = replace(event, hash=event_hash(event, keys))
     return _records.insertion(told, day_shard=day_shard_for(entity, at), outbox=outbox_for(entity)), told.hash
@@ -201,6 +202,7 @@ def _ruin(raw: RawItem) -> AuditEvent:
         prev_hash=text("prev_hash"),
         hash=text("hash"),
         key_id=text("key_id"),
+        pseudonym_id=text("pseudonym_id"),
         flaw="can't be read: it was changed after it was written",
         is_published="outbox" not in raw,
     )

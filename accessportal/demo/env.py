@@ -46,6 +46,7 @@ def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Pa
         PORTAL_SECURE="false",
     )
     environ.setdefault("PORTAL_SECRET_KEY", kept_secret(home / "secret-key", length=50))
+    environ.setdefault("PORTAL_PSEUDONYM_KEY", _kept_key(home / "pseudonym-key"))
     environ.setdefault("PORTAL_AUDIT_KEYS", f"demo:{_kept_key(home / 'audit-key')}")
     if not any(name.startswith("PORTAL_EVIDENCE_") for name in environ):
         environ["PORTAL_EVIDENCE_KEY"] = _kept_key(home / "evidence-key")

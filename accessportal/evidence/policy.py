@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from accessportal.audit.queries import body_of
 from accessportal.audit.states import AuditEvent
 from accessportal.evidence.states import DayFile
 from accessportal.kernel.actors import Actor
@@ -22,7 +23,6 @@ DAYS_READ_AGAIN = 3
 DIGESTS = "digests"
 _DIGEST_NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
 _NOTE = re.compile(r'"late_of":"[0-9-]+",')
-_TOLD = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash", "hash")
 
 
 def may_export(actor: Actor) -> Decision:
@@ -56,9 +56,7 @@ def day_of(digest_file: str) -> date | None:
 
 def line_of(event: AuditEvent, *, day: date) -> bytes:
     """The event as its line in the file of ``day``; it says so when it belongs to a day before that was written already."""
-    line: dict[str, Any] = {name: getattr(event, name) for name in _TOLD} | {"at": event.at.isoformat(timespec="milliseconds")}
-    if event.key_id:
-        line["key_id"] = event.key_id
+    line = body_of(event) | {"hash": event.hash}
     if event.flaw:
         line["flaw"] = event.flaw
     elif event.at.date() < day:

@@ -34,6 +34,8 @@ MOST_BREAKS = 1_000
 MOST_WAITING = 1_000
 MOST_DIGEST_BYTES = 64 << 20
 MOST_LINE_BYTES = 4 << 20
+# So long some processes of a portal may have no key of pseudonyms when others have it.
+CHANGE_OVER = timedelta(days=1)
 _MOST_WORDS = 300
 _DAY_NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HASHED = ("entity", "sequence", "event_id", "action", "actor", "subject", "scope", "data", "prev_hash", "at")
@@ -61,6 +63,7 @@ class Chain:
     sequence: int = 0
     hash: str = ""
     is_keyed: bool = False
+    named_until: datetime | None = None
     waiting: dict[int, Link] = field(default_factory=dict)
 
 
@@ -72,6 +75,7 @@ class Link:
     hash: str
     at: datetime
     is_keyed: bool
+    is_nameless: bool
     file: str
     line: int
 
@@ -335,7 +339,8 @@ class _Check:
         if event["sequence"] <= chain.sequence or event["sequence"] in chain.waiting:
             self._break(name, number, f"{event['entity']}, event {event['sequence']} comes a second time")
             return
-        chain.waiting[event["sequence"]] = Link(event["prev_hash"], event["hash"], at, bool(event.get("key_id")), name, number)
+        is_keyed, is_nameless = bool(event.get("key_id")), bool(event.get("pseudonym_id"))
+        chain.waiting[event["sequence"]] = Link(event["prev_hash"], event["hash"], at, is_keyed, is_nameless, name, number)
         self._follow(event["entity"], chain)
         if len(chain.waiting) > MOST_WAITING:
             self._pass_over(event["entity"], chain)
@@ -349,6 +354,10 @@ class _Check:
             is_after = self._plain_until is None or link.at > self._plain_until
             if not link.is_keyed and (chain.is_keyed or (self._plain_until is not None and is_after)):
                 self._break(link.file, link.line, f"{whose} has no key in its hash, and must have one")
+            if link.is_nameless:
+                chain.named_until = min(chain.named_until or link.at + CHANGE_OVER, link.at + CHANGE_OVER)
+            elif chain.named_until and link.at > chain.named_until:
+                self._break(link.file, link.line, f"{whose} has people in its hash, and an event before it has pseudonyms")
             chain.sequence, chain.hash, chain.is_keyed = chain.sequence + 1, link.hash, chain.is_keyed or (link.is_keyed and is_after)
 
     def _pass_over(self, entity: str, chain: Chain) -> None:
@@ -361,9 +370,8 @@ class _Check:
 
     def _is_whole(self, event: dict[str, Any]) -> bool:
         body = {name: event[name] for name in _HASHED}
+        body |= {name: event[name] for name in ("key_id", "pseudonym_id") if event.get(name)}
         key_id = event.get("key_id")
-        if key_id:
-            body["key_id"] = key_id
         content = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         if not key_id:
             return bool(hashlib.sha256(content).hexdigest() == event["hash"])

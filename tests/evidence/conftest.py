@@ -20,12 +20,13 @@ from accessportal.evidence.states import ExportReport
 from accessportal.evidence.storages import WriteOnceFolder
 from accessportal.evidence.verify_evidence import Verdict, verify
 from accessportal.kernel.actors import person, system
+from accessportal.kernel.pseudonyms import Pseudonyms
 from accessportal.store.transactions import transact
 from tests.conftest import START, FakeClock
 
 SIGNER = read_key("A" * 43 + "=")
 OTHER = read_key("B" * 42 + "A=")
-KEYS = AuditKeys({"k1": b"1" * 32})
+KEYS = AuditKeys({"k1": b"1" * 32}, pseudonyms=Pseudonyms(b"p" * 32))
 DAY = timedelta(days=1)
 TODAY = START.date()
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,24 @@ def test_chains_that_were_forged_in_the_tables_before_the_export_are_found(offic
     found = office.breaks()
     assert found[0] == f"{FILES[0]}, line 2: request#0, event 2 was changed after it was written"
     assert found[1] == f"{FILES[0]}, line 3: request#0, event 3 has no key in its hash, and must have one"
+
+
+def test_files_hold_no_people_and_a_chain_does_not_go_back_to_them(office: Office) -> None:
+    config.configure(replace(KEYS, pseudonyms=None))
+    office.work(1)
+    config.configure(KEYS)
+    office.work(3)
+    office.export()
+    assert office.breaks() == []
+    assert [b"@example.com" in gzip.decompress((office.folder / name).read_bytes()) for name in FILES] == [True, False, False, False]
+
+    config.configure(replace(KEYS, pseudonyms=None))
+    office.work(1)
+    assert "set" in office.export().stopped.casefold()
+    config.configure(KEYS)
+    office.export()
+    words = "request#0, event 5 has people in its hash, and an event before it has pseudonyms"
+    assert office.breaks()[0] == f"events/{TODAY + 4 * DAY}.jsonl.gz, line 1: {words}"
 
 
 def test_an_event_that_was_taken_out_of_the_table_is_named_where_the_next_one_is(office: Office) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accessportal.audit.config import AuditKeys, configure, new_key, read_keys
+from accessportal.audit.config import AuditKeys, configure, new_key, read_keys, read_pseudonyms
 from accessportal.audit.operations.publishing import publish_outbox, topic_sender
 from accessportal.audit.operations.restoring import begin_restore, confirm_restore, note_step, require_restore_right
 from accessportal.audit.operations.writing import Prepared, change, insert, prepare_event, remove, told
@@ -20,6 +20,7 @@ __all__ = [
     "prepare_event",
     "publish_outbox",
     "read_keys",
+    "read_pseudonyms",
     "remove",
     "require_restore_right",
     "told",
