@@ -361,14 +361,32 @@ for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permiss
     ROUTES[f"console_{resource}_detail"] = [readers(f"/admin/{resource}/{key}/", 404)]
     ROUTES[f"console_{resource}_history"] = [readers(f"/admin/{resource}/{key}/history/", 404)]
     ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 404, 404, 404)]
-for resource in ("assignments", "rules", "audit", "accounts", "permission-sets"):
+for resource in ("assignments", "rules", "audit", "accounts", "permission-sets", "evidence"):
     ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/")]
     ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]
-for resource in ("assignments", "people", "groups", "rules", "audit", "accounts", "permission-sets", "sandboxes", "sandbox-runs"):
+for resource in (
+    "assignments",
+    "people",
+    "groups",
+    "rules",
+    "audit",
+    "accounts",
+    "permission-sets",
+    "sandboxes",
+    "sandbox-runs",
+    "evidence",
+):
     ROUTES[f"console_{resource}_export"] = [overseers(f"/admin/{resource}/export/csv/"), overseers(f"/admin/{resource}/export/pdf/", 404)]
-for resource in ("account-pool", "leases", "tokens", "approvals", "relationships", "scopes"):
+for resource in ("evidence", "account-pool", "leases", "tokens", "approvals", "relationships", "scopes"):
     ROUTES[f"console_{resource}_export"] = [overseers(f"/admin/{resource}/export/json/")]
 ROUTES["console_requests_export"] = [readers("/admin/requests/export/csv/"), overseers("/admin/requests/export/json/?pattern=active")]
+# Without evidence in the settings; with it: tests/console/test_evidence.py.
+ROUTES |= {
+    "console_evidence_detail": [get("/admin/evidence/2026-03-02/", 302, 403, 403, 403, 404, 404)],
+    "console_evidence_history": [get("/admin/evidence/2026-03-02/history/", 302, 403, 403, 403, 404, 404)],
+    "console_evidence_operate": [post("/admin/evidence/2026-03-02/do/nothing/", 302, 403, 403, 403, 404, 404)],
+    "console_evidence_file": [get("/admin/evidence/2026-03-02/files/events/", 302, 403, 403, 403, 404, 404)],
+}
 # The API knows tokens alone, so people are nobody there, signed in or not; with tokens: tests/test_routes_api.py.
 ROUTES |= {
     "api:openapi": [everybody("/v1/openapi.json"), post("/v1/openapi.json", *(405,) * 6)],

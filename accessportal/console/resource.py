@@ -182,6 +182,8 @@ class Resource:
     portal_page: ClassVar[str] = ""
     notice_template: ClassVar[str] = ""
     headline_template: ClassVar[str] = ""
+    # Whether its records have chains in the audit log.
+    has_history: ClassVar[bool] = True
     # What tells records with the same title apart; gets ``record`` and ``now``.
     line_template: ClassVar[str] = ""
     box: ClassVar[Parameter | None] = None

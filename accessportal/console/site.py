@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from accessportal.console import chain_check, cleaning, explain, export, granting, new_token, pool_runs, record_check, views
+from accessportal.console import chain_check, cleaning, evidence_files, explain, export, granting, new_token, pool_runs, record_check, views
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
@@ -92,6 +92,7 @@ class PortalAdminSite(admin.AdminSite):
             path("audit/chain/", self.admin_view(chain_check.check), name="console_chain"),
             path("sandbox-runs/order/<slug:kind>/", self.admin_view(pool_runs.order), name="console_order_run"),
             path("account-pool/clean/", self.admin_view(cleaning.order), name="console_order_cleaning"),
+            path("evidence/<item:key>/files/<slug:what>/", self.admin_view(evidence_files.download), name="console_evidence_file"),
             path("tokens/new/", self.admin_view(new_token.create), name="console_tokens_new"),
             path("check-record/", self.admin_view(record_check.check), name="console_check_record"),
             *(

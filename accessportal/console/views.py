@@ -26,7 +26,7 @@ from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.identity.sessions import is_kept
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.counts import Count
-from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.errors import InvalidRequest, NotFound
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.addresses import way_back
 from accessportal.web.deeds import Deed
@@ -201,6 +201,8 @@ def show_history(request: HttpRequest, resource: Resource, key: str) -> HttpResp
     """The audit events of one record, newest first; with ``?check=1`` also whether their chain is whole."""
     ask = _ask(request)
     record = resource.load(key, ask.actor, ask.now)
+    if not resource.has_history:
+        raise NotFound(f"A {resource.singular} has no history of its own.", code="no_history")
     entity = resource.entity(record)
     page = audit.history(entity, cursor=ask.cursor, limit=_HISTORY_PAGE)
     here = reverse(f"admin:console_{resource.name}_history", args=[key])

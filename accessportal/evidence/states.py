@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -19,6 +20,32 @@ class DayFile:
     lines: int
     late: int
     heads: Mapping[str, tuple[int, str]]
+
+
+class DayState(enum.StrEnum):
+    """``OTHER_KEY``: signed by a key that is not that of this installation (any more), so it was not held against it. ``DUE``: it is over,
+    and the next run writes it. ``MISSING``: later days are there."""
+
+    SIGNED = "signed"
+    OTHER_KEY = "other_key"
+    BROKEN = "broken"
+    MISSING = "missing"
+    DUE = "due"
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What the digest of a day says, of ``chains`` that changed; ``flaws`` are what is wrong with it, in words."""
+
+    day: date
+    state: DayState
+    lines: int = 0
+    late: int = 0
+    file_sha256: str = ""
+    digest_sha256: str = ""
+    key_id: str = ""
+    chains: int = 0
+    flaws: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

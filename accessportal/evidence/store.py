@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from django.core.files.storage import Storage
 from accessportal.aws.errors import OutsideError, sorted_call
 from accessportal.evidence import policy
 from accessportal.kernel.errors import NoAnswer, Unavailable
+
+_BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,13 @@ class EvidenceFiles:
                 yield file
         except FileNotFoundError as error:
             raise Unavailable(f"{name} is missing: look for it, and verify the evidence.", code="evidence_missing") from error
+
+    def sha256(self, name: str) -> str:
+        digest = hashlib.sha256()
+        with self.opened(name) as file:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+        return digest.hexdigest()
 
     def digest(self, day: date) -> tuple[dict[str, Any], bytes]:
         """A digest, and its bytes. :raises Unavailable: also when it can't be read; it is named."""

@@ -109,7 +109,7 @@ def verify(
 
     :raises ValueError: when a public key can't be read, or is of a kind that signs no evidence.
     """
-    check = _Check(folder, {_key_id(key): key for key in map(_public_key, public_keys)}, audit_keys, plain_until)
+    check = _Check(folder, {_key_id(key): key for key in map(read_public_key, public_keys)}, audit_keys, plain_until)
     check.run(last_day)
     return check.verdict
 
@@ -120,7 +120,7 @@ def read_audit_keys(text: str) -> dict[str, bytes]:
     return {key_id: base64.b64decode(encoded, validate=True) for key_id, _, encoded in pairs}
 
 
-def _public_key(pem: bytes) -> PublicKey:
+def read_public_key(pem: bytes) -> PublicKey:
     try:
         key = load_pem_public_key(pem)
     except UnsupportedAlgorithm as error:
@@ -138,12 +138,19 @@ def _key_id(key: PublicKey) -> str:
     return hashlib.sha256(public).hexdigest()[:16]
 
 
-def _check_signature(key: PublicKey, signature: bytes, content: bytes) -> None:
-    """The key decides how, and not who signed. :raises InvalidSignature:"""
-    if isinstance(key, Ed25519PublicKey):
-        key.verify(signature, content)
-    else:
-        key.verify(signature, content, ECDSA(SHA256()))
+def is_signed_by(key: PublicKey, digest: Mapping[str, Any]) -> bool:
+    """The key decides how, and not who signed."""
+    body = {field: value for field, value in digest.items() if field != "signature"}
+    signed = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+    try:
+        signature = base64.b64decode(str(digest.get("signature")), validate=True)
+        if isinstance(key, Ed25519PublicKey):
+            key.verify(signature, signed)
+        else:
+            key.verify(signature, signed, ECDSA(SHA256()))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def _read_json(content: bytes) -> dict[str, Any]:
@@ -245,11 +252,7 @@ class _Check:
         if key is None:
             self._break(name, 0, f"it is signed by the key {digest.get('key')}, whose public key was not given")
             return
-        body = {field: value for field, value in digest.items() if field != "signature"}
-        signed = json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-        try:
-            _check_signature(key, base64.b64decode(str(digest.get("signature")), validate=True), signed)
-        except (InvalidSignature, ValueError):
+        if not is_signed_by(key, digest):
             self._break(name, 0, "the signature is not of this digest")
 
     def _line_of_digests(self, name: str, day: str, digest: dict[str, Any], before: tuple[str, str] | None) -> None:

@@ -75,7 +75,7 @@ def pages(*, now: datetime) -> Health:
 def work(*, now: datetime) -> Health:
     """Each line of jobs was served of late, and the tick that ends access has come to its end."""
     found = {line: _line(line, now) for line in heartbeats.LINES} | {heartbeats.TICK: _tick(now)}
-    found[heartbeats.EVIDENCE] = _evidence(now)
+    found[heartbeats.EVIDENCE] = evidence(now)
     return Health({part: why for part, why in found.items() if why})
 
 
@@ -131,7 +131,7 @@ def _tick(now: datetime) -> str:
     return f"No tick has come to its end since {_at(last)}: access ends late. Look at the worker's log for “tick”."
 
 
-def _evidence(now: datetime) -> str:
+def evidence(now: datetime) -> str:
     """Of the copy outside; where none is set, nothing was ever told of one."""
     try:
         last = heartbeats.last_beat(heartbeats.EVIDENCE)

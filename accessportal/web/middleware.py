@@ -25,6 +25,15 @@ from accessportal.web.exporting import EXPORTS_BUSY
 
 log = structlog.get_logger(__name__)
 
+# What people can make something of, and how its page is called.
+_SHOWN = {
+    "item_unreadable": "An item can’t be read",
+    EXPORTS_BUSY: "Too much at once",
+    "evidence_unavailable": "The store of the evidence does not answer",
+    "evidence_missing": "A file of evidence is missing",
+    "signing_unavailable": "The key of the evidence does not answer",
+}
+
 
 class BodyLimit:
     """413 for a body that is larger than any form or program needs, before a byte of it is read: Django's own limit counts only
@@ -102,8 +111,9 @@ def error_page(request: HttpRequest, error: PortalError) -> HttpResponse:
             return render(request, "400.html", {"reason": error.message}, status=400)
         case Unavailable():
             log.error("portal.unavailable", code=error.code, path=request.path, exc_info=error)
-            reason = error.message if error.code in ("item_unreadable", EXPORTS_BUSY) else ""
-            response = render(request, "503.html", {"reason": reason, "is_busy": error.code == EXPORTS_BUSY}, status=503)
+            shown = _SHOWN.get(error.code, "")
+            told = {"reason": error.message if shown else "", "shown": shown, "is_read": bool(shown) and request.method == "GET"}
+            response = render(request, "503.html", told, status=503)
             response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
             return response
         case _:

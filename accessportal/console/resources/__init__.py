@@ -8,6 +8,7 @@ from accessportal.console.resources.assignments import Assignments
 from accessportal.console.resources.authz import RECORDS
 from accessportal.console.resources.catalog import Accounts, PermissionSets
 from accessportal.console.resources.events import Events
+from accessportal.console.resources.evidence import Evidence
 from accessportal.console.resources.groups import Groups
 from accessportal.console.resources.leases import Leases
 from accessportal.console.resources.people import People
@@ -35,5 +36,6 @@ RESOURCES: dict[str, Resource] = {
         Tokens(),
         *RECORDS.values(),
         Scopes(),
+        Evidence(),
     )
 }
