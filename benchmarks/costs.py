@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest, Search, Status
 from accessportal.audit import queries as audit
 from accessportal.audit.operations import prepare_event, publish_outbox
 from accessportal.audit.states import Draft
@@ -50,7 +50,7 @@ def _pages(account: str) -> dict[str, Callable[[], object]]:
         "ending soon": lambda: queries.list_ending_soon(actor=OLGA, now=CLOCK.now(), within_seconds=86_400 * 40),
         "stuck": lambda: queries.list_stuck(actor=OLGA, now=CLOCK.now()),
         "by subject": lambda: queries.list_by_subject(subject_id=BUSY.name, actor=OLGA, now=CLOCK.now()),
-        "by account": lambda: queries.list_by_account(account_id=account, actor=OLGA, now=CLOCK.now()),
+        "by account": lambda: queries.search(search=Search(account_id=account), actor=OLGA, now=CLOCK.now()),
         "history of a request": history,
         "tick with nothing due": _idle_tick,
     }

@@ -87,6 +87,39 @@ class TicketIndex(GlobalSecondaryIndex["RequestItem"]):
     requested_at = NumberAttribute(range_key=True)
 
 
+class AskedIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By status, in the order of asking; all of them together are everything that was ever asked for."""
+
+    class Meta:
+        index_name = "AskedIndex"
+        projection = AllProjection()
+
+    status = UnicodeAttribute(hash_key=True)
+    requested_at = NumberAttribute(range_key=True)
+
+
+class RuleAskedIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By rule, in the order of asking."""
+
+    class Meta:
+        index_name = "RuleAskedIndex"
+        projection = AllProjection()
+
+    rule_name = UnicodeAttribute(hash_key=True)
+    requested_at = NumberAttribute(range_key=True)
+
+
+class ScopeIndex(GlobalSecondaryIndex["RequestItem"]):
+    """By what it touches: the group that somebody asked to be in."""
+
+    class Meta:
+        index_name = "ScopeIndex"
+        projection = AllProjection()
+
+    scope = UnicodeAttribute(hash_key=True)
+    requested_at = NumberAttribute(range_key=True)
+
+
 class OpenIndex(GlobalSecondaryIndex["RequestItem"]):
     """What a subject holds or waits for now; sparse, so it costs what is open and not what ever was."""
 
@@ -170,5 +203,8 @@ class RequestItem(PortalModel):
     rule_index = RuleIndex()
     account_index = AccountIndex()
     ticket_index = TicketIndex()
+    asked_index = AskedIndex()
+    rule_asked_index = RuleAskedIndex()
+    scope_index = ScopeIndex()
     open_index = OpenIndex()
     work_index = WorkIndex()

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accessportal.access_requests.states import AccessRequest, Approvers, Presence, Status, Work
+from accessportal.access_requests.states import AccessRequest, Approvers, Presence, Search, Status, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.texts import check_reason, check_text
+from accessportal.kernel.texts import check_reason, check_text, fold_key
 from accessportal.rules.matching import includes
 from accessportal.rules.states import LONGEST_TICKET
 
@@ -51,6 +51,14 @@ def check_input(*, duration_seconds: int | None, reason: str, ticket_id: str, su
     if not 1 <= len(submission_id) <= 100 or not submission_id.isprintable():
         text = "The form carries no valid submission id; open it anew and send it again."
         raise InvalidRequest(text, code="submission_invalid", field="submission_id")
+
+
+def is_looked_for(request: AccessRequest, search: Search) -> bool:
+    """Whether it is all that is asked, beside the time."""
+    is_ticket = not search.ticket_id or fold_key(request.ticket_id.strip()) == fold_key(search.ticket_id.strip())
+    wanted = {"group_id": "scope"}
+    others = [name for name in search.asked if name != "ticket_id"]
+    return is_ticket and all(getattr(request, wanted.get(name, name)) == getattr(search, name) for name in others)
 
 
 def check_duration(duration_seconds: int) -> None:

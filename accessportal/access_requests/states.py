@@ -212,6 +212,28 @@ class AccessRequest:
         return max(self.expires_at - now, timedelta(0)) if self.status is Status.ACTIVE else timedelta(0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Which requests are looked for; what is empty is not asked. ``subject_id``: whom it is for; ``group_id``: the group that they asked to
+    be in. Asked ``since`` and before ``until``."""
+
+    ticket_id: str = ""
+    subject_id: str = ""
+    account_id: str = ""
+    group_id: str = ""
+    rule_name: str = ""
+    status: Status | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The names of what is asked beside the time, first what leaves the fewest requests: the first of them is looked up, the others
+        are looked for among what that finds."""
+        names = ("ticket_id", "subject_id", "account_id", "group_id", "rule_name", "status")
+        return tuple(name for name in names if getattr(self, name))
+
+
 def entity_for(request_id: str) -> str:
     return f"request#{request_id}"
 

@@ -8,18 +8,19 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from pynamodb.expressions.condition import Condition
+
 from accessportal.access_requests.kind import KINDS
 from accessportal.access_requests.models import RequestItem
-from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Status, Work
+from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Search, Status, Work
 from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import precise, to_epoch
 from accessportal.kernel.pages import Page, Unreadable
-from accessportal.kernel.texts import fold_key
 from accessportal.store.listing import Listing
 from accessportal.store.newer_versions import NewerItem
-from accessportal.store.reading import side_by_side
+from accessportal.store.reading import count_items, side_by_side
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, update_one
 
@@ -171,11 +172,45 @@ def pages_by_subjects(subject_ids: Sequence[str], *, limit: int) -> list[Page[Ac
     return side_by_side([partial(page_by_subject, subject_id, cursor=None, limit=limit) for subject_id in subject_ids])
 
 
-def page_by_ticket(ticket_id: str, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
-    """Of each ticket alone: the index's key makes one of some that differ (the Kelvin sign is a ``k`` to it)."""
-    wanted = fold_key(ticket_id.strip())
-    page = _by_ticket(_ticket_key(ticket_id), cursor=cursor, limit=limit)
-    return replace(page, items=tuple(one for one in page.items if fold_key(one.ticket_id.strip()) == wanted))
+_SEARCHED: dict[str, Listing[RequestItem, AccessRequest]] = {
+    "ticket_id": _by_ticket,
+    "subject_id": page_by_subject,
+    "account_id": page_by_account,
+    "group_id": _list("requests.by_scope", index=RequestItem.scope_index, newest_first=True),
+    "rule_name": _list("requests.asked_by_rule", index=RequestItem.rule_asked_index, newest_first=True),
+    "status": _list("requests.asked", index=RequestItem.asked_index, newest_first=True),
+}
+
+
+def page_found(search: Search, *, cursor: str | None, limit: int) -> Page[AccessRequest]:
+    """One page of what lies under the first thing that is ``asked``, newest first; what else is asked is not looked at."""
+    where = _asked_between(search)
+    bound = f"{search.since}:{search.until}"
+    if not search.asked:
+        return _SEARCHED["status"].merged([status.value for status in Status], cursor=cursor, limit=limit, where=where, bound=bound)
+    name = search.asked[0]
+    return _SEARCHED[name](_key_of(search), cursor=cursor, limit=limit, where=where, bound=bound)
+
+
+def count_found(search: Search, *, up_to: int) -> int:
+    """How many lie under the first thing that is ``asked``, counted to ``up_to``."""
+    index = _SEARCHED[search.asked[0]].index
+    assert index is not None
+    return count_items(RequestItem, _key_of(search), index, where=_asked_between(search), up_to=up_to)
+
+
+def _key_of(search: Search) -> str:
+    key = str(getattr(search, search.asked[0]))
+    return _ticket_key(key) if search.asked[0] == "ticket_id" else key
+
+
+def _asked_between(search: Search) -> Condition | None:
+    at = RequestItem.requested_at
+    if search.since and search.until:
+        return at.between(to_epoch(search.since), to_epoch(search.until) - 1)
+    if search.since:
+        return at >= to_epoch(search.since)
+    return at < to_epoch(search.until) if search.until else None
 
 
 def page_by_rule(rule_name: str, status: Status, *, cursor: str | None, limit: int) -> Page[AccessRequest]:

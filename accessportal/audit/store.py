@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,9 +19,8 @@ from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.pages import Page
 from accessportal.store.base import unavailable
-from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.listing import Listing
-from accessportal.store.reading import RawItem, query_page, scan_all
+from accessportal.store.reading import RawItem, scan_all
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Insert, update_one
 
@@ -79,22 +77,8 @@ def history(
 
 
 def list_day(day: date, *, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:
-    """What happened on a UTC ``day``, newest first, one request a shard; the cursor holds where each unfinished shard goes on.
-
-    Not simply "before this time": events of one transaction share their time, and a page may end between them.
-    """
-    pattern = f"audit.day:{day}"
-    starts: dict[str, Any] = read_cursor(pattern, cursor) or dict.fromkeys(day_shards(day.isoformat()))
-    pages = {shard: _page_of_shard(shard, start, limit=limit) for shard, start in starts.items()}
-    newest_first = heapq.merge(*(page.items for page in pages.values()), key=lambda event: event.at, reverse=True)
-    taken = tuple(itertools.islice(newest_first, limit))
-    taken_ids = {event.event_id for event in taken}
-    rest = {}
-    for shard, page in pages.items():
-        used = [event for event in page.items if event.event_id in taken_ids]
-        if len(used) < len(page.items) or page.next_cursor:
-            rest[shard] = _shard_key(shard, used[-1]) if used else starts[shard]
-    return Page(items=taken, next_cursor=sign_cursor(pattern, rest or None))
+    """What happened on a UTC ``day``, newest first, one request a shard."""
+    return events_of_shard.merged(shards_of_day(day), cursor=cursor, limit=limit)
 
 
 def shards_of_day(day: date) -> tuple[str, ...]:
@@ -147,32 +131,6 @@ def every_chain(*, segment: int, segments: int) -> Iterator[tuple[str, list[Audi
     events = scan_all(AuditItem, _event, stand_in=_ruin, segment=segment, segments=segments)
     for entity, chain in itertools.groupby(events, key=lambda event: event.entity):
         yield entity, sorted(chain, key=lambda event: event.sequence)
-
-
-def _page_of_shard(shard: str, start: dict[str, Any] | None, *, limit: int) -> Page[AuditEvent]:
-    pattern = f"audit.shard:{shard}"
-    cursor = sign_cursor(pattern, start)
-    return query_page(
-        AuditItem,
-        shard,
-        index=AuditItem.day_index,
-        pattern=pattern,
-        convert=_event,
-        limit=limit,
-        cursor=cursor,
-        newest_first=True,
-        stand_in=_ruin,
-    )
-
-
-def _shard_key(shard: str, event: AuditEvent) -> dict[str, Any]:
-    """The key of ``event`` in DayIndex, as the engine wants to be told where a query goes on."""
-    return {
-        "day#shard": {"S": shard},
-        "at": {"N": AuditItem.at.serialize(round(event.at.timestamp(), 3))},
-        "entity": {"S": event.entity},
-        "sequence": {"N": str(event.sequence)},
-    }
 
 
 def _event(item: AuditItem) -> AuditEvent:

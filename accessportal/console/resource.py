@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, ClassVar, TypedDict
 
 from django.urls import reverse
@@ -17,7 +17,7 @@ from django.urls import reverse
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
-from accessportal.kernel.errors import NotAllowed, NotFound
+from accessportal.kernel.errors import InvalidRequest, NotAllowed, NotFound
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.deeds import Deed
 from accessportal.web.exporting import Exported
@@ -95,6 +95,14 @@ def filled(fetch: Callable[..., Page[Any]], ask: Ask, *, most_reads: int) -> Pag
     return Page(tuple(found), cursor, tuple(unreadable))
 
 
+def read_day(text: str, *, field: str) -> date:
+    """:raises InvalidRequest: when ``text`` is not a day."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidRequest(f"“{text[:40]}” is not a day: write it like 2026-03-02.", code="day_unreadable", field=field) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """``template`` renders one cell; it gets ``row`` (a :class:`Row`), ``actor`` and ``now``."""
@@ -106,13 +114,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An input of a pattern; ``required`` parameters make the pattern useless without them."""
+    """An input of a pattern; ``required`` parameters make the pattern useless without them. ``choices`` make it a list to choose from."""
 
     label: str
     placeholder: str = ""
     input_type: str = "search"
     required: bool = True
     name: str = "q"
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,12 +226,12 @@ class Resource:
         """Version and audit head that the chain must end with; ``None`` when the record holds neither, or has no chain yet."""
         return (record.version, record.audit_head) if record.version else None
 
-    def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+    def notice(self, pattern: Pattern, ask: Ask) -> Mapping[str, Any]:
         """Context of ``notice_template``, shown above every list."""
         return {}
 
-    def find(self, text: str, ask: Ask) -> tuple[str, str]:
-        """The pattern and parameter that answer what somebody typed into the box. :raises InvalidRequest: with remedies."""
+    def find(self, text: str, ask: Ask) -> tuple[str, Mapping[str, str]]:
+        """The pattern and its inputs that answer what somebody typed into the box. :raises InvalidRequest: with remedies."""
         raise NotImplementedError
 
     def pattern(self, name: str, ask: Ask) -> Pattern:

@@ -37,6 +37,9 @@ MAX_BULK = 100
 _HISTORY_PAGE = 50
 _LOOK_SECONDS = 30
 _OUTCOMES = "console_outcomes"
+# Cursors lead forwards alone: the address keeps those of the pages before, of so many, and this for the first page.
+_MOST_BACK = 12
+_FIRST = "-"
 
 
 def _ask(request: HttpRequest, *, parameter: str = "") -> Ask:
@@ -63,13 +66,13 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
     box_error = ""
     if (text := request.GET.get("find", "").strip()) and resource.box is not None:
         try:
-            name, parameter = resource.find(text, ask)
+            name, inputs = resource.find(text, ask)
         except InvalidRequest as error:
             box_error = error.message
         else:
-            return HttpResponseRedirect(list_url(resource, name, parameter))
+            return HttpResponseRedirect(list_url(resource, name, more=inputs))
     pattern, ask = asked_list(request, resource)
-    context = _list_context(resource, pattern, ask) | {"box_error": box_error, "box_text": text}
+    context = _list_context(resource, pattern, ask, request.GET.getlist("was")[-_MOST_BACK:]) | {"box_error": box_error, "box_text": text}
     is_part = cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request
     if is_part and context["mark"] and request.GET.get("mark") == context["mark"]:
         return HttpResponse(status=204)
@@ -80,7 +83,7 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
     if is_part:
         return render_page(request, "console/_results.html", context)
     input_error = context["input_error"]
-    context["notice"] = resource.notice(pattern, replace(ask, parameter="") if input_error else ask)
+    context["notice"] = resource.notice(pattern, replace(ask, parameter="", more=dict.fromkeys(ask.more, "")) if input_error else ask)
     return render_page(request, "console/list.html", context, status=400 if box_error or input_error else 200)
 
 
@@ -92,13 +95,15 @@ def asked_list(request: HttpRequest, resource: Resource) -> tuple[Pattern, Ask]:
     return pattern, replace(ask, more={one.name: request.GET.get(one.name, "").strip() for one in pattern.more})
 
 
-def list_url(resource: Resource, pattern: str, parameter: str = "", cursor: str = "", more: Mapping[str, str] | None = None) -> str:
-    """The address of a list. It always keeps the pattern and its inputs."""
-    given = {"pattern": pattern, "q": parameter, **(more or {}), "cursor": cursor}
-    return f"{reverse(f'admin:console_{resource.name}')}?{urlencode({name: value for name, value in given.items() if value})}"
+def list_url(
+    resource: Resource, pattern: str, parameter: str = "", cursor: str = "", more: Mapping[str, str] | None = None, was: Sequence[str] = ()
+) -> str:
+    """The address of a list. It always keeps the pattern and its inputs; ``was`` are the cursors of the pages before."""
+    given = {"pattern": pattern, "q": parameter, **(more or {}), "was": was, "cursor": cursor}
+    return f"{reverse(f'admin:console_{resource.name}')}?{urlencode({name: value for name, value in given.items() if value}, doseq=True)}"
 
 
-def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[str]) -> dict[str, Any]:
     given = {"q": ask.parameter, **ask.more}
     missing = next((one for one in pattern.inputs if one.required and not given[one.name]), None)
     rows, next_url, refused = [], "", None
@@ -111,19 +116,21 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         refused = error
     else:
         rows, unreadable = resource.rows(page.items, ask), page.unreadable
-        next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor, ask.more) if page.next_cursor else ""
+        passed = [*was, ask.cursor or _FIRST][-_MOST_BACK:]
+        next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor, ask.more, passed) if page.next_cursor else ""
     found = f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label
     is_one_of_many = pattern.is_tab and len(resource.patterns_for(ask.actor)) > 1
     return {
         "title": f"{resource.plural}, {found[:1].lower()}{found[1:]}" if is_one_of_many else found,
         # The tabs below name the list.
-        "heading": resource.plural if is_one_of_many and not ask.parameter else found,
+        "heading": resource.plural if is_one_of_many and (pattern.more or not ask.parameter) else found,
         "mark": _mark_of_list(rows, next_url) if pattern.is_live and ask.cursor is None else "",
         "look_seconds": _LOOK_SECONDS,
         "resource": resource,
         "pattern": pattern,
         "parameter": ask.parameter,
         "inputs": [(one, given[one.name], refused is not None and refused.field == one.name) for one in pattern.inputs],
+        "is_narrowed": any(given.values()),
         "missing": missing,
         "input_error": refused.message if refused else "",
         "columns": pattern.columns or resource.columns,
@@ -131,6 +138,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask) -> dict[str, A
         "unreadable": unreadable,
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter, more=ask.more),
+        "previous_url": _previous_url(resource, pattern, ask, was) if was else "",
         "next_url": next_url,
         "exports": _exports(resource, pattern, ask) if rows else [],
         "bulk": resource.deeds_for(pattern.bulk, ask) if rows else [],
@@ -144,6 +152,11 @@ def _exports(resource: Resource, pattern: Pattern, ask: Ask) -> list[tuple[str, 
     given = {"pattern": pattern.name, "q": ask.parameter, **ask.more}
     query = urlencode({name: value for name, value in given.items() if value})
     return [(form.upper(), f"{reverse(f'admin:console_{resource.name}_export', args=[form])}?{query}") for form in FORMS]
+
+
+def _previous_url(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[str]) -> str:
+    *before, last = was
+    return list_url(resource, pattern.name, ask.parameter, "" if last == _FIRST else last, ask.more, before)
 
 
 def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:

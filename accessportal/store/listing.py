@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -11,7 +11,7 @@ from pynamodb.indexes import Index
 
 from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.store.base import PortalModel
-from accessportal.store.reading import RawItem, query_page
+from accessportal.store.reading import RawItem, query_merged, query_page
 
 M = TypeVar("M", bound=PortalModel)
 R = TypeVar("R")
@@ -53,6 +53,23 @@ class Listing(Generic[M, R]):
             range_condition=where,
             newest_first=self.newest_first,
             consistent=self.consistent,
+            stand_in=self.stand_in,
+        )
+
+    def merged(
+        self, keys: Sequence[str], *, cursor: str | None = None, limit: int = 50, where: Condition | None = None, bound: object = ""
+    ) -> Page[R]:
+        """One page of what lies under some ``keys``, the largest range key first, as one list; one request a key."""
+        assert self.index is not None
+        return query_merged(
+            self.model,
+            keys,
+            pattern=f"{self.name}:{'|'.join(keys)}:{bound}",
+            convert=self.record,
+            index=self.index,
+            cursor=cursor,
+            limit=limit,
+            range_condition=where,
             stand_in=self.stand_in,
         )
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import heapq
+import itertools
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -217,6 +220,69 @@ def query_page(
     start = read_cursor(pattern, cursor)
     if not _is_key(hash_key):
         return Page(items=())
+    read = _read_raw(model, hash_key, start, index, limit, range_condition, newest_first=newest_first, consistent=consistent)
+    items, broken = _converted(model, read.items, convert, stand_in)
+    return Page(items, sign_cursor(pattern, read.last_key), broken)
+
+
+def query_merged(
+    model: type[M],
+    hash_keys: Sequence[str],
+    *,
+    pattern: str,
+    convert: Callable[[M], R],
+    index: Index[M],
+    cursor: str | None = None,
+    limit: int = 50,
+    range_condition: Condition | None = None,
+    stand_in: Callable[[RawItem], R] | None = None,
+) -> Page[R]:
+    """As :func:`query_page` of what lies under some keys of an index, together, the largest range key first. One request a key, side by
+    side; the cursor holds where each unfinished key goes on.
+
+    Not simply "below this": what has the same range key may stand on both sides of the end of a page.
+    """
+    starts: dict[str, Any] = read_cursor(pattern, cursor) or dict.fromkeys(hash_keys)
+    reads = [partial(_read_raw, model, key, start, index, limit, range_condition, newest_first=True) for key, start in starts.items()]
+    found = dict(zip(starts, side_by_side(reads), strict=True))
+    attributes: Any = index.Meta
+    (range_key,) = (one.attr_name for one in attributes.attributes.values() if one.is_range_key)
+    lines = ([(key, raw) for raw in read.items] for key, read in found.items())
+    ranked = heapq.merge(*lines, key=lambda one: float(one[1][range_key]["N"]), reverse=True)
+    taken = list(itertools.islice(ranked, limit))
+    used = Counter(key for key, _ in taken)
+    rest = {
+        key: read.last_key if used[key] == len(read.items) else read.key_of(used[key] - 1) if used[key] else starts[key]
+        for key, read in found.items()
+        if used[key] < len(read.items) or read.last_key
+    }
+    items, broken = _converted(model, [raw for _, raw in taken], convert, stand_in)
+    return Page(items, sign_cursor(pattern, rest or None), broken)
+
+
+@dataclass(frozen=True, slots=True)
+class _RawPage:
+    """``last_key``: where a query goes on after them, where there is more; ``names`` are those of its parts."""
+
+    items: list[RawItem]
+    last_key: dict[str, Any] | None
+    names: tuple[str, ...]
+
+    def key_of(self, place: int) -> dict[str, Any]:
+        return {name: self.items[place][name] for name in self.names}
+
+
+def _read_raw(
+    model: type[PortalModel],
+    hash_key: str | int,
+    start: dict[str, Any] | None,
+    index: Index[Any] | None,
+    limit: int,
+    range_condition: Condition | None,
+    *,
+    newest_first: bool,
+    consistent: bool = False,
+) -> _RawPage:
     try:
         results = model.query(
             hash_key,
@@ -227,13 +293,16 @@ def query_page(
             last_evaluated_key=start,
             consistent_read=consistent,
         )
-        raw_items = next(results.page_iter)["Items"]
-        last_key = results.page_iter.last_evaluated_key
-        if len(raw_items) > limit:
-            raw_items = raw_items[:limit]
-            last_key = {name: raw_items[-1][name] for name in results.page_iter.key_names}
+        items = next(results.page_iter)["Items"]
+        read = _RawPage(items[:limit], results.page_iter.last_evaluated_key, tuple(results.page_iter.key_names))
     except PynamoDBException as error:
         raise unavailable(error) from error
+    return replace(read, last_key=read.key_of(limit - 1)) if len(items) > limit else read
+
+
+def _converted(
+    model: type[M], raw_items: Iterable[RawItem], convert: Callable[[M], R], stand_in: Callable[[RawItem], R] | None
+) -> tuple[tuple[R, ...], tuple[Unreadable, ...]]:
     items: list[R] = []
     broken: list[Unreadable] = []
     for raw in raw_items:
@@ -244,16 +313,24 @@ def query_page(
                 items.append(stand_in(raw))
             else:
                 broken.append(unreadable(model, _key_in(model, raw), error).item)
-    return Page(tuple(items), sign_cursor(pattern, last_key), tuple(broken))
+    return tuple(items), tuple(broken)
 
 
-def count_items(model: type[M], hash_key: str, index: Index[M], *, where: Condition | None = None, only: Condition | None = None) -> int:
-    """How many items of ``index`` under ``hash_key`` meet ``where`` (about the range key) and ``only``, to the end.
+def count_items(
+    model: type[M],
+    hash_key: str,
+    index: Index[M],
+    *,
+    where: Condition | None = None,
+    only: Condition | None = None,
+    up_to: int | None = None,
+) -> int:
+    """How many items of ``index`` under ``hash_key`` meet ``where`` (about the range key) and ``only``, to the end or ``up_to`` so many.
 
     :raises Unavailable: when the store did not answer.
     """
     try:
-        return model.count(hash_key, where, only, index_name=index.Meta.index_name)
+        return model.count(hash_key, where, only, index_name=index.Meta.index_name, limit=up_to)
     except PynamoDBException as error:
         raise unavailable(error) from error
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.access_requests.states import AccessRequest, Search, Status, Work
 from accessportal.assignments.states import Remedy
 from accessportal.audit import queries as audit
 from accessportal.catalog import operations as catalog
@@ -193,7 +193,8 @@ def test_a_ticket_is_not_another_whose_letters_look_alike(story: Story) -> None:
     other = story.ask(ticket="INC-\N{KELVIN SIGN}ey")
 
     def found(ticket: str) -> list[str]:
-        return [request.request_id for request in queries.list_by_ticket(ticket_id=ticket, actor=story.ana, now=story.clock.now()).items]
+        page = queries.search(search=Search(ticket_id=ticket), actor=story.ana, now=story.clock.now())
+        return [request.request_id for request in page.items]
 
     assert found("INC-key") == [one.request_id]
     assert found("inc-\N{KELVIN SIGN}EY") == [other.request_id]

@@ -164,7 +164,7 @@ LISTS = {
     "requests-ending": "/admin/requests/?pattern=ending",
     "requests-stuck": "/admin/requests/?pattern=stuck",
     "requests-of-nobody": "/admin/requests/?find=nobody@example.com",
-    "requests-by-person": "/admin/requests/?pattern=person&q=alice@example.com",
+    "requests-by-person": "/admin/requests/?pattern=all&q=alice@example.com",
     "assignments": "/admin/assignments/",
     "people": "/admin/people/",
     "people-behind": "/admin/people/?pattern=behind",

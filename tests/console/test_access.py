@@ -56,7 +56,7 @@ def test_an_operator_begins_with_a_list_that_has_something(story: Story, as_pers
     def begins_with(client: Client) -> str:
         return str(client.get("/admin/requests/").context["pattern"].name)
 
-    assert (begins_with(olga), begins_with(bob)) == ("active", "waiting")
+    assert (begins_with(olga), begins_with(bob)) == ("all", "waiting")
     waiting = story.ask_for_prod()
     assert (begins_with(olga), begins_with(bob)) == ("pending", "waiting")
     story.approve(waiting)

@@ -102,12 +102,12 @@ def test_the_page_offers_the_files_of_what_it_shows(story: Story, as_person: Sig
         story.ask_for_prod()
     olga = as_person("olga")
 
-    page = olga.get("/admin/requests/?pattern=person&q=alice@example.com")
+    page = olga.get("/admin/requests/?pattern=all&q=alice@example.com")
     (_, url), _ = page.context["exports"]
 
-    assert url == "/admin/requests/export/csv/?pattern=person&q=alice%40example.com"
+    assert url == "/admin/requests/export/csv/?pattern=all&q=alice%40example.com"
     assert len(table_of(fetched(olga, url)[1])) == 30
-    assert "exports" not in olga.get("/admin/requests/?pattern=person&q=mallory@example.com").content.decode()
+    assert "exports" not in olga.get("/admin/requests/?pattern=all&q=mallory@example.com").content.decode()
 
 
 def test_whoever_may_not_see_a_list_does_not_get_its_file(story: Story, as_person: SignIn) -> None:

@@ -54,14 +54,14 @@ def test_every_list_answers_to_an_operator(story: Story, as_person: SignIn) -> N
     story.ask()
     olga = as_person("olga")
 
-    for pattern in ("waiting", "pending", "active", "ending", "stuck", "undecidable", "unreadable", "person&q=alice@example.com"):
+    for pattern in ("waiting", "pending", "active", "ending", "stuck", "undecidable", "unreadable", "all"):
         assert "<h1>" in page(olga, f"/admin/requests/?pattern={pattern}")
 
 
 def test_an_approver_sees_only_what_waits_for_them(as_person: SignIn) -> None:
     bob = as_person("bob")
 
-    for pattern in ("pending", "active", "stuck", "person&q=alice@example.com", "account&q=123456789012"):
+    for pattern in ("pending", "active", "stuck", "all", "all&account=123456789012"):
         page(bob, f"/admin/requests/?pattern={pattern}", status=403)
     for closed in ("/admin/assignments/", "/admin/rules/", "/admin/audit/", "/admin/accounts/", "/admin/rules/prod-power/"):
         page(bob, closed, status=403)
@@ -102,14 +102,17 @@ def test_the_next_page_keeps_pattern_and_parameter(story: Story, as_person: Sign
         story.ask_for_prod()
     olga = as_person("olga")
 
-    response = olga.get("/admin/requests/?pattern=person&q=alice@example.com")
+    response = olga.get("/admin/requests/?pattern=all&q=alice@example.com&state=PENDING")
     next_url = response.context["next_url"]
 
-    assert next_url.startswith("/admin/requests/?pattern=person&q=alice%40example.com&cursor=")
+    assert next_url.startswith("/admin/requests/?pattern=all&q=alice%40example.com&state=PENDING&was=-&cursor=")
     rest = olga.get(next_url)
     assert len(response.context["rows"]) == 25
     assert len(rest.context["rows"]) == 2
     assert rest.context["next_url"] == ""
+    back = olga.get(rest.context["previous_url"])
+    assert [row.key for row in back.context["rows"]] == [row.key for row in response.context["rows"]]
+    assert back.context["previous_url"] == ""
 
 
 def test_htmx_gets_the_results_alone(story: Story, as_person: SignIn) -> None:
@@ -124,15 +127,15 @@ def test_htmx_gets_the_results_alone(story: Story, as_person: SignIn) -> None:
 def test_the_box_finds_people_groups_accounts_tickets_and_requests(story: Story, as_person: SignIn) -> None:
     olga, asked = as_person("olga"), story.ask_for_prod()
     table = {
-        "Alice@Example.com": "pattern=person&q=alice%40example.com",
-        "/engineering": "pattern=person&q=%2Fengineering",
-        "payments-prod": f"pattern=account&q={story.twin.accounts['payments-prod']}",
+        "Alice@Example.com": "pattern=all&q=alice%40example.com",
+        "/engineering": "pattern=all&q=%2Fengineering",
+        "payments-prod": f"pattern=all&account={story.twin.accounts['payments-prod']}",
         asked.request_id.upper(): f"pattern=id&q={asked.request_id}",
-        "chg-20817": "pattern=ticket&q=chg-20817",
-        "Engineering": "pattern=person&q=%2Fengineering",
-        "engineering/payments": "pattern=person&q=%2Fengineering%2Fpayments",
-        "bob ito": "pattern=person&q=bob%40example.com",
-        "Osei": "pattern=person&q=sam%40example.com",
+        "chg-20817": "pattern=all&ticket=chg-20817",
+        "Engineering": "pattern=all&q=%2Fengineering",
+        "engineering/payments": "pattern=all&q=%2Fengineering%2Fpayments",
+        "bob ito": "pattern=all&q=bob%40example.com",
+        "Osei": "pattern=all&q=sam%40example.com",
     }
 
     for typed, leads_to in table.items():
@@ -142,6 +145,64 @@ def test_the_box_finds_people_groups_accounts_tickets_and_requests(story: Story,
     for found in ("chg-20817", asked.request_id):
         shown = olga.get("/admin/requests/", {"find": found}, follow=True)
         assert [row.key for row in shown.context["rows"]] == [asked.request_id]
+
+
+def test_one_list_finds_by_everything_together(story: Story, as_person: SignIn) -> None:
+    """An index answers for the first of what is asked; the rest is looked for among what that finds. Alice asks, and Gina joins a group."""
+    olga = as_person("olga")
+    waiting = story.ask_for_prod()
+    denied = story.deny(story.ask_for_prod())
+    story.clock.advance(86_400)
+    joined = story.ask_to_join("/engineering/payments", actor=story.gina)
+    active = story.carry_out(story.ask())
+    dev, prod = story.twin.accounts["payments-dev"], "payments-prod"
+
+    def found(asked: str) -> set[str]:
+        return {row.key for row in olga.get(f"/admin/requests/?pattern=all&{asked}").context["rows"]}
+
+    ids = {one.request_id for one in (waiting, denied, joined, active)}
+    assert found("") == ids
+    assert found("since=2026-03-03") == {joined.request_id, active.request_id}
+    assert found("until=2026-03-02") == found("since=2026-03-01&until=2026-03-02") == {waiting.request_id, denied.request_id}
+    assert found("state=DENIED") == found(f"q=alice@example.com&account={prod}&state=DENIED") == {denied.request_id}
+    assert found(f"account={dev}") == found("rule=dev-power") == {active.request_id}
+    assert found("group=/engineering/payments") == found("group=/engineering/payments&rule=look-around&state=ACTIVE") == {joined.request_id}
+    assert found("ticket=chg-20817&state=PENDING&until=2026-03-02") == {waiting.request_id}
+    assert found("ticket=CHG-20817&rule=dev-power") == found("rule=prod-readonly&since=2026-03-03") == set()
+
+
+def test_the_list_of_all_says_how_it_was_found_and_how_many_there_are(story: Story, as_person: SignIn) -> None:
+    story.ask_for_prod()
+    story.ask_for_prod()
+    olga = as_person("olga")
+
+    assert "<strong>2</strong> found by whom it is for, newest first." in page(olga, "/admin/requests/?pattern=all&q=alice@example.com")
+    besides = page(olga, "/admin/requests/?pattern=all&q=alice@example.com&rule=prod-readonly")
+    assert "Found by whom it is for, newest first." in besides
+    assert "What you asked besides (rule) is looked for among these" in besides
+    for wrong, words in {
+        "account=payments": "Did you mean payments-",
+        "state=OPEN": "no state",
+        "since=soon": "write it like 2026-03-02",
+    }.items():
+        assert words in page(olga, f"/admin/requests/?pattern=all&{wrong}", status=400)
+
+
+def test_everything_pages_without_losing_what_was_asked_at_one_moment(story: Story, as_person: SignIn) -> None:
+    asked = {story.ask_for_prod().request_id for _ in range(30)} | {
+        story.carry_out(story.ask(seconds=600 + n)).request_id for n in range(4)
+    }
+    story.clock.advance(60)
+    asked |= {story.deny(story.ask_for_prod()).request_id for _ in range(23)}
+    seen: list[str] = []
+    url = "/admin/requests/?pattern=all"
+    while url:
+        shown = as_person("olga").get(url)
+        seen += [row.key for row in shown.context["rows"]]
+        url = shown.context["next_url"]
+
+    assert len(seen) == len(set(seen))
+    assert set(seen) == asked
 
 
 def test_the_box_says_what_was_probably_meant(story: Story, as_person: SignIn) -> None:

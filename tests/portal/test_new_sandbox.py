@@ -201,7 +201,7 @@ def test_a_sandbox_keeps_its_name_in_every_question_and_after_its_end(labs: Labs
     assert "Sandbox lab-eu-07" in text_of(alice.get("/"))
     olga = signed_in("olga")
     assert "Sandbox lab-eu-07" in text_of(olga.get(f"/admin{page}", follow=True))
-    assert "Sandbox lab-eu-07" in text_of(olga.get("/admin/requests/?pattern=person&q=alice@example.com"))
+    assert "Sandbox lab-eu-07" in text_of(olga.get("/admin/requests/?pattern=all&q=alice@example.com"))
     assert pool.get(sandbox_id=lab.sandbox_id).name == "lab-eu-07"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from functools import partial
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.queries.approvers import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.access_requests.states import AccessRequest, Search, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.kernel.actors import Actor
@@ -21,6 +22,7 @@ from accessportal.store.reading import side_by_side
 # A filtered page reads at most this many pages of the index before it hands out a cursor: a page stays fast however few match.
 _MOST_INDEX_PAGES = 8
 _COUNTED_AT_ONCE = 100
+_MOST_LOOKED_AT = 200
 _Fetch = Callable[[str | None], Page[AccessRequest]]
 _Keep = Callable[[Sequence[AccessRequest]], Iterable[AccessRequest]]
 STUCK_AFTER_SECONDS = 60
@@ -95,16 +97,27 @@ def recent_of(*, subject_ids: Collection[str], actor: Actor, limit: int, book: A
     return dict(zip(wanted, store.pages_by_subjects(wanted, limit=limit), strict=True))
 
 
-def list_by_account(*, account_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
-    """Requests for an AWS account, newest first."""
+def search(*, search: Search, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+    """What is looked for, newest first. By one thing and the time an index answers; what else is asked is looked for among what that finds,
+    a part at a time. Requests that were made before ``TicketIndex`` existed are not found by their ticket."""
     _may_list(actor, now)
-    return store.page_by_account(account_id, cursor=cursor, limit=limit)
+    if len(search.asked) < 2 and not search.ticket_id:
+        return store.page_found(search, cursor=cursor, limit=limit)
+    reads = itertools.count()
+
+    def fetch(at: str | None) -> Page[AccessRequest]:
+        # The fewer were among the last, the more are looked at next.
+        return store.page_found(search, cursor=at, limit=min(limit * 2 ** next(reads), _MOST_LOOKED_AT))
+
+    return _filtered(fetch, lambda found: (one for one in found if policy.is_looked_for(one, search)), cursor, limit)
 
 
-def list_by_ticket(*, ticket_id: str, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
-    """Requests with a ticket, newest first; those that were made before ``TicketIndex`` existed are not in it."""
-    _may_list(actor, now)
-    return store.page_by_ticket(ticket_id, cursor=cursor, limit=limit)
+def count_found(*, search: Search, up_to: int) -> Count | None:
+    """How many :func:`search` has, where one index can tell that."""
+    if len(search.asked) != 1 or search.ticket_id:
+        return None
+    found = store.count_found(search, up_to=up_to + 1)
+    return Count(min(found, up_to), is_more=found > up_to)
 
 
 def list_by_status(

@@ -11,9 +11,8 @@ from django.urls import reverse
 
 from accessportal.audit import queries
 from accessportal.audit.states import AuditEvent
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, read_day
 from accessportal.kernel.actors import fold_email
-from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 from accessportal.web.events import line_of
 from accessportal.web.exporting import exported
@@ -26,12 +25,7 @@ def _by_actor(ask: Ask) -> Page[AuditEvent]:
 
 def day_of(ask: Ask) -> date:
     """The UTC day asked for; today without one. :raises InvalidRequest: when it is not a day."""
-    if not ask.parameter:
-        return ask.now.date()
-    try:
-        return date.fromisoformat(ask.parameter)
-    except ValueError as error:
-        raise InvalidRequest(f"“{ask.parameter[:40]}” is not a day: write it like 2026-03-02.", code="day_unreadable", field="q") from error
+    return read_day(ask.parameter, field="q") if ask.parameter else ask.now.date()
 
 
 class Events(Resource):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import AccessRequest, Described, Status, Tally
+from accessportal.access_requests.states import AccessRequest, Described, Search, Status, Tally
 from accessportal.catalog import queries as catalog
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
+from accessportal.console.resources.all_requests import MORE, PERSON, near_accounts, search_of, told
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest
@@ -41,6 +43,7 @@ ASKS_FOR = Column("Asks for", "console/cells/asks_for.html", "col-what")
 CONTEXT = Column("Context", "console/cells/context.html", "col-context")
 STATE = Column("State", "console/cells/state.html", "col-state")
 HOLDS = Column("Holds", "console/cells/asks_for.html", "col-what")
+HOW = Column("By which rule", "console/cells/how.html", "col-context")
 TIME = Column("Time", "console/cells/time_left.html", "col-time")
 TROUBLE = Column("What is in the way", "console/cells/trouble.html", "col-context")
 
@@ -59,7 +62,6 @@ class Requests(Resource):
     line_template = "console/requests/line.html"
     box = Parameter("Person, group, account, ticket or request id", placeholder="Person, group, account, ticket, id")
     columns = (WHO, ASKS_FOR, STATE)
-    opens_on = ("waiting", "pending", "active")
     file_columns = exported(
         "request_id",
         "status",
@@ -88,6 +90,8 @@ class Requests(Resource):
         "work_attempts",
         "work_error",
     )
+    opens_on = ("waiting", "pending", "active", "all")
+    notice_template = "console/requests/found.html"
     patterns = (
         Pattern(
             name="waiting",
@@ -144,7 +148,7 @@ class Requests(Resource):
         Pattern(
             name="undecidable",
             is_live=True,
-            label="Undecidable",
+            label="Nobody can decide",
             fetch=lambda ask: queries.list_undecidable(**ask.part_seen),
             columns=(WHO, ASKS_FOR, CONTEXT),
             bulk=("approve", "deny"),
@@ -159,31 +163,14 @@ class Requests(Resource):
             empty_hint="An item into which another program wrote what makes no sense is named here, and on every list that meets it.",
         ),
         Pattern(
-            name="person",
-            label="Person",
-            fetch=lambda ask: queries.list_by_subject(subject_id=fold_email(ask.parameter), **ask.part_seen),
-            parameter=Parameter("Person or group", "alice@example.com"),
-            is_tab=False,
-            empty_title="No requests for this person",
-            empty_hint="Check the spelling of the address or group path; nothing was ever asked for under it, or it was purged.",
-        ),
-        Pattern(
-            name="account",
-            label="Account",
-            fetch=lambda ask: queries.list_by_account(account_id=ask.parameter, **ask.part_seen),
-            parameter=Parameter("Account", "12 digits"),
-            is_tab=False,
-            empty_title="No requests for this account",
-            empty_hint="Nobody has asked for access to it yet.",
-        ),
-        Pattern(
-            name="ticket",
-            label="Ticket",
-            fetch=lambda ask: queries.list_by_ticket(ticket_id=ask.parameter, **ask.part_seen),
-            parameter=Parameter("Ticket", "CHG-4711"),
-            is_tab=False,
-            empty_title="No requests with this ticket",
-            empty_hint="Check its spelling; requests of earlier versions of the portal are not found by their ticket.",
+            name="all",
+            label="All requests",
+            fetch=lambda ask: queries.search(search=search_of(ask), **ask.part_seen),
+            parameter=PERSON,
+            more=MORE,
+            columns=(WHO, ASKS_FOR, HOW, STATE),
+            empty_title="No such request",
+            empty_hint="Check the spelling, or ask for less; what ended long ago was purged.",
         ),
         Pattern(
             name="id",
@@ -208,20 +195,23 @@ class Requests(Resource):
         recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, limit=_CONTEXT_DEPTH, book=ask.book) if deciding else {}
         return [_row(request, recent.get(request.subject_id), ask) for request in items]
 
-    def find(self, text: str, ask: Ask) -> tuple[str, str]:
+    def notice(self, pattern: Pattern, ask: Ask) -> Mapping[str, Any]:
+        return told(ask) if pattern.name == "all" else {}
+
+    def find(self, text: str, ask: Ask) -> tuple[str, Mapping[str, str]]:
         Right.READERS.require(ask.actor)
         if "@" in text or text.startswith("/"):
-            return "person", fold_email(text)
+            return "all", {"q": fold_email(text)}
         if _UUID.fullmatch(text):
-            return "id", text.lower()
+            return "id", {"q": text.lower()}
         account = catalog.find_account(account=text)
         if account is not None:
-            return "account", account.account_id
-        if queries.list_by_ticket(ticket_id=text, actor=ask.actor, now=ask.now, limit=1).items:
-            return "ticket", text
+            return "all", {"account": account.account_id}
+        if queries.search(search=Search(ticket_id=text), actor=ask.actor, now=ask.now, limit=1).items:
+            return "all", {"ticket": text}
         named = _named_subjects(text)
-        if len(named) == 1 and not catalog.search_accounts(text=text, limit=1):
-            return "person", named[0]
+        if len(named) == 1 and not near_accounts(text):
+            return "all", {"q": named[0]}
         raise InvalidRequest(_suggest(text, named), code="nothing_found", field="find")
 
 
@@ -254,7 +244,7 @@ def _is_called(name: str, wanted: str) -> bool:
 
 def _suggest(text: str, named: Sequence[str]) -> str:
     """What was probably meant, when the box found no person and no account."""
-    near = [account.name for account in catalog.search_accounts(text=text, limit=_SUGGESTIONS)]
+    near = near_accounts(text)
     near += [person.key for person in directory.list_people(prefix=fold_email(text), limit=_SUGGESTIONS).items]
     near += [subject for subject in named if subject not in near][:_SUGGESTIONS]
     kinds = "Type an e-mail address, a group’s name or path, an account’s name or 12 digits, a ticket, or a request’s whole id."

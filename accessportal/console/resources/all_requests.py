@@ -1,0 +1,93 @@
+"""The one list of everything that was ever asked for, and what it can be narrowed by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import Search, Status
+from accessportal.catalog import queries as catalog
+from accessportal.console.resource import Ask, Parameter, read_day
+from accessportal.kernel.actors import fold_email
+from accessportal.kernel.errors import InvalidRequest
+
+_COUNTED_TO = 1000
+_SUGGESTIONS = 5
+_STATES = {
+    Status.PENDING: "Waiting for approval",
+    Status.ACTIVE: "Active",
+    Status.REVOKED: "Ended",
+    Status.DENIED: "Denied",
+    Status.CANCELLED: "Cancelled",
+    Status.LAPSED: "Lapsed",
+}
+PERSON = Parameter("Person or group it is for", "alice@example.com", required=False)
+MORE = (
+    Parameter("State", required=False, name="state", choices=(("", "Any"), *((state.value, word) for state, word in _STATES.items()))),
+    Parameter("Account", "Name or 12 digits", required=False, name="account"),
+    Parameter("Group asked to be in", "/engineering", required=False, name="group"),
+    Parameter("Rule", "Its whole name", required=False, name="rule"),
+    Parameter("Ticket", "CHG-4711", required=False, name="ticket"),
+    Parameter("Asked from (UTC)", input_type="date", required=False, name="since"),
+    Parameter("Asked until (UTC)", input_type="date", required=False, name="until"),
+)
+_NAMES = {
+    "ticket_id": "ticket",
+    "subject_id": "whom it is for",
+    "account_id": "account",
+    "group_id": "group",
+    "rule_name": "rule",
+    "status": "state",
+}
+
+
+def search_of(ask: Ask) -> Search:
+    """What the inputs ask for. :raises InvalidRequest: naming the input that can't be read."""
+    given = ask.more
+    until = read_day(given["until"], field="until") if given["until"] else None
+    return Search(
+        subject_id=fold_email(ask.parameter),
+        account_id=_account_id(given["account"]) if given["account"] else "",
+        group_id=given["group"],
+        rule_name=given["rule"],
+        ticket_id=given["ticket"],
+        status=_status(given["state"]),
+        since=_midnight(read_day(given["since"], field="since")) if given["since"] else None,
+        until=_midnight(until + timedelta(days=1)) if until and until < date.max else None,
+    )
+
+
+def told(ask: Ask) -> Mapping[str, Any]:
+    """How the list was found, and how many there are where the index can tell."""
+    search = search_of(ask)
+    first, *others = [_NAMES[name] for name in search.asked] or [""]
+    return {"led_by": first, "others": others, "total": queries.count_found(search=search, up_to=_COUNTED_TO)}
+
+
+def near_accounts(text: str) -> list[str]:
+    return [account.name for account in catalog.search_accounts(text=text, limit=_SUGGESTIONS)]
+
+
+def _account_id(text: str) -> str:
+    account = catalog.find_account(account=text)
+    if account is not None:
+        return account.account_id
+    if text.isascii() and text.isdigit():
+        # What the catalog does not know any more may have been asked for.
+        return text
+    near = near_accounts(text)
+    remedy = f"Did you mean {', '.join(near)}?" if near else "Type its whole name or its 12 digits."
+    raise InvalidRequest(f"No account is called “{text[:60]}”. {remedy}", code="account_unknown", field="account")
+
+
+def _status(text: str) -> Status | None:
+    try:
+        return Status(text) if text else None
+    except ValueError as error:
+        raise InvalidRequest("That is no state of a request. Choose one of the list.", code="state_unknown", field="state") from error
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
