@@ -154,6 +154,8 @@ def test_a_place_tells_of_those_who_wait_for_the_same(borrowed: Borrowed, others
     assert place is not None
     assert place.expected is not None
     assert (place.before, place.expected[0] > held.expires_at) == (before, True)
+    # Each round at the latest: the moment for taking back, two jobs that were just missed, a cleaning of twice the time.
+    assert place.expected[1] - held.expires_at == timedelta(seconds=before * 60 + (before + 1) * (120 + 120 + 120))
 
 
 def test_who_stops_waiting_leaves_the_line_also_right_after_the_hand_over(borrowed: Borrowed) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from accessportal.access_requests.config import current
 from accessportal.access_requests.states import AccessRequest, PlaceInLine
 from accessportal.kernel.pages import every
 from accessportal.leases import queries as leases
@@ -32,7 +33,8 @@ def places_in_line(requests: Iterable[AccessRequest], *, now: datetime) -> dict[
         same = (wants["pool"], wants["size"], *sorted(wants["tags"].items()))
         if same not in ends:
             ends[same] = _ends_for(standing.place)
-        expected = line.expected(standing=standing, ends=ends[same], now=now)
+        # What is given back may be taken back for a while; of new accounts, which may be the last that were cleaned, nothing may.
+        expected = line.expected(standing=standing, ends=ends[same], grace_seconds=current().undo_seconds, now=now)
         turn = (expected.earliest, expected.latest) if expected else None
         found[request.request_id] = PlaceInLine(standing.before, standing.place.lapses_at, turn)
     return found
