@@ -76,6 +76,9 @@ class LeaseRequest(_Body):
     tags: Annotated[str, Field(max_length=_LONGEST_TAGS, pattern=_LINE)] = Field(
         "", description="Only accounts with these tags.", examples=["env=dev, team=web"]
     )
+    continues: Annotated[str, Field(pattern=rf"{_UUID}|^$")] = Field(
+        "", description="To keep an account for longer: the `request_id` with which it was asked for, or of a request that kept it."
+    )
     duration_seconds: Whole | None = Field(
         None,
         description="For how long, from the moment at which the access is there; the rule's usual time where none is given.",

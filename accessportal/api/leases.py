@@ -34,20 +34,24 @@ KIND = "account_lease"
 router = Router(auth=BearerToken(Scope.LEASES_ASK), tags=["Account leases"])
 
 
-@router.post("", response={202: RequestState, **errors(409, 413)}, operation_id="request_lease", summary="Ask for an account")
+@router.post("", response={202: RequestState, **errors(404, 409, 413)}, operation_id="request_lease", summary="Ask for an account")
 def request_lease(request: HttpRequest, response: HttpResponse, body: LeaseRequest, key: LeaseKey) -> Answered[RequestState]:
     """Asked for in the name of `person`, who gets what the rules let them have and nothing else; whoever has to approve does so as for
     any request. 202: poll `Location`. The same `Idempotency-Key` again for that person: the same request, as it stands by then.
+
+    With `continues` what is held is asked for longer, by a decision of its own, from which its time runs: the rules say whether. 404: this
+    token asked for no such request. `INVALID_REQUEST`: it is not held (any more) by `person`, or is another account than is asked for.
 
     `REQUEST_REFUSED`: no rule lets them have it, or they have as much as they may. `IDEMPOTENCY_MISMATCH`: the key stands for another
     request.
     """
     client, now = client_of(request), SystemClock().now()
+    going_on = {"continues": chain_of(_find(body.continues, client, now))} if body.continues else {}
     try:
         asked = operations.submit(
             kind=KIND,
             subject_id=None,
-            target=body.target,
+            target=body.target | going_on,
             duration_seconds=body.duration_seconds,
             reason=body.reason,
             ticket_id=body.ticket_id,

@@ -127,6 +127,28 @@ def test_a_lease_from_asking_to_its_end(desk: Desk) -> None:
     assert desk.borrowed.pool.get(account_id).state == "dirty"
 
 
+def test_a_program_keeps_what_it_asked_for_longer(desk: Desk) -> None:
+    desk.borrowed.fill(2)
+    held = desk.carry_out(desk.asked(size="small"))
+    desk.borrowed.story.clock.advance(600)
+
+    longer = desk.asked(key="longer", size="small", continues=held["request_id"], duration_seconds=7_200)
+    kept = desk.carry_out(longer)
+
+    assert (kept["stage"], kept["lease_id"], kept["account_id"]) == ("active", held["lease_id"], held["account_id"])
+    assert kept["ends_at"] == longer["asked_at"] + 7_200
+    assert desk.ask(key="longer", size="small", continues=held["request_id"], duration_seconds=7_200).body == kept
+    # What others asked for is nobody else's to keep, and of what is over nothing is kept.
+    own = desk.borrowed.held(actor=desk.borrowed.story.bob)
+    for request_id in (own.request_id, str(uuid.uuid4())):
+        assert desk.ask(key="theirs", person=own.subject_id, continues=request_id).status == 404
+    desk.give_back(kept["request_id"])
+    for one in (held, kept):
+        desk.carry_out(one)
+    told = desk.ask(key="more", size="small", continues=kept["request_id"])
+    assert (told.error, told.body["error"]["field"]) == ((400, "INVALID_REQUEST"), "continues")
+
+
 def test_whoever_waits_is_told_the_place_and_when(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.borrowed.fill(1)
     desk.borrowed.held(actor=desk.borrowed.story.bob)
