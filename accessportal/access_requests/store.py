@@ -20,7 +20,7 @@ from accessportal.kernel.clock import precise, to_epoch
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.listing import Listing
 from accessportal.store.newer_versions import NewerItem
-from accessportal.store.reading import count_items, side_by_side
+from accessportal.store.reading import count_items, scan_records, side_by_side
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, update_one
 
@@ -71,6 +71,10 @@ get = _requests.get
 get_many = _requests.get_many
 
 
+every_request = partial(scan_records, RequestItem, _requests.record)
+"""The whole table, for checks."""
+
+
 def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:
     """A new request and its first event.
 
@@ -86,6 +90,8 @@ def change(before: AccessRequest, after: AccessRequest, action: str, data: dict[
     """
     if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
         raise ValueError(f"a request does not go from {before.status} to {after.status}")
+    if after.purge_at is not None and after.purge_at != before.purge_at:
+        data = {**data, "purge_at": to_epoch(after.purge_at)}
     draft = Draft(action, before.subject_id, data, scope=before.scope)
     return audit.change(_requests, before, after, draft=draft, actor=actor, now=now)
 

@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterator
 
 from accessportal.assignments import comparison_store, store
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Comparison, Comparisons, Found
+from accessportal.assignments.store import every_assignment
 from accessportal.kernel.pages import Page, Unreadable
+
+__all__ = [
+    "comparisons",
+    "every_assignment",
+    "every_in",
+    "find",
+    "found_by",
+    "get",
+    "id_of",
+    "list_by_state",
+]
 
 
 def find(*, key: AssignmentKey) -> Assignment | None:

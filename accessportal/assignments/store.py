@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from accessportal.assignments.models import AssignmentItem, assignment_id_for
 from accessportal.assignments.states import ALLOWED_MOVES, Assignment, AssignmentKey, AssignmentState
@@ -17,6 +18,7 @@ from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.coordination import leave_seat, take_seat
 from accessportal.store.listing import Listing
+from accessportal.store.reading import scan_records
 from accessportal.store.records import Records
 from accessportal.store.restores import first_fence
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Step, transact, update_one
@@ -31,6 +33,8 @@ class NoSeat(Exception):
 _assignments = Records(AssignmentItem, Assignment)
 get = _assignments.get
 get_many = _assignments.get_many
+every_assignment = partial(scan_records, AssignmentItem, _assignments.record)
+"""The whole table, for checks."""
 _by_state = Listing("assignments.by_state", AssignmentItem, _assignments.record, AssignmentItem.state_index)
 
 

@@ -26,7 +26,7 @@ _LEASE = ("account", "fence", "state", "claim", "ends_at", "reason")
 # ``role`` is the role that the claim gives (or gave), ``effective_role`` the membership's highest after the change.
 _MEMBERSHIP = ("email", "group_id", "role", "claim", "ends_at", "effective_role")
 
-_ASKED = ("kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends")
+_ASKED = ("kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends", "requested_by")
 
 _SCOPED = ("key", "old_expires_at", "expires_at", "claim")
 
@@ -37,13 +37,13 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.taken_back": _spec("Taken back after it was given back", *_ASKED),
     "request.approval_given": _spec("Approval given", "reason", "approvals", "quorum", "fallback"),
     "request.approved": _spec("Approved", "reason", "approvals", "quorum", "fallback", "status", "expires_at"),
-    "request.denied": _spec("Denied", "reason", "status"),
-    "request.cancelled": _spec("Cancelled", "status", "reason"),
-    "request.lapsed": _spec("Lapsed undecided", "status", "deadline"),
-    "request.granted": _spec("Granted", "receipt", "expires_at"),
+    "request.denied": _spec("Denied", "reason", "status", "purge_at"),
+    "request.cancelled": _spec("Cancelled", "status", "reason", "purge_at"),
+    "request.lapsed": _spec("Lapsed undecided", "status", "deadline", "purge_at"),
+    "request.granted": _spec("Granted", "receipt", "expires_at", "account_id"),
     "request.end_asked": _spec("Ended early", "reason", "expires_at"),
     "request.expired": _spec("Time is up", "expires_at"),
-    "request.revoked": _spec("Revoked", "receipt", "status"),
+    "request.revoked": _spec("Revoked", "receipt", "status", "purge_at"),
     "request.work_delayed": _spec("Waiting", "work", "error_code", "error", "attempts", "work_due_at"),
     "request.budget_reached": _spec("Cost as much as its rule allows", "verdict", "cost"),
     "request.retry_asked": _spec("Retry asked", "work"),
@@ -62,7 +62,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "rule.added": _spec("Rule added", "version", "hash"),
     "rule.changed": _spec("Rule changed", "version", "hash", "old_hash"),
     "rule.removed": _spec("Rule removed", "version", "old_hash"),
-    "rules.applied": _spec("Rules put in force", "version", "order", "added", "changed", "removed"),
+    "rules.applied": _spec("Rules put in force", "version", "order", "versions", "added", "changed", "removed"),
     # directory
     "user.created": _spec("Person created", "email", "state", names=["name"]),
     "user.enabled": _spec("Person enabled", "state"),
@@ -72,7 +72,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "user.granted": _spec("Membership granted", *_MEMBERSHIP),
     "user.revoked": _spec("Membership revoked", *_MEMBERSHIP, "reason"),
     "user.role_changed": _spec("Role changed", *_MEMBERSHIP, "old_role"),
-    "user.signed_in": _spec("Signed in", "issuer", "method"),
+    "user.signed_in": _spec("Signed in", "issuer", "method", "identity"),
     "user.signed_out": _spec("Signed out", "reason"),
     "user.identity_forgotten": _spec("Sign-in account forgotten", "issuer"),
     "sign_in.refused": _spec("Sign-in refused", "email", "reason", "issuer", "method"),
@@ -133,8 +133,10 @@ ACTIONS: dict[str, ActionSpec] = {
     "lease.fence_raised": _spec("Counted on from a higher fence after a restore", *_LEASE),
     "lease.budget_reached": _spec("Cost as much as its rule allows", *_LEASE, "verdict", "cost"),
     "lease.ended": _spec("Ended", *_LEASE),
-    # clients: never anything of a token's secret
-    "token.created": _spec("Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held", "home_scope"),
+    # clients: never anything that helps to guess a token's secret
+    "token.created": _spec(
+        "Token created", "name", "token_scope", "rate_per_minute", "expires_at", "tracks", "most_held", "home_scope", "check"
+    ),
     "token.revoked": _spec("Token revoked", "reason"),
     # approvals and relationships, each with the seed's key text, and their scopes
     "approval.granted": _spec("Granted", *_SCOPED),

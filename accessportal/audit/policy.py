@@ -102,10 +102,11 @@ def find_breaks(events: Iterable[AuditEvent], keys: AuditKeys) -> Iterator[Chain
 def check_chain(entity: str, events: Sequence[AuditEvent], keys: AuditKeys, *, version: int, audit_head: str) -> list[ChainBreak]:
     """The breaks of a chain, and whether it ends where the item says."""
     breaks = list(find_breaks(events, keys))
-    last = events[-1] if events else None
-    if last is None or last.sequence != version or last.hash != audit_head:
-        found = last.sequence if last else 0
-        breaks.append(ChainBreak(entity, version, f"the item is at version {version} but the chain ends at {found} or with another hash"))
+    if not events:
+        return [ChainBreak(entity, version, "there is an item, and no event tells of it")]
+    if (events[-1].sequence, events[-1].hash) != (version, audit_head):
+        words = f"the item is at version {version} but the chain ends at {events[-1].sequence} or with another hash"
+        breaks.append(ChainBreak(entity, version, words))
     return breaks
 
 

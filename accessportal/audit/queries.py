@@ -30,6 +30,7 @@ __all__ = [
     "find_breaks",
     "history",
     "list_day",
+    "mark_of",
     "name_outside",
     "oldest_at",
 ]
@@ -59,6 +60,12 @@ def name_outside(event: AuditEvent) -> str:
     """The entity's name as :func:`body_of` has it."""
     pseudonyms = config.current().pseudonyms
     return pseudonyms.in_text(event.entity) if pseudonyms and event.pseudonym_id else event.entity
+
+
+def mark_of(text: str) -> str:
+    """What tells that a text is still the same, and nothing of it; empty for an empty one, and without a key of pseudonyms."""
+    pseudonyms = config.current().pseudonyms
+    return pseudonyms.of_name(text) if pseudonyms is not None and text else ""
 
 
 def chain_of(entity: str) -> tuple[AuditEvent, ...]:

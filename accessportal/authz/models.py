@@ -22,6 +22,7 @@ LISTED = "scope"
 # Both sort before whatever a part of a scope may hold, so that what lies below a path is one range.
 _LEVEL, _NAMES = "!", "#"
 _AFTER = "$"
+_GATE = "#gate#"
 
 
 class TargetIndex(GlobalSecondaryIndex["RecordItem"]):
@@ -225,4 +226,8 @@ def gate_key(scope: Scope, *names: str) -> str:
 
 
 def gates_of(scope: Scope) -> list[str]:
-    return [f"{scope}#gate#{number}" for number in range(SHARDS)]
+    return [f"{scope}{_GATE}{number}" for number in range(SHARDS)]
+
+
+def is_gate(key: str) -> bool:
+    return _GATE in key

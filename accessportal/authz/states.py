@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from accessportal.kernel.clock import from_epoch
@@ -24,6 +24,10 @@ MOST_PARTS = 8
 LONGEST_SCOPE = 256
 HOUR_SECONDS = 3_600
 DAY_SECONDS = 24 * HOUR_SECONDS
+
+
+# DynamoDB deletes without an event: not before the sweep had a week for it.
+KEPT = timedelta(days=7)
 
 
 class ScopeKind(enum.StrEnum):

@@ -20,6 +20,7 @@ from accessportal.authz.models import (
     ScopeItem,
     gate_key,
     gates_of,
+    is_gate,
     key_within,
     place_of,
     places_within,
@@ -27,20 +28,29 @@ from accessportal.authz.models import (
     shard_of,
 )
 from accessportal.authz.policy.ends import is_over
-from accessportal.authz.states import DIRECT, Approval, Names, NoSuchRecord, Relationship, Scope, ScopeFacts, ScopeState, end_of_holders
+from accessportal.authz.states import (
+    DIRECT,
+    KEPT,
+    Approval,
+    Names,
+    NoSuchRecord,
+    Relationship,
+    Scope,
+    ScopeFacts,
+    ScopeState,
+    end_of_holders,
+)
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
-from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.keys import join_key
 from accessportal.store.listing import Listing
-from accessportal.store.reading import RawItem, count_items, get_item, read_items, scan_all
+from accessportal.store.reading import count_items, get_item, read_items, scan_records
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Step, Upsert
 
 R = TypeVar("R", Approval, Relationship)
 B = TypeVar("B", bound=Approval | Relationship)
-# DynamoDB deletes without an event: not before the sweep had a week for it.
-_KEPT = timedelta(days=7)
 _KEY_KEPT = timedelta(days=1)
 _ENDS = "ends"
 
@@ -66,7 +76,7 @@ def _indexed(record: Approval | Relationship) -> dict[str, Any]:
         "shard": f"{root_of(record.scope)}#{shard}",
         "place": place_of(record.scope, *record.names),
         "ends": None if record.expires_at is None else f"{_ENDS}#{shard}",
-        "purge_at": None if record.expires_at is None else to_epoch(record.expires_at + _KEPT),
+        "purge_at": None if record.expires_at is None else to_epoch(record.expires_at + KEPT),
     }
 
 
@@ -156,17 +166,7 @@ class Ledger(Generic[R]):
 
         :raises Unavailable: when the store did not answer.
         """
-
-        def again(raw: RawItem) -> R | None:
-            # By itself it says what is wrong with it.
-            try:
-                return self.records.get(raw["PK"]["S"], raw["SK"]["S"])
-            except UnreadableItem as error:
-                past(error.item)
-                return None
-
-        found = scan_all(self.model, self.records.record, stand_in=again, segment=0, segments=1)
-        return (record for record in found if record is not None)
+        return scan_records(self.model, self.records.record, past=past)
 
     def count_shard(self, scope: Scope, shard: int, *, is_wide: bool, now: datetime) -> int:
         """How many of one share are not over.
@@ -276,6 +276,8 @@ def _listed(facts: ScopeFacts) -> dict[str, Any]:
 
 _scopes = Records(ScopeItem, ScopeFacts, also=_listed)
 get_scope = _scopes.get
+every_scope = partial(scan_records, ScopeItem, lambda item: None if is_gate(item.scope) else _scopes.record(item))
+"""The whole table, for checks: also those that are deleted."""
 get_scopes = _scopes.get_many
 page_of_scopes = partial(Listing("authz.scopes", ScopeItem, _scopes.record, ScopeItem.list_index), LISTED)
 page_of_deleting = partial(Listing("authz.deleting", ScopeItem, _scopes.record, ScopeItem.deleting_index), LISTED)

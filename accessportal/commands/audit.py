@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.progress import Progress, TaskID
@@ -11,16 +12,19 @@ from rich.progress import Progress, TaskID
 from accessportal.audit.operations import begin_restore, new_key, require_restore_right
 from accessportal.audit.states import ChainBreak
 from accessportal.commands import restoring, terminal
-from accessportal.commands.audit_heads import Head, breaks_of_rules, every_head
+from accessportal.commands.audit_items import Item, breaks_of_places, breaks_of_rules, every_item
 from accessportal.commands.audit_walk import Walk
 from accessportal.commands.base import Outcome, PortalCommand, command, failed
-from accessportal.commands.flags import BadUsage, Flag, read_whole_number
+from accessportal.commands.flags import BadUsage, Flag, read_file, read_whole_number
 from accessportal.commands.terminal import Document, say
+from accessportal.evidence.config import current
+from accessportal.evidence.heads import SignedHeads, read_signed_heads
+from accessportal.evidence.queries import evidence_files
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.pages import Unreadable
 from accessportal.kernel.texts import cut
-from accessportal.store.restores import Restore
+from accessportal.store.restores import Restore, every_restore
 
 _MOST_WORKERS = 64
 _CHANGE_OVER = timedelta(hours=25)
@@ -41,37 +45,62 @@ def _show_breaks(document: Document, console: Console) -> None:
     console.print(
         f"{document['chains']} chains walked, {document['gone']} of them of things that are gone; {len(document['breaks'])} breaks."
     )
+    if document["digests"]:
+        lost = f", but for {document['lost']} whose events a restore has lost" if document["lost"] else ""
+        console.print(f"Compared with {document['heads']} heads that {document['digests']} digests have signed{lost}.")
 
 
 @command("--json", show=_show_breaks)
 def verify_audit(
     *,
     workers: Annotated[int, Flag("how many read the log side by side, 1 to 64 (default: 4)", "N", _read_workers)] = 4,
+    public_key: Annotated[
+        list[str] | None,
+        Flag("a file with a public key in PEM that signed digests before; may be repeated (default: that of this installation)", "FILE"),
+    ] = None,
+    without_evidence: Annotated[bool, Flag("leave out the signed heads of the store of evidence")] = False,
     now: datetime,
     this: PortalCommand,
 ) -> Outcome:
-    """Walk the audit chain of everything that has one, what is gone too, and report each break. Reads the whole audit log.
-    Exit code 1 when there is a break."""
+    """Walk the audit chain of everything that has one, what is gone too, compare it with the item and with every head that was ever signed,
+    and report each break. Reads all tables and every digest. Exit code 1 when there is a break."""
     breaks: list[ChainBreak] = []
+    signed = None if without_evidence else _signed_heads(public_key or [])
 
     def pass_over(one: Unreadable) -> None:
         breaks.append(ChainBreak(one.key, 0, str(one)))
 
     with terminal.progress() as progress:
         reading = progress.add_task("Items", total=None)
-        heads: dict[str, Head] = {}
-        for head in every_head(pass_over):
-            heads[head.entity] = head
+        items: dict[str, Item] = {}
+        for item in every_item(pass_over):
+            items[item.entity] = item
             progress.advance(reading)
-        progress.update(reading, total=len(heads))
-        bar = progress.add_task("Chains", total=len(heads))
-        walk = Walk(heads, began=now, tell=lambda: _tell(progress, bar, this))
+        progress.update(reading, total=len(items))
+        bar = progress.add_task("Chains", total=len(items))
+        walk = Walk(items, signed=signed, began=now, tell=lambda: _tell(progress, bar, this))
         walk.run(workers=workers)
-    breaks += [*walk.breaks, *breaks_of_rules()]
+    breaks += [*walk.breaks, *breaks_of_places(items), *breaks_of_rules()]
+    document: dict[str, Any] = {"chains": walk.chains, "gone": walk.gone, "digests": 0, "heads": 0, "lost": 0}
+    if signed is not None:
+        unsigned, lost = signed.breaks_of_chains(every_restore())
+        breaks += [*signed.breaks, *unsigned]
+        document |= {"digests": signed.days, "heads": signed.count, "lost": lost}
     return Outcome(
-        {"chains": walk.chains, "gone": walk.gone, "breaks": breaks},
+        document | {"breaks": breaks},
         failed(breaks, "breaks in the audit log.", one="break in the audit log."),
     )
+
+
+def _signed_heads(public_keys: Sequence[str]) -> SignedHeads | None:
+    signer = current()
+    if signer is None:
+        return None
+    pems = [signer.public_key.encode(), *(read_file(name, "--public-key") for name in public_keys)]
+    try:
+        return read_signed_heads(evidence_files(), public_keys=pems)
+    except ValueError as error:
+        raise BadUsage(str(error), flag="--public-key", code="public_key_unreadable") from error
 
 
 def _tell(progress: Progress, bar: TaskID, this: PortalCommand) -> None:

@@ -1,26 +1,35 @@
-"""Walking every chain of the audit log: the whole table once, in segments side by side, against the heads that the items say.
+"""Walking every chain of the audit log: the whole table once, in segments side by side, against the items.
 
-A chain that does not fit is read once more by itself before it counts as broken: an item may have been changed meanwhile.
+What does not fit is read once more by itself before it counts: an item may have been changed meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent, ChainBreak
-from accessportal.commands.audit_heads import Head, breaks_of, breaks_of_gone
+from accessportal.commands.audit_items import Item
+from accessportal.evidence.heads import SignedHeads
+from accessportal.evidence.replay import EXISTS, differences, kind_of, replay
+
+# Whoever is changed so often between two reads is looked at as it was read, up to its version.
+_MOST_LOOKS = 6
+_CLOCKS_APART = timedelta(seconds=30)
 
 
 class Walk:
-    """``heads`` by entity were read before, from ``began`` on. ``tell`` hears of each chain."""
+    """``items`` by entity were read before, from ``began`` on, and the ``signed`` heads. ``tell`` hears of each chain."""
 
-    def __init__(self, heads: Mapping[str, Head], *, began: datetime, tell: Callable[[], object]) -> None:
+    def __init__(
+        self, items: Mapping[str, Item], *, signed: SignedHeads | None = None, began: datetime, tell: Callable[[], object]
+    ) -> None:
         self.breaks: list[ChainBreak] = []
-        self._heads = heads
+        self._signed = signed
+        self._items = items
         self._began = began
         self._tell = tell
         self._seen: set[str] = set()
@@ -29,21 +38,21 @@ class Walk:
 
     @property
     def chains(self) -> int:
-        return len(self._heads.keys() | self._seen)
+        return len(self._items.keys() | self._seen)
 
     @property
     def gone(self) -> int:
         """Of how many the item is gone."""
-        return len(self._seen - self._heads.keys())
+        return len(self._seen - self._items.keys())
 
     def run(self, *, workers: int) -> None:
         """:raises Unavailable: when the store did not answer to some worker; the others stop, too."""
         with ThreadPoolExecutor(workers, thread_name_prefix="audit") as executor:
             for future in [executor.submit(self._segment, number, workers) for number in range(workers)]:
                 future.result()
-        for entity in self._heads.keys() - self._seen:
+        for entity in self._items.keys() - self._seen:
             # The item is there, of its chain nothing.
-            self.breaks += breaks_of(self._heads[entity], began=self._began)
+            self.breaks += _settled(entity, self._items[entity], (), self._began)
             self._tell()
         self.breaks.sort(key=lambda one: (one.entity, one.sequence))
 
@@ -62,15 +71,47 @@ class Walk:
             if entity in self._seen:
                 return
             self._seen.add(entity)
-        breaks = self._breaks(entity, events)
+        breaks = _settled(entity, self._items.get(entity), events, self._began)
         with self._lock:
+            if self._signed is not None:
+                self._signed.compare(events)
             self.breaks += breaks
             self._tell()
 
-    def _breaks(self, entity: str, events: list[AuditEvent]) -> list[ChainBreak]:
-        head = self._heads.get(entity)
-        if head is None:
-            return breaks_of_gone(entity, events, began=self._began)
-        if not audit.check_chain(entity, events, version=head.version, audit_head=head.audit_head):
-            return []
-        return breaks_of(head, began=self._began)
+
+def _settled(entity: str, item: Item | None, events: Sequence[AuditEvent], began: datetime) -> list[ChainBreak]:
+    """The breaks of a chain that was read after its item. Only what was the same before and after the chain was read is believed."""
+    breaks = _breaks(entity, item, events, began)
+    for _ in range(_MOST_LOOKS):
+        if not breaks or item is None:
+            return breaks
+        now = item.again()
+        if now is not None and (now.version, now.audit_head, now.facts) == (item.version, item.audit_head, item.facts):
+            return breaks
+        item, events = now, audit.chain_of(entity)
+        breaks = _breaks(entity, item, events, began)
+    return breaks if item is None else _breaks(entity, item, events[: item.version], began)
+
+
+def _breaks(entity: str, item: Item | None, events: Sequence[AuditEvent], began: datetime) -> list[ChainBreak]:
+    if item is None:
+        return _breaks_of_gone(entity, events, began) if events else []
+    breaks, kind = audit.check_chain(entity, events, version=item.version, audit_head=item.audit_head), kind_of(entity)
+    if breaks or kind is None or item.facts is None:
+        # What a broken chain tells is worth nothing.
+        return breaks
+    return differences(kind, replay(kind, events), item.facts, entity=entity, version=item.version)
+
+
+def _breaks_of_gone(entity: str, events: Sequence[AuditEvent], began: datetime) -> list[ChainBreak]:
+    """Find the breaks of a chain whose item is gone: it must tell that it went. One that was written to after ``began`` may have got its
+    item only then."""
+    breaks, newest, kind = audit.breaks_in(events), events[-1], kind_of(entity)
+    if breaks or kind is None or newest.at > began - _CLOCKS_APART:
+        return breaks
+    told = replay(kind, events)
+    breaks = told.breaks
+    exists = told.facts.get(EXISTS, kind.is_itemized)
+    if exists and told.is_whole and not kind.may_vanish(told.facts, began):
+        breaks.append(ChainBreak(entity, newest.sequence, "there is no item that can be read, and no event tells that it went"))
+    return breaks

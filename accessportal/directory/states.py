@@ -16,6 +16,8 @@ END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 """What counts then, has no end."""
 PERMANENT = "permanent"
 """The claim on a membership that an admin gave, without an end."""
+PERSON_DELETED = "the person was deleted"
+"""The reason of the event by which all that somebody was in a group by is taken away."""
 _UNDER = "under:"
 
 R = TypeVar("R")
@@ -222,6 +224,28 @@ class Membership:
 
     def claim(self, claim_id: str) -> Claim | None:
         return next((claim for claim in self.claims if claim.claim_id == claim_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonHolding:
+    """A person with every direct membership, which have no version of their own. Without ``person`` nobody is there who could be in
+    them."""
+
+    key: str
+    person: Person | None
+    memberships: tuple[Membership, ...]
+
+    @property
+    def entity(self) -> str:
+        return person_entity(self.key)
+
+    @property
+    def version(self) -> int:
+        return 0 if self.person is None else self.person.version
+
+    @property
+    def audit_head(self) -> str:
+        return "" if self.person is None else self.person.audit_head
 
 
 @dataclass(frozen=True, slots=True)

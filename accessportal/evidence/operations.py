@@ -73,7 +73,7 @@ def _export_day(day: date, *, before: Sequence[date], files: EvidenceFiles, sign
     if before:
         _, content = files.digest(before[-1])
         link = {"name": policy.digest_name(before[-1]), "sha256": hashlib.sha256(content).hexdigest()}
-    seen = _hashes(policy.without_note(line) for one in before for line in _lines_in(files, one))
+    seen = _hashes(policy.without_note(line) for one in before for line in lines_in(files, one))
     with tempfile.TemporaryFile() as draft:
         with gzip.GzipFile(filename="", mode="wb", fileobj=draft, mtime=0) as packed:
             for event in _events(day, before, seen):
@@ -98,7 +98,7 @@ def _events(day: date, before: Sequence[date], seen: frozenset[bytes]) -> Iterat
     yield from audit.events_of_day(day)
 
 
-def _lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:
+def lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:
     """The lines of a day's file. :raises Conflict: when it can't be unpacked."""
     name = policy.file_name(day)
     with files.opened(name) as packed, gzip.open(packed) as lines:
@@ -117,7 +117,7 @@ def _require_known(files: EvidenceFiles, day: date, draft: IO[bytes]) -> None:
     draft.seek(0)
     with gzip.open(draft) as lines:
         known = _hashes(lines)
-    if not known >= _hashes(_lines_in(files, day)):
+    if not known >= _hashes(lines_in(files, day)):
         words = f"{policy.file_name(day)} is there without a digest, and tells what the audit log does not. It is not signed."
         raise Conflict(words, code="file_differs")
 
@@ -125,7 +125,7 @@ def _require_known(files: EvidenceFiles, day: date, draft: IO[bytes]) -> None:
 def _as_written(files: EvidenceFiles, day: date) -> DayFile:
     heads: dict[str, tuple[int, str]] = {}
     count = late = 0
-    for line in _lines_in(files, day):
+    for line in lines_in(files, day):
         told: dict[str, Any] = json.loads(line)
         count += 1
         late += "late_of" in told

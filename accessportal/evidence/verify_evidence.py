@@ -109,7 +109,7 @@ def verify(
 
     :raises ValueError: when a public key can't be read, or is of a kind that signs no evidence.
     """
-    check = _Check(folder, {_key_id(key): key for key in map(read_public_key, public_keys)}, audit_keys, plain_until)
+    check = _Check(folder, keys_by_id(public_keys), audit_keys, plain_until)
     check.run(last_day)
     return check.verdict
 
@@ -118,6 +118,36 @@ def read_audit_keys(text: str) -> dict[str, bytes]:
     """The keys of ``id:base64, id:base64``, as PORTAL_AUDIT_KEYS has them."""
     pairs = (part.strip().partition(":") for part in text.split(",") if part.strip())
     return {key_id: base64.b64decode(encoded, validate=True) for key_id, _, encoded in pairs}
+
+
+def keys_by_id(public_keys: Sequence[bytes]) -> dict[str, PublicKey]:
+    """:raises ValueError: when a public key can't be read, or is of a kind that signs no evidence."""
+    return {_key_id(key): key for key in map(read_public_key, public_keys)}
+
+
+def flaws_of_digest(
+    name: str, day: str, digest: Mapping[str, Any], *, keys: Mapping[str, PublicKey], before: tuple[str, str] | None
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with its signature, and with its place behind the digest ``before`` (name and SHA-256), each with the file to name."""
+    key = keys.get(str(digest.get("key")))
+    if key is None:
+        yield name, f"it is signed by the key {digest.get('key')}, whose public key was not given"
+    elif not is_signed_by(key, digest):
+        yield name, "the signature is not of this digest"
+    if digest["format"] != FORMAT:
+        yield name, f"it has the form {digest['format']}, and this program knows {FORMAT}"
+    if digest["day"] != day:
+        yield name, f"it is the digest of {digest['day']}"
+    link = digest["before"]
+    if before is None:
+        if link is not None:
+            yield name, f"{link['name']}, which comes before it, is missing"
+        return
+    yesterday = f"digests/{date.fromisoformat(day) - timedelta(days=1)}.json"
+    if before[0] != yesterday:
+        yield yesterday, f"it is missing: {before[0]} is followed by {name}"
+    elif link is None or (link["name"], link["sha256"]) != before:
+        yield name, f"it does not continue {before[0]} as that is now"
 
 
 def read_public_key(pem: bytes) -> PublicKey:
@@ -238,38 +268,14 @@ class _Check:
         if content is not None:
             try:
                 digest = _read_json(content)
-                self._signature(name, digest)
-                self._line_of_digests(name, day, digest, before)
+                for file_name, problem in flaws_of_digest(name, day, digest, keys=self._public_keys, before=before):
+                    self._break(file_name, 0, problem)
                 heads = {entity: (sequence, head) for entity, (sequence, head) in digest["heads"].items()}
                 (file,) = digest["files"]
                 self._file(day, name, file, heads)
             except _BAD_JSON as error:
                 self._break(name, 0, f"it is no digest of the form {FORMAT} ({type(error).__name__}: {error})")
         return name, hashlib.sha256(content or b"").hexdigest()
-
-    def _signature(self, name: str, digest: dict[str, Any]) -> None:
-        key = self._public_keys.get(str(digest.get("key")))
-        if key is None:
-            self._break(name, 0, f"it is signed by the key {digest.get('key')}, whose public key was not given")
-            return
-        if not is_signed_by(key, digest):
-            self._break(name, 0, "the signature is not of this digest")
-
-    def _line_of_digests(self, name: str, day: str, digest: dict[str, Any], before: tuple[str, str] | None) -> None:
-        if digest["format"] != FORMAT:
-            self._break(name, 0, f"it has the form {digest['format']}, and this program knows {FORMAT}")
-        if digest["day"] != day:
-            self._break(name, 0, f"it is the digest of {digest['day']}")
-        link = digest["before"]
-        if before is None:
-            if link is not None:
-                self._break(name, 0, f"{link['name']}, which comes before it, is missing")
-            return
-        yesterday = f"digests/{date.fromisoformat(day) - timedelta(days=1)}.json"
-        if before[0] != yesterday:
-            self._break(yesterday, 0, f"it is missing: {before[0]} is followed by {name}")
-        elif link is None or (link["name"], link["sha256"]) != before:
-            self._break(name, 0, f"it does not continue {before[0]} as that is now")
 
     def _file(self, day: str, digest_name: str, told: Mapping[str, Any], heads: Mapping[str, tuple[int, str]]) -> None:
         name = str(told["name"])

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from accessportal.rules import policy, store
 from accessportal.rules.reach import reaches
 from accessportal.rules.states import Question, Reach, Rule, RuleDecision
-from accessportal.rules.store import current_set, list_rule_heads, rule_head, rule_history, rule_set_head
+from accessportal.rules.store import current_set, every_versions, find_versions, rule_history, rule_set_head
 
 __all__ = [
     "current_rules",
     "current_set",
     "decide",
+    "every_versions",
     "find_rule",
-    "list_rule_heads",
+    "find_versions",
     "reach_of",
-    "rule_head",
     "rule_history",
     "rule_set_head",
 ]

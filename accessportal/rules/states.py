@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from accessportal.kernel.errors import InvalidRequest
@@ -189,11 +190,23 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True)
 class RuleHead:
-    """Where the audit chain ``rule#<name>`` must end: the newest version ever written, in force or not, and its event's hash."""
+    """Where the audit chain of the rule sets must end: the newest set, and its event's hash."""
 
-    name: str
     version: int
     audit_head: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleVersions:
+    """All that is written of a rule, or of the rule sets, up to ``version``: of each version the hash of its words as they are, or the
+    names of the set's rules in order (``of_each``: with their versions). ``is_removed``: the newest took the rule away."""
+
+    entity: str
+    version: int
+    audit_head: str
+    versions: Mapping[int, str]
+    of_each: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    is_removed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

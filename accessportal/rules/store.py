@@ -7,11 +7,11 @@ or the next, whole, however far a load has come (docs/subsystems/rules.md).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from pynamodb.exceptions import PynamoDBException
 from pynamodb.expressions.update import Action
 
 from accessportal.audit.operations import Prepared, prepare_event
@@ -22,12 +22,11 @@ from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, OWN_ATTRIBUTES, SET_ENTITY, SET_KEY, RuleItem, rule_entity
-from accessportal.rules.states import Approval, Effect, EndsWith, People, Rule, RuleHead, RuleSet, Ticket
+from accessportal.rules.states import Approval, Effect, EndsWith, People, Rule, RuleHead, RuleSet, RuleVersions, Ticket
 from accessportal.rules.terms import kinds, terms_of
-from accessportal.store.base import unavailable
 from accessportal.store.listing import Listing
 from accessportal.store.newer_versions import NewerItem
-from accessportal.store.reading import BROKEN, get_item, read_items
+from accessportal.store.reading import BROKEN, get_item, read_items, scan_records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Step, Upsert, transact
 
 # Three items a changed rule and three for the set; DynamoDB takes 100 in a transaction.
@@ -65,26 +64,46 @@ def rule_history(*, name: str) -> tuple[Rule, ...]:
     return tuple(versions.every(name, where=RuleItem.version > CURRENT))
 
 
-def rule_head(*, name: str) -> RuleHead | None:
-    """Where the chain of a rule must end, removed rules included; strongly read."""
-    item = get_item(RuleItem, name, CURRENT)
-    return None if item is None else _head(item)
-
-
 def rule_set_head() -> RuleHead | None:
     """Where the chain of the rule sets must end, ``None`` before the first load; strongly read, also when the rules can't be."""
     pointer = get_item(RuleItem, SET_KEY, CURRENT)
-    return None if pointer is None else _head(pointer)
+    return None if pointer is None else RuleHead(int(pointer.current_version or 0), pointer.audit_head or "")
 
 
-def list_rule_heads() -> Iterator[RuleHead]:
-    """Where the chain of every rule that there ever was must end. Reads the whole table: for checks by command alone."""
+def every_versions(*, past: Callable[[Unreadable], object]) -> Iterator[RuleVersions]:
+    """Of every rule that there ever was, and of the sets, strongly read. The whole table: for checks by command alone."""
+    for name, items in itertools.groupby(scan_records(RuleItem, lambda item: item, past=past), key=lambda item: item.rule_name):
+        yield _versions(name, items)
+
+
+def find_versions(entity: str) -> RuleVersions | None:
+    """Of one rule, or of the sets, strongly read."""
+    name = SET_KEY if entity == SET_ENTITY else entity.partition("#")[2]
+    items = list(Listing("rules.versions", RuleItem, lambda item: item, consistent=True).every(name))
+    return _versions(name, items) if items else None
+
+
+def _versions(name: str, items: Iterable[RuleItem]) -> RuleVersions:
+    told = {int(item.version): item for item in items}
+    head = told.pop(CURRENT, None)
+    return RuleVersions(
+        entity=SET_ENTITY if name == SET_KEY else rule_entity(name),
+        version=0 if head is None else int(head.current_version or 0),
+        audit_head="" if head is None else head.audit_head or "",
+        versions={number: _words_of(item) for number, item in sorted(told.items())},
+        of_each={number: tuple(int(one["version"]) for one in item.entries) for number, item in told.items() if item.entries is not None},
+        is_removed=head is not None and bool(head.removed),
+    )
+
+
+def _words_of(item: RuleItem) -> str:
+    """What an event tells of this version, by its words. Those of a newer version of the portal are not known here."""
     try:
-        for item in RuleItem.scan(RuleItem.version == CURRENT, consistent_read=True):
-            if item.rule_name != SET_KEY:
-                yield _head(item)
-    except PynamoDBException as error:
-        raise unavailable(error) from error
+        return " ".join(entry["name"] for entry in item.entries or ()) if item.rule_name == SET_KEY else hash_of(_record(item))
+    except NewerItem:
+        return item.hash or ""
+    except BROKEN:
+        return "can't be read"
 
 
 def put_in_force(base: RuleSet, rules: Sequence[Rule], *, actor: Actor, now: datetime) -> RuleSet:
@@ -239,8 +258,9 @@ def _set_steps(
     """The steps that put the set in force, and its event."""
     version = base.version + 1
     names = {kind: [one.rule.name for one in staged if one.action == f"rule.{kind}"] for kind in ("added", "changed", "removed")}
+    told = {"version": version, "order": [rule.name for rule in rules], "versions": [rule.version for rule in rules], **names}
     event = prepare_event(
-        Draft(action="rules.applied", subject="rules", data={"version": version, "order": [rule.name for rule in rules], **names}),
+        Draft(action="rules.applied", subject="rules", data=told),
         entity=SET_ENTITY,
         sequence=version,
         prev_hash=base.audit_head,
@@ -268,10 +288,6 @@ def _set(name: str, value: Any) -> Action:
     attribute: Any = getattr(RuleItem, name)
     action: Action = attribute.remove() if value is None else attribute.set(value)
     return action
-
-
-def _head(item: RuleItem) -> RuleHead:
-    return RuleHead(item.rule_name, int(item.current_version or 0), item.audit_head or "")
 
 
 def _body(rule: Rule) -> dict[str, Any]:

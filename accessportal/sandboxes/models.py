@@ -158,6 +158,10 @@ def sandbox_key(sandbox_id: str) -> Key:
     return _SANDBOX + sandbox_id, META
 
 
+def is_sandbox_key(pk: str) -> bool:
+    return pk.startswith(_SANDBOX)
+
+
 def idempotency_item_key(key: str) -> Key:
     return join_key("KEY", key), META
 

@@ -13,6 +13,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import Unreadable as UnreadableItem
 from accessportal.sandboxes import effects, ledger, policy
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.ledger import Problem, Receipt
@@ -56,6 +57,21 @@ def get(*, sandbox_id: str) -> Sandbox:
     if sandbox is None:
         raise NoSuchSandbox
     return _shown_as_lent(sandbox)
+
+
+def every_sandbox(*, past: Callable[[UnreadableItem], object]) -> Iterator[Sandbox]:
+    """Every sandbox of the table, strongly read. For checks, not for pages."""
+    return pages.every_sandbox(past=past)
+
+
+def find(*, sandbox_id: str) -> Sandbox | None:
+    """As it lies in the table, strongly read."""
+    return rows.get(sandbox_id)
+
+
+def is_as_left(sandbox: Sandbox) -> bool:
+    """Whether no other program has changed it since the portal has."""
+    return policy.mending_of(sandbox) is policy.Mending.NOTHING
 
 
 def list_by_status(*, status: Status, cursor: str | None = None, limit: int = 50) -> Page[Sandbox | Unreadable]:

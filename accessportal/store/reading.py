@@ -352,6 +352,23 @@ def scan_all(model: type[M], convert: Callable[[M], R], *, stand_in: Callable[[R
         raise unavailable(error) from error
 
 
+def scan_records(model: type[M], convert: Callable[[M], R | None], *, past: Callable[[Unreadable], object]) -> Iterator[R]:
+    """The records of a whole table, strongly read, one after the other as they lie; ``convert`` gives ``None`` for what is none. ``past``
+    is told of what can't be read. For checks, not for pages.
+
+    :raises Unavailable: when the store did not answer.
+    """
+
+    def named(raw: RawItem) -> None:
+        try:
+            convert(_complete(model.from_raw_data(dict(raw))))
+        except BROKEN as error:
+            past(unreadable(model, _key_in(model, raw), error).item)
+
+    found = scan_all(model, convert, stand_in=named, segment=0, segments=1)
+    return (one for one in found if one is not None)
+
+
 def _complete(item: M) -> M:
     """PynamoDB reads a missing attribute as ``None``, whatever its class says.
 

@@ -43,6 +43,9 @@ class MakerIndex(GlobalSecondaryIndex["TokenItem"]):
     created_at = NumberAttribute(range_key=True)
 
 
+_RATE = "RATE#"
+
+
 @register
 class TokenItem(PortalModel):
     """A token, or what is taken of its requests in a minute (``RATE#<token_id>``, in no index). Times are epoch seconds. ``last_used_at``
@@ -83,4 +86,8 @@ class TokenItem(PortalModel):
 
 def rate_key(token_id: str) -> str:
     """No id of a token holds a ``#``, so nobody can authenticate with one of these."""
-    return f"RATE#{token_id}"
+    return _RATE + token_id
+
+
+def is_rate_key(token_id: str) -> bool:
+    return token_id.startswith(_RATE)

@@ -65,6 +65,7 @@ def create_token(
         home_scope=policy.check_home(home_scope, scope),
     )
     data: dict[str, object] = {"name": token.name, "token_scope": scope.value, "rate_per_minute": token.rate_per_minute}
+    data["check"] = policy.check_of(policy.hash_of(secret))
     if token.expires_at is not None:
         data["expires_at"] = to_epoch(token.expires_at)
     if token.tracks:

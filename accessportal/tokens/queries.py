@@ -11,6 +11,21 @@ from accessportal.kernel.decisions import Decision
 from accessportal.kernel.pages import Page
 from accessportal.tokens import policy, store
 from accessportal.tokens.states import ApiToken, NoSuchToken, TokenState, entity_of
+from accessportal.tokens.store import every_token, find_stored
+
+__all__ = [
+    "every_token",
+    "explain",
+    "find_stored",
+    "find_token",
+    "history",
+    "list_of_maker",
+    "list_tokens",
+    "list_unrevoked",
+    "may_manage",
+    "may_see",
+    "used_this_minute",
+]
 
 
 def find_token(*, token_id: str) -> ApiToken:

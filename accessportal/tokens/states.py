@@ -87,6 +87,26 @@ class ApiToken:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredToken:
+    """A token as it lies in the table. ``check`` is another one when its secret is."""
+
+    token: ApiToken
+    check: str
+
+    @property
+    def entity(self) -> str:
+        return self.token.entity
+
+    @property
+    def version(self) -> int:
+        return self.token.version
+
+    @property
+    def audit_head(self) -> str:
+        return self.token.audit_head
+
+
+@dataclass(frozen=True, slots=True)
 class NewToken:
     """A token and, this once, its ``text``: nobody can read it again later."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -14,12 +15,12 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.moments import SKEW
 from accessportal.kernel.pages import Page, UnreadableItem
 from accessportal.store.listing import Listing
-from accessportal.store.reading import Beside, get_item, get_together, read_as, read_item
+from accessportal.store.reading import Beside, get_item, get_together, read_as, read_item, scan_records
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
 from accessportal.tokens import policy
-from accessportal.tokens.models import LISTED, TokenItem, rate_key
-from accessportal.tokens.states import ApiToken
+from accessportal.tokens.models import LISTED, TokenItem, is_rate_key, rate_key
+from accessportal.tokens.states import ApiToken, StoredToken
 
 
 def _listed(token: ApiToken) -> dict[str, Any]:
@@ -49,6 +50,16 @@ def get_with(token_id: str, beside: Beside) -> tuple[ApiToken, str] | None:
 
 def _with_hash(item: TokenItem) -> tuple[ApiToken, str] | None:
     return None if item.secret_hash is None else (_tokens.record(item), item.secret_hash)
+
+
+def _stored(item: TokenItem) -> StoredToken | None:
+    return None if is_rate_key(item.token_id) else StoredToken(_tokens.record(item), policy.check_of(item.secret_hash or ""))
+
+
+every_token = partial(scan_records, TokenItem, _stored)
+"""The whole table, for checks: also what no list shows."""
+find_stored = partial(read_item, TokenItem, _stored)
+"""One of them, strongly read."""
 
 
 def page(*, with_revoked: bool, cursor: str | None, limit: int) -> Page[ApiToken]:

@@ -11,7 +11,7 @@ from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.store.reading import ItemKey
 from accessportal.store.transactions import Guard
 from accessportal.waiting import policy, store
-from accessportal.waiting.states import Expected, Line, Place, Standing, Turn
+from accessportal.waiting.states import Expected, Line, LineWithPlaces, Place, Standing, Turn
 
 log = structlog.get_logger(__name__)
 
@@ -19,6 +19,11 @@ log = structlog.get_logger(__name__)
 def get_line(line: str) -> Line:
     """The line with how many wait, strongly read."""
     return store.head(line)
+
+
+def get_with_places(line: str, *, past: Callable[[Unreadable], object]) -> LineWithPlaces:
+    """The line with all that are in it, strongly read. For checks, not for pages."""
+    return LineWithPlaces(store.head(line), tuple(store.places(line, past=past)))
 
 
 def item_of_place(*, line: str, claim: str) -> ItemKey:

@@ -45,6 +45,26 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class LineWithPlaces:
+    """A line, and everybody who waits in it."""
+
+    line: Line
+    places: tuple[Place, ...]
+
+    @property
+    def entity(self) -> str:
+        return self.line.entity
+
+    @property
+    def version(self) -> int:
+        return self.line.version
+
+    @property
+    def audit_head(self) -> str:
+        return self.line.audit_head
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """Whose turn it is: the ``place``, and the ``line`` in which it is the first that fits. Once the line has moved it counts no more."""
 

@@ -19,6 +19,7 @@ from accessportal.directory import operations as directory
 from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import person, system
+from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import NotAllowed, Unavailable
 from accessportal.rules import operations as rules
 from tests.crashing import MOMENTS, Killed, Process, living
@@ -125,7 +126,9 @@ def test_what_waits_for_a_decision_is_cancelled_with_the_reason(story: Story, go
 
     after = story.now_of(asked)
     assert (report.departed, after.status, after.decision_reason) == (1, Status.CANCELLED, reason)
-    assert queries.history(request=after)[-1].data == {"status": "CANCELLED", "reason": reason}
+    assert after.purge_at is not None
+    told = {"status": "CANCELLED", "reason": reason, "purge_at": to_epoch(after.purge_at)}
+    assert queries.history(request=after)[-1].data == told
     assert story.pending_of(ALICE) == []
 
 

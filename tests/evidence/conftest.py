@@ -8,17 +8,20 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from accessportal.audit import config
 from accessportal.audit.config import AuditKeys
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
+from accessportal.evidence import config as evidence_config
 from accessportal.evidence.config import Signer, read_key
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import EvidenceFiles
 from accessportal.evidence.states import ExportReport
 from accessportal.evidence.storages import WriteOnceFolder
 from accessportal.evidence.verify_evidence import Verdict, verify
+from accessportal.jobs import tasks
 from accessportal.kernel.actors import person, system
 from accessportal.kernel.pseudonyms import Pseudonyms
 from accessportal.store.transactions import transact
@@ -82,3 +85,15 @@ def office(tables: None, clock: FakeClock, tmp_path: Path) -> Iterator[Office]:
     config.configure(KEYS)
     yield Office(clock, tmp_path / "evidence")
     config.configure(before)
+
+
+@pytest.fixture
+def installed(office: Office, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
+    """An installation that exports to a folder."""
+    backend = "accessportal.evidence.storages.WriteOnceFolder"
+    settings.STORAGES = settings.STORAGES | {"evidence": {"BACKEND": backend, "OPTIONS": {"location": str(office.folder)}}}
+    monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: office.clock)
+    monkeypatch.setattr(tasks, "_CLOCK", office.clock)
+    evidence_config.configure(SIGNER)
+    yield office
+    evidence_config.configure(None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
-from pytest_django.fixtures import Settings
 
 from accessportal.access_requests import operations
 from accessportal.conf import Conf
@@ -22,18 +20,6 @@ from tests.evidence.conftest import DAY, SIGNER, TODAY, Office
 from tests.fixtures_story import Story
 
 KEY = "A" * 43 + "="
-
-
-@pytest.fixture
-def installed(office: Office, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
-    """An installation that exports to a folder."""
-    backend = "accessportal.evidence.storages.WriteOnceFolder"
-    settings.STORAGES = settings.STORAGES | {"evidence": {"BACKEND": backend, "OPTIONS": {"location": str(office.folder)}}}
-    monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: office.clock)
-    monkeypatch.setattr(tasks, "_CLOCK", office.clock)
-    config.configure(SIGNER)
-    yield office
-    config.configure(None)
 
 
 def test_an_operator_exports_and_verifies(story: Story, installed: Office) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Conflict, Unavailable
+from accessportal.kernel.pages import Unreadable
 from accessportal.rules import queries, store
 from accessportal.rules.loading import hash_of
 from accessportal.rules.models import CURRENT, SET_ENTITY, SET_KEY, RuleItem
@@ -91,15 +92,21 @@ def test_a_removed_rule_keeps_its_history_and_may_come_back() -> None:
     assert [event.action for event in events] == ["rule.added", "rule.removed", "rule.added"]
 
 
+def _never(one: Unreadable) -> None:
+    raise AssertionError(one)
+
+
 def test_every_rule_that_there_ever_was_tells_where_its_chain_ends() -> None:
     load(rules())
     load(rules()[1:])
-    heads = {head.name: head for head in queries.list_rule_heads()}
-    assert set(heads) == {rule.name for rule in rules()}
-    assert heads["no-security"].version == 2
-    assert heads["no-security"] == queries.rule_head(name="no-security")
-    assert not any(audit.check_head(f"rule#{name}", version=head.version, audit_head=head.audit_head) for name, head in heads.items())
-    assert queries.rule_head(name="never") is None
+    found = {one.entity: one for one in queries.every_versions(past=_never)}
+    assert set(found) == {"ruleset#current", *(f"rule#{rule.name}" for rule in rules())}
+    assert (found["rule#no-security"].version, found["rule#no-security"].is_removed) == (2, True)
+    assert found["rule#no-security"].versions[1] == found["rule#no-security"].versions[2] == rules()[0].hash
+    assert found["ruleset#current"].versions[1].split() == [rule.name for rule in rules()]
+    assert all(one == queries.find_versions(entity) for entity, one in found.items())
+    assert not any(audit.check_head(name, version=one.version, audit_head=one.audit_head) for name, one in found.items())
+    assert queries.find_versions("rule#never") is None
 
 
 def test_another_order_is_another_set() -> None:

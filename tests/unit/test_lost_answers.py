@@ -59,7 +59,7 @@ CALLS: dict[str, Call] = {
     "store.coordination.reserve_slot": lambda: coordination.reserve_slot("pace", gap_seconds=1.0, longest_wait_seconds=5.0, now=START),
     "store.tables.ensure_table": lambda: tables.ensure_table(CoordinationItem, clock=CLOCK),
     "audit.store.every_entity": lambda: list(audit_store.every_entity()),
-    "rules.store.list_rule_heads": lambda: list(rules_store.list_rule_heads()),
+    "store.reading.scan_records": lambda: list(rules_store.every_versions(past=print)),
     "rules.store._read_items": lambda: rules_store._read_items([("rule", 1)]),
     "directory.store.reading.get_many": lambda: directory_reading.get_many([("U:a", "U:a")], str),
     "directory.store.whole.read_table": directory_whole.read_table,

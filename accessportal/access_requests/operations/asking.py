@@ -258,7 +258,7 @@ def _id_of(submission_id: str, actor: Actor, program: Program | None) -> str:
 
 def draft_of(action: str, request: AccessRequest) -> Draft:
     """Its first event."""
-    told = {
+    told: dict[str, Any] = {
         "kind": request.kind,
         "target": dict(request.target),
         "duration_seconds": request.duration_seconds,
@@ -269,6 +269,8 @@ def draft_of(action: str, request: AccessRequest) -> Draft:
         "expires_at": to_epoch(request.expires_at),
         "extends": request.extends,
     }
+    if request.asked_through:
+        told["requested_by"] = request.requested_by
     return Draft(action, request.subject_id, told, scope=request.scope)
 
 

@@ -136,6 +136,8 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
 def _settle_grant(request: AccessRequest, done: AccessRequest, proof: Proof, told: dict[str, object], now: datetime) -> AccessRequest:
     granted = replace(done, granted_at=proof.proved_at, account_id=proof.account_id or request.account_id)
     data: dict[str, object] = {"receipt": told}
+    if proof.account_id:
+        data["account_id"] = proof.account_id
     if proof.ends_at is not None:
         # Its time, and what an extension counts as held, run from here.
         granted = replace(granted, expires_at=proof.ends_at, held_since=request.held_since or proof.proved_at)

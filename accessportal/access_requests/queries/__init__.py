@@ -43,6 +43,7 @@ from accessportal.access_requests.queries.lists import (
     search,
 )
 from accessportal.access_requests.queries.previews import explain, preview
+from accessportal.access_requests.store import every_request
 
 __all__ = [
     "ACCESS_ENDS",
@@ -56,6 +57,7 @@ __all__ = [
     "count_waiting_for",
     "describe",
     "ended_together",
+    "every_request",
     "explain",
     "get",
     "history",

@@ -18,7 +18,7 @@ from accessportal.authz.queries.lists import (
     list_of_target,
     list_scopes,
 )
-from accessportal.authz.store import APPROVALS, LEDGERS, RELATIONSHIPS, Ledger
+from accessportal.authz.store import APPROVALS, LEDGERS, RELATIONSHIPS, Ledger, every_scope, get_scope
 
 __all__ = [
     "APPROVALS",
@@ -36,8 +36,10 @@ __all__ = [
     "check_many",
     "check_set",
     "count_in_scope",
+    "every_scope",
     "find_scope",
     "get_record",
+    "get_scope",
     "governing_policy",
     "list_ending",
     "list_in_scope",

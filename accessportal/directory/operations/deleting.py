@@ -12,14 +12,13 @@ from accessportal.directory.operations.last_root_admin import is_standing_admin,
 from accessportal.directory.operations.memberships import about_deletion
 from accessportal.directory.operations.rights import require_people_right
 from accessportal.directory.operations.writing import about_membership, ask_to_look, mirrored, settled, told_person
-from accessportal.directory.states import Changed, Membership, Person, PersonVerb, State
+from accessportal.directory.states import PERSON_DELETED, Changed, Membership, Person, PersonVerb, State
 from accessportal.directory.store.people import MembershipChange, PersonChange, write_person
 from accessportal.directory.store.reading import get_groups, get_person_with_memberships
 from accessportal.kernel.actors import Actor, system
 
 # Each takes three of a transaction's 100 items: the membership, its group, its event.
 MOST_AT_ONCE = 30
-_REASON = "the person was deleted"
 
 
 def delete_person(*, email: str, actor: Actor, now: datetime) -> Changed[Person]:
@@ -81,4 +80,4 @@ def _remove(person: Person, memberships: Sequence[Membership], *, is_last: bool,
 
 def _about(membership: Membership, now: datetime) -> Draft:
     strongest = max(membership.claims, key=lambda claim: claim.role.rank)
-    return about_membership("user.revoked", strongest, None, of=membership, now=now, reason=_REASON)
+    return about_membership("user.revoked", strongest, None, of=membership, now=now, reason=PERSON_DELETED)

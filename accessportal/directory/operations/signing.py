@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import Draft
 from accessportal.directory.operations.accounts import still_theirs
@@ -44,7 +45,9 @@ def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor,
         except Conflict as error:
             owner = find_owner(identity=identity)
             raise NotAllowed(_taken_by(owner, person) if owner else error.message, code=error.code) from error
-        draft = Draft("user.signed_in", person.key, {"issuer": identity.partition("#")[0], "method": method})
+        data = {"issuer": identity.partition("#")[0], "method": method}
+        mark = audit_queries.mark_of(identity)
+        draft = Draft("user.signed_in", person.key, data | ({"identity": mark} if mark else {}))
         return _written(person, wanted, draft, actor, now, accounts=accounts)
 
     return settled(attempt)

@@ -30,14 +30,17 @@ from accessportal.directory.queries.roles import (
     roles_of,
 )
 from accessportal.directory.store.departures import list_departures
+from accessportal.directory.store.whole import every_record, find_holding
 
 __all__ = [
     "Book",
     "Named",
     "clean_email",
+    "every_record",
     "explain_person",
     "find_group",
     "find_groups",
+    "find_holding",
     "find_lasting_role",
     "find_membership",
     "find_owner",

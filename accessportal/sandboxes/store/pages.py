@@ -10,10 +10,12 @@ from pynamodb.expressions.condition import Condition
 
 from accessportal.kernel.clock import precise, to_epoch
 from accessportal.kernel.pages import Page
+from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Due, Sandbox, Status, Unreadable
 from accessportal.sandboxes.store.converting import record_of, unreadable
 from accessportal.store.listing import Listing
+from accessportal.store.reading import scan_records
 
 _rows = partial(Listing[SandboxItem, Sandbox | Unreadable], model=SandboxItem, record=record_of, stand_in=unreadable)
 _by_status = _rows("sandboxes.by_status", index=SandboxItem.status_index)
@@ -29,6 +31,14 @@ def by_status(status: Status, *, cursor: str | None, limit: int, allocated_until
     """The seed's StatusIndex; ``allocated_until`` keeps to those allocated not later."""
     where = None if allocated_until is None else SandboxItem.allocated_at <= to_epoch(allocated_until)
     return _by_status(status.value, cursor=cursor, limit=limit, where=where, bound=allocated_until)
+
+
+def _sandbox(item: SandboxItem) -> Sandbox | None:
+    return record_of(item) if models.is_sandbox_key(item.pk) else None
+
+
+every_sandbox = partial(scan_records, SandboxItem, _sandbox)
+"""The whole table, for checks: also what no index shows."""
 
 
 def every_row() -> Iterator[Sandbox | Unreadable]:

@@ -1,0 +1,133 @@
+"""Every head of a chain that was ever signed, to hold the audit log against.
+
+A chain that was cut, rewritten from inside by somebody with the key of the hashes, or deleted with its item, differs from a head that was
+signed while it was whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from accessportal.audit import queries as audit
+from accessportal.audit.states import AuditEvent, ChainBreak
+from accessportal.evidence import policy
+from accessportal.evidence.operations import lines_in
+from accessportal.evidence.store import EvidenceFiles
+from accessportal.evidence.verify_evidence import flaws_of_digest, keys_by_id
+from accessportal.kernel.clock import from_epoch
+from accessportal.kernel.errors import Unavailable
+from accessportal.kernel.moments import SKEW
+from accessportal.store.restores import Restore
+
+# Sequence, day, and half of the hash: 24 bytes for each head, of however many chains.
+_HEAD = struct.Struct(">II16s")
+_DAMAGED = {"digest_damaged", "evidence_missing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A signed head that the chain of ``entity`` does not have (any more)."""
+
+    entity: str
+    sequence: int
+    day: date
+    is_other: bool
+
+    def __str__(self) -> str:
+        if self.is_other:
+            return f"event {self.sequence} is not the one that the digest of {self.day} has signed"
+        return f"event {self.sequence} is missing, and the digest of {self.day} has signed it"
+
+
+@dataclass(slots=True)
+class SignedHeads:
+    """``breaks`` are of the digests themselves."""
+
+    files: EvidenceFiles
+    days: int = 0
+    breaks: list[ChainBreak] = field(default_factory=list)
+    _heads: dict[str, bytearray] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+    _missing: list[Missing] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return sum(len(kept) for kept in self._heads.values()) // _HEAD.size
+
+    def compare(self, events: Sequence[AuditEvent]) -> None:
+        """Hold a chain that was read after the digests against the heads of its name."""
+        hashes = {event.sequence: event.hash for event in events}
+        for name in {audit.name_outside(event) for event in events}:
+            self._seen.add(name)
+            self._missing += _missing_in(name, self._heads.get(name, b""), hashes)
+
+    def breaks_of_chains(self, restores: Sequence[Restore]) -> tuple[list[ChainBreak], int]:
+        """The first signed head that each chain lacks; and how many it rightly lacks, because a restore of the tables lost their events."""
+        for name in self._heads.keys() - self._seen:
+            self._missing += _missing_in(name, self._heads[name], {})
+        lost = self._lost(restores) if restores else set()
+        breaks: dict[str, ChainBreak] = {}
+        for one in self._missing:
+            if one not in lost:
+                breaks.setdefault(one.entity, ChainBreak(one.entity, one.sequence, str(one)))
+        return sorted(breaks.values(), key=lambda one: one.entity), len(lost)
+
+    def _lost(self, restores: Sequence[Restore]) -> set[Missing]:
+        """By the times of their events, in the files of their days."""
+        wanted = {(one.day, one.entity, one.sequence): one for one in self._missing}
+        lost: set[Missing] = set()
+        for day in sorted({one.day for one in self._missing}):
+            for line in lines_in(self.files, day):
+                told = json.loads(line)
+                one = wanted.get((day, told["entity"], told["sequence"]))
+                if one is not None and _is_lost(datetime.fromisoformat(told["at"]), restores):
+                    lost.add(one)
+        return lost
+
+
+def read_signed_heads(files: EvidenceFiles, *, public_keys: Sequence[bytes]) -> SignedHeads:
+    """Read every digest, oldest first, one request each. What a digest with a wrong signature says counts for nothing.
+
+    :raises ValueError: when a public key can't be read.
+    :raises Unavailable: when the store of evidence does not answer.
+    """
+    keys, found, before = keys_by_id(public_keys), SignedHeads(files), None
+    for day in files.days():
+        name = policy.digest_name(day)
+        content, heads = b"", dict[str, bytes]()
+        try:
+            digest, content = files.digest(day)
+            flaws = [ChainBreak(file, 0, problem) for file, problem in flaws_of_digest(name, str(day), digest, keys=keys, before=before)]
+            heads = {} if flaws else _heads_of(digest["heads"], day)
+        except Unavailable as error:
+            if error.code not in _DAMAGED:
+                raise
+            flaws = [ChainBreak(name, 0, error.message)]
+        except (ValueError, LookupError, TypeError, AttributeError, struct.error) as error:
+            flaws = [ChainBreak(name, 0, f"it is no digest ({type(error).__name__}: {error})")]
+        found.days += 1
+        found.breaks += flaws
+        for entity, head in heads.items():
+            found._heads.setdefault(entity, bytearray()).extend(head)
+        before = name, hashlib.sha256(content).hexdigest()
+    return found
+
+
+def _heads_of(heads: Mapping[str, tuple[int, str]], day: date) -> dict[str, bytes]:
+    return {entity: _HEAD.pack(sequence, day.toordinal(), bytes.fromhex(text)[:16]) for entity, (sequence, text) in heads.items()}
+
+
+def _missing_in(name: str, heads: bytes | bytearray, hashes: Mapping[int, str]) -> Iterator[Missing]:
+    for sequence, day, half in _HEAD.iter_unpack(heads):
+        text = hashes.get(sequence)
+        if text is None or not text.startswith(half.hex()):
+            yield Missing(name, sequence, date.fromordinal(day), is_other=text is not None)
+
+
+def _is_lost(at: datetime, restores: Sequence[Restore]) -> bool:
+    return any(one.restored_to - SKEW <= at <= from_epoch(one.epoch) + SKEW for one in restores)

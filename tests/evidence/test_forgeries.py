@@ -1,0 +1,312 @@
+"""Forgeries by boto3 on the tables, each found by verify_audit with its entity and the event that tells otherwise; and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from accessportal.kernel.clock import to_epoch
+from accessportal.sandboxes.operations.tending import sandbox_id_for
+from tests.commands.conftest import run
+from tests.evidence.conftest import Office
+from tests.evidence.forging import DOCS, Raw, World
+from tests.fixtures_story import Story
+
+Break = tuple[str, int, str]
+Forgery = Callable[[World], Break]
+EVENT = "AuditLog"
+
+
+@pytest.fixture
+def world(story: Story, office: Office) -> World:
+    """Written with a key in the hashes, and whole."""
+    found = World(story)
+    found.fill()
+    story.clock.advance(60)
+    assert breaks() == set()
+    return found
+
+
+def breaks() -> set[Break]:
+    return {(one["entity"], one["sequence"], one["problem"]) for one in run("verify_audit", "--json").json["breaks"]}
+
+
+def number(value: float) -> Raw:
+    return {"N": str(value)}
+
+
+def text(value: str) -> Raw:
+    return {"S": value}
+
+
+def changed(table: str, told: dict[str, Raw], entity: str, sequence: int, problem: str, **values: Raw | None) -> Forgery:
+    """Of the one item that tells so, these attributes are others, or are not there."""
+
+    def forge(world: World) -> Break:
+        item = world.tables.find(table, **told)
+        kept = {name: value for name, value in item.items() if name not in values}
+        world.tables.put(table, kept | {name: value for name, value in values.items() if value is not None})
+        return entity, sequence, problem
+
+    return forge
+
+
+def request(name: str, sequence: int, problem: str, **values: Raw | None) -> Forgery:
+    def forge(world: World) -> Break:
+        one = world.requests[name]
+        end = to_epoch(one.expires_at)
+        return changed("ActiveRequests", {"request_id": text(one.request_id)}, one.entity, sequence, problem.format(end=end), **values)(
+            world
+        )
+
+    return forge
+
+
+def token(name: str, sequence: int, problem: str, **values: Raw | None) -> Forgery:
+    def forge(world: World) -> Break:
+        one = world.tokens[name]
+        assert one.expires_at is not None
+        words = problem.format(end=to_epoch(one.expires_at))
+        return changed("ApiTokens", {"token_id": text(one.token_id)}, one.entity, sequence, words, **values)(world)
+
+    return forge
+
+
+def in_directory(pk: str, sk: str, entity: str, sequence: int, problem: str, **values: Raw | None) -> Forgery:
+    return changed("AccessManagement", {"pk": text(pk), "sk": text(sk)}, entity, sequence, problem, **values)
+
+
+def a_bare_operator(world: World) -> Break:
+    key = {"pk": text("U:mallory@example.com"), "sk": text("G:/portal/operators")}
+    world.tables.put("AccessManagement", key | {"siKey1": text("M:/portal/operators"), "role": text("contributor")})
+    return "person#mallory@example.com", 1, "in /portal/operators by permanent is contributor, and no event tells of it"
+
+
+def a_person_of_nowhere(world: World) -> Break:
+    item = world.tables.find("AccessManagement", pk=text("U:erin@example.com"), sk=text("U:erin@example.com"))
+    nobody = {"pk": text("U:eve@example.com"), "sk": text("U:eve@example.com"), "email": text("eve@example.com")}
+    world.tables.put("AccessManagement", item | nobody)
+    return "person#eve@example.com", 2, "there is an item, and no event tells of it"
+
+
+def a_token_that_no_list_shows(world: World) -> Break:
+    item = world.tables.find("ApiTokens", token_id=text(world.tokens["raised"].token_id))
+    shown = {name: value for name, value in item.items() if name not in ("list", "unrevoked")}
+    world.tables.put("ApiTokens", shown | {"token_id": text("hidden"), "created_by": text("system:demo")})
+    return "token#hidden", 1, "there is an item, and no event tells of it"
+
+
+def a_chain_of_a_person_is_gone(world: World) -> Break:
+    for sequence in (1, 2):
+        world.tables.delete(EVENT, world.tables.event("person#gus@example.com", sequence))
+    return "person#gus@example.com", 2, "there is an item, and no event tells of it"
+
+
+def a_request_is_gone(world: World) -> Break:
+    one = world.requests["deleted"]
+    world.tables.delete("ActiveRequests", {"request_id": text(one.request_id)})
+    return one.entity, 3, "there is no item that can be read, and no event tells that it went"
+
+
+def an_approver_is_another(world: World) -> Break:
+    """With the hashes of all later events made anew, as far as one can without the key."""
+    one = world.requests["approved by another"]
+    world.tables.put(EVENT, world.tables.event(one.entity, 2) | {"actor": text("mallory@example.com")})
+    return one.entity, 2, "was changed after it was written"
+
+
+def the_clock_back(world: World) -> Break:
+    one = world.requests["other reason"]
+    world.tables.put(EVENT, world.tables.event(one.entity, 2) | {"at": number(to_epoch(one.requested_at) - 1)})
+    return one.entity, 2, "was changed after it was written"
+
+
+def an_old_item_again(world: World) -> Break:
+    """Gina is enabled as she was before she was disabled, version and head included."""
+    kept = world.tables.find("AccessManagement", pk=text("U:gina@example.com"), sk=text("U:gina@example.com"))
+    world.disable("gina@example.com")
+    world.tables.put("AccessManagement", kept)
+    return "person#gina@example.com", 2, "the item is at version 2 but the chain ends at 3 or with another hash"
+
+
+def an_event_between(world: World) -> Break:
+    world.tables.put(EVENT, world.tables.event("group#/security", 1) | {"sequence": number(2)})
+    return "group#/security", 2, "does not continue the event before it"
+
+
+def a_cut_chain_and_its_item(world: World) -> Break:
+    world.tables.delete(EVENT, world.tables.event("person#sam@example.com", 1))
+    return "person#sam@example.com", 1, "event 1 is missing; 2 follows"
+
+
+def two_chains_swapped(world: World) -> Break:
+    one, other = (world.tables.event(f"group#/{name}", 1) for name in ("guild", "engineering"))
+    for first, second in ((one, other), (other, one)):
+        world.tables.put(EVENT, second | {name: first[name] for name in ("entity", "day#shard")})
+    return "group#/guild", 1, "was changed after it was written"
+
+
+def a_holder_of_a_free_account(world: World) -> Break:
+    """Who had it last could take it back."""
+    item = world.tables.find("AccountPool", data=text("available"))
+    world.tables.put("AccountPool", item | {"user": text("mallory@example.com")})
+    return f"account#{item['account_id']['S']}", 2, "user is mallory@example.com, and the events tell nothing"
+
+
+def a_claim_on_an_assignment(world: World) -> Break:
+    item = world.tables.find("Assignments", permission_set_arn=text(world.story.twin.permission_sets["PowerUserAccess"]))
+    world.tables.put("Assignments", item | {"claims": {"SS": ["mine"]}})
+    claimed = len(world.requests["kept"].approvals) + 7
+    return f"assignment#{item['assignment_id']['S']}", claimed, "claims is ['mine'], and the events tell ["
+
+
+def a_holder_of_a_relationship(world: World) -> Break:
+    item = world.tables.find("Relationships", subject=text("alice"))
+    world.tables.put("Relationships", item | {"held_until": {"M": item["held_until"]["M"] | {"mine": number(1)}}})
+    entity = f"relationship#{DOCS}#alice#editor#docs/plan"
+    return entity, 1, "holders is ['direct', 'mine'], and the events tell ['direct']"
+
+
+def a_place_before_all(world: World) -> Break:
+    place = world.tables.find("WaitingLine", PK=text("LINE#sandbox"), SK=text("000000000002"))
+    mine = {"SK": text("000000000000"), "number": number(0), "claim": text("mallory")}
+    world.tables.put("WaitingLine", place | mine)
+    return "line#sandbox", 2, "place 0 is mallory, and no event tells of it"
+
+
+LEASE_END = 1_800_000_000
+FORGERIES: tuple[Forgery, ...] = (
+    # the five that passed before
+    an_approver_is_another,
+    a_bare_operator,
+    a_token_that_no_list_shows,
+    a_chain_of_a_person_is_gone,
+    a_request_is_gone,
+    # requests
+    request("reopened", 5, "status is ACTIVE, and the events tell REVOKED", status=text("ACTIVE")),
+    request("never taken back", 4, "work is nothing, and the events tell REVOKE", work=None, work_due_at=None),
+    request("longer", 1, "expires_at is 1900000000, and the events tell {end}", expires_at=number(1_900_000_000)),
+    request(
+        "another's", 1, "subject_id is mallory@example.com, and the events tell alice@example.com", subject_id=text("mallory@example.com")
+    ),
+    request("undecided", 1, "approvals is ['mallory@example.com'], and the events tell nothing", approvals={"SS": ["mallory@example.com"]}),
+    the_clock_back,
+    # people and groups
+    a_person_of_nowhere,
+    an_old_item_again,
+    a_cut_chain_and_its_item,
+    in_directory(
+        "U:erin@example.com",
+        "G:/engineering",
+        "person#erin@example.com",
+        2,
+        "in /engineering by permanent is admin, and the events tell reader",
+        claims={"M": {"permanent": {"M": {"role": text("admin")}}}},
+    ),
+    in_directory(
+        "U:fay@example.com",
+        "U:fay@example.com",
+        "person#fay@example.com",
+        3,
+        "state is enabled, and the events tell disabled",
+        state=text("enabled"),
+    ),
+    in_directory(
+        "U:bob@example.com",
+        "U:bob@example.com",
+        "person#bob@example.com",
+        3,
+        "identity is name-",
+        identity=text("https://idp.example#mallory"),
+    ),
+    in_directory("G:/crowd", "G:/crowd", "group#/crowd", 2, "state is enabled, and the events tell disabled", state=text("enabled")),
+    in_directory(
+        "G:/engineering/payments",
+        "G:/engineering/payments",
+        "group#/engineering/payments",
+        1,
+        "parent_id is /security, and the events tell /engineering",
+        ancestors={"L": [text("/"), text("/security")]},
+    ),
+    in_directory(
+        "G:/portal/auditors",
+        "G:/portal/auditors",
+        "group#/portal/auditors",
+        1,
+        "it stands below /security and /portal, and its parent does not",
+        ancestors={"L": [text("/security"), text("/portal")]},
+    ),
+    an_event_between,
+    two_chains_swapped,
+    # what programs may, and what is lent
+    token("revoked", 2, "revoked_by is nothing, and the events tell olga@example.com", revoked_by=None),
+    token("raised", 1, "scope is admin, and the events tell track", scope=text("admin")),
+    token("lost", 1, "check is ", secret_hash=text("0" * 64)),
+    token("longer", 1, "expires_at is nothing, and the events tell {end}", expires_at=None),
+    changed(
+        "SandboxPool",
+        {"name": text("lab-1")},
+        f"sandbox#{sandbox_id_for('ext-lab-1')}",
+        2,
+        "track is track-2, and the events tell track-1",
+        allocated_to_track=text("track-2"),
+    ),
+    a_holder_of_a_free_account,
+    changed(
+        "AccountPool",
+        {"pk": text("lease_id#lease-1")},
+        "lease#lease-1",
+        1,
+        "claims is ['claim-1', 'mine'], and the events tell ['claim-1']",
+        claims={"M": {"claim-1": number(LEASE_END), "mine": number(LEASE_END)}},
+    ),
+    a_place_before_all,
+    # what gives by itself
+    changed(
+        "Approvals",
+        {"identity": text("alice")},
+        f"approval#{DOCS}#alice#docs/plan#GET",
+        1,
+        f"expires_at is {LEASE_END}, and the events tell ",
+        expires_at=number(LEASE_END),
+        held_until={"M": {"direct": number(LEASE_END)}},
+    ),
+    a_holder_of_a_relationship,
+    changed(
+        "AuthzScopes",
+        {"scope": text(DOCS)},
+        f"scope#{DOCS}",
+        1,
+        "policy is {'min_seconds': 1",
+        policy={"M": {"min_seconds": number(1), "max_seconds": number(1), "is_enforced": {"BOOL": False}}},
+    ),
+    changed(
+        "AccessRules",
+        {"rule_name": text("prod-power"), "version": number(1)},
+        "rule#prod-power",
+        1,
+        "version 1 is ",
+        subjects={"M": {"groups": {"L": [text("/")]}, "users": {"L": []}}},
+    ),
+    a_claim_on_an_assignment,
+)
+
+
+FURTHER = {
+    # the other one of two, and the rules in force that can't be read any more
+    ("group#/engineering", 1),
+    ("group#/security", 1),
+    ("ruleset#current", 1),
+}
+
+
+def test_each_forgery_is_found_and_nothing_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [forge(world) for forge in FORGERIES]
+    # As a process that has read no rules.
+    monkeypatch.setattr("accessportal.rules.store._cached", None)
+
+    found = breaks()
+
+    assert [one for one in made if not any(told[:2] == one[:2] and told[2].startswith(one[2]) for told in found)] == []
+    assert {one[:2] for one in found} - {one[:2] for one in made} == FURTHER
