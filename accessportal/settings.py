@@ -30,6 +30,7 @@ DEBUG = _conf.debug
 DEMO = _conf.demo
 OPERATOR_GROUP = _conf.operator_group
 AUDITOR_GROUP = _conf.auditor_group
+AWS_REGION = _conf.aws_region
 AWS_START_URL = _conf.aws_start_url
 EVENTS_TOPIC_ARN = _conf.events_topic_arn
 AUTHZ_SWEEP_MINUTES = _conf.authz_sweep_minutes

@@ -115,21 +115,19 @@ def _signed_in(browser: Browser, portal: RunningPortal, name: str) -> Page:
 def _request(hand: Hand) -> None:
     page = hand.page
     hand.click(page.get_by_role("link", name="Request access"))
-    hand.click(page.get_by_role("link", name=re.compile("^AWS account A permission")))
-    for label, typed, wanted in (("Account", "reconciliation-p", "payments-reconciliation-prod"), ("Permission set", "reado", "ReadOnly")):
-        box = page.get_by_role("combobox", name=label)
-        hand.click(box)
-        hand.type(box, typed)
-        hand.click(page.get_by_role("option", name=re.compile(wanted)).first)
-    hand.click(page.get_by_role("button", name="1 h", exact=True))
-    hand.type(page.get_by_label(re.compile("^Ticket")), "CHG-20817")
+    account = page.get_by_role("combobox", name="Account")
+    expect(account).to_be_focused()
+    hand.type(account, "reconciliation-p", "Enter")
+    hand.click(page.get_by_role("option", name=re.compile("ReadOnly")))
+    ticket = page.get_by_label(re.compile("^Ticket"))
+    expect(ticket).to_be_visible()
+    hand.type(ticket, "CHG-20817")
     hand.type(page.get_by_label("Why"), "Incident 4711: read the payment logs")
     hand.click(page.get_by_role("button", name="Send request"))
     page.wait_for_url(_A_REQUEST)
 
 
 def _request_again(hand: Hand) -> None:
-    """What is asked for again has its ticket anew."""
     page = hand.page
     hand.click(page.get_by_role("link", name=re.compile("^Ask again for payments-dev")).first)
     hand.click(page.get_by_role("button", name="Send request"))
@@ -138,8 +136,7 @@ def _request_again(hand: Hand) -> None:
 
 def _approve_one(hand: Hand) -> None:
     page = hand.page
-    hand.click(page.get_by_role("link", name=re.compile(r"Approvals \d")))
-    hand.click(page.get_by_role("button", name="Approve", exact=True).first)
+    hand.click(page.get_by_role("button", name=re.compile("^Approve payments-prod")).first)
     expect(page.get_by_text(re.compile("^Approved:")).first).to_be_visible()
 
 
@@ -171,10 +168,7 @@ def _who_had(hand: Hand) -> None:
 def _extend(hand: Hand) -> None:
     page = hand.page
     hand.click(page.get_by_role("link", name=re.compile("^Extend payments-dev")).first)
-    length = page.get_by_label(re.compile("^For how long"))
-    length.fill("")
-    hand.type(length, "3h")
-    hand.click(page.get_by_role("button", name="Send request"))
+    hand.click(page.get_by_role("button", name=re.compile("^\\+30 min")))
     page.wait_for_url(_A_REQUEST)
 
 

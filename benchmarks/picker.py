@@ -53,8 +53,8 @@ def measure() -> Iterator[tuple[str, Spans]]:
     user, _ = get_user_model().objects.get_or_create(username="alice0@example.com")
     client = Client(SERVER_NAME="localhost")
     client.force_login(user)
-    yield "search accounts", _spans(client, reverse("search_accounts"), "account", _ACCOUNT_TEXTS)
-    yield "search permission sets", _spans(client, reverse("search_permission_sets"), "permission_set", _SET_TEXTS)
+    yield "search accounts", _spans(client, reverse("choices", args=["aws_account", "account"]), "account", _ACCOUNT_TEXTS)
+    yield "search permission sets", _spans(client, reverse("choices", args=["aws_account", "permission_set"]), "permission_set", _SET_TEXTS)
 
 
 def _spans(client: Client, address: str, parameter: str, texts: tuple[str, ...]) -> Spans:

@@ -118,8 +118,14 @@ ROUTES: dict[str, list[Route]] = {
         post("/requests/new/sandbox/preview/", 302, *(405,) * 5),
         signed_in("/requests/new/nothing/preview/", 404),
     ],
-    "search_accounts": [signed_in("/requests/new/aws_account/accounts/?account=pay")],
-    "search_permission_sets": [signed_in("/requests/new/aws_account/permission-sets/?permission_set=po")],
+    "for_me": [signed_in("/fragments/for-me/")],
+    "choices": [
+        signed_in("/requests/new/aws_account/choices/account/?account=pay"),
+        signed_in("/requests/new/aws_account/choices/permission_set/?permission_set=po&account=payments-dev&subject=/security"),
+        signed_in("/requests/new/group/choices/group/?group=pay"),
+        signed_in("/requests/new/group/choices/role/", 404),
+        signed_in("/requests/new/nothing/choices/account/", 404),
+    ],
     "request": [
         get("/requests/{pending}/", 302, 404, 200, 200, 200, 200),
         get("/requests/{active}/", 302, 404, 200, 404, 200, 200),
@@ -146,7 +152,7 @@ ROUTES: dict[str, list[Route]] = {
     "sandboxes": [signed_in("/sandboxes/"), signed_in("/sandboxes/?range=7d"), post("/sandboxes/", 302, *(405,) * 5)],
     "groups": [signed_in("/groups/"), signed_in("/groups/?open=/engineering"), signed_in("/groups/?q=pay")],
     "group_branch": [signed_in("/groups/branch/at/engineering/"), signed_in("/groups/branch/at/nothing/", 404)],
-    "search_groups": [signed_in("/groups/search/?group=pay")],
+    "search_groups": [signed_in("/groups/search/?parent_id=pay")],
     "group": [signed_in("/groups/at/"), signed_in("/groups/at/engineering/payments/"), signed_in("/groups/at/nothing/", 404)],
     "group_live": [signed_in("/groups/live/at/engineering/payments/"), signed_in("/groups/live/at/nothing/", 404)],
     "group_deed": [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
+from accessportal.access_requests.offers import Search
 from accessportal.access_requests.states import AccessRequest, Described, PlaceInLine, Subject
 from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
@@ -166,7 +167,7 @@ Choices = Callable[[Actor, Book, datetime], Sequence[tuple[str, str]]]
 @dataclass(frozen=True, slots=True)
 class Field:
     """One part of the target, as a form and a command (``about``, ``metavar``) ask for it. ``missing`` is said when it is empty; without,
-    it may be. ``search`` names the address that lists what fits; ``wrong`` is said of what is none of the ``choices``."""
+    it may be. ``search`` lists what fits what is typed; ``wrong`` is said of what is none of the ``choices``."""
 
     name: str
     label: str
@@ -174,10 +175,14 @@ class Field:
     metavar: str
     missing: str = ""
     placeholder: str = ""
-    search: str = ""
+    search: Search | None = None
     choices: Choices | None = None
     is_radio: bool = False
     wrong: str = ""
+
+    @property
+    def is_searched(self) -> bool:
+        return self.search is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,10 +276,20 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class WayIn:
+    """A group whose people a rule serves. ``role`` is what may be asked for in it; empty: its admins can let somebody in."""
+
+    group_id: str
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """What would happen if the form were sent now: ``at_once``, ``needs_approval`` or ``impossible``, then with the ``reason``, the
     ``remedies``, and the ``field`` to change, if one. ``held_until`` ends the longest access to the same that the subject holds;
-    ``served_by``: the groups that they must not leave; ``facts``: the kind's own."""
+    ``served_by``: the groups that they must not leave; ``facts``: the kind's own; ``ways_in``: where they would be served;
+    ``people``: how many a group means, where they were counted."""
 
     outcome: str
     reason: str
@@ -301,6 +311,9 @@ class Preview:
     facts: Mapping[str, str] | None = None
     max_total_seconds: int = 0
     served_by: tuple[str, ...] = ()
+    rule_description: str = ""
+    ways_in: tuple[WayIn, ...] = ()
+    people: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

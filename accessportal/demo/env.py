@@ -21,6 +21,7 @@ LOCK_FILE = HOME / "lock"
 REGION = "eu-central-1"
 # Where the twin's sandbox provider begins; said again because nothing may be imported here.
 PROVIDER_PATH = "/twin/provider"
+START_PATH = "/twin/start"
 _SHARED = ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
@@ -42,6 +43,7 @@ def take_environment(environ: MutableMapping[str, str] = os.environ, *, home: Pa
         # Whatever the caller's environment names: the demo deletes sandboxes.
         PORTAL_SANDBOX_PROVIDER_URL=f"{twin_url}{PROVIDER_PATH}",
         PORTAL_SANDBOX_PROVIDER_TOKEN="",
+        PORTAL_AWS_START_URL=f"{twin_url}{START_PATH}",
         PORTAL_DEMO="true",
         PORTAL_SECURE="false",
     )

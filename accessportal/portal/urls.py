@@ -11,10 +11,9 @@ from accessportal.web import addresses, tally  # noqa: F401  # the converters of
 
 urlpatterns = [
     path("", home.show, name="home"),
-    path("requests/new/", new.choose_kind, name="new"),
-    path("requests/new/aws_account/accounts/", new.accounts, name="search_accounts"),
-    path("requests/new/aws_account/permission-sets/", new.permission_sets, name="search_permission_sets"),
+    path("requests/new/", new.start, name="new"),
     path("requests/new/<slug:kind>/", new.ask, name="new_request"),
+    path("requests/new/<slug:kind>/choices/<slug:name>/", new.choices, name="choices"),
     path("requests/new/<slug:kind>/preview/", new.preview, name="preview_request"),
     path("requests/<item:request_id>/", page.show, name="request"),
     path("requests/<item:request_id>/live/", page.live, name="request_live"),
@@ -31,5 +30,6 @@ urlpatterns = [
     path("people/<email:email>/", people.show, name="person"),
     path("people/<email:email>/live/", people.live, name="person_live"),
     path("people/<email:email>/<slug:deed>/", people.confirm, name="person_deed"),
+    path("fragments/for-me/", home.for_me, name="for_me"),
     path("fragments/approvals/", tally.show, name="approvals_tally"),
 ]

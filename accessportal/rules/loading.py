@@ -14,7 +14,6 @@ import yaml
 from accessportal.directory.policy.words import is_group_id
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.matching import pattern_fault
 from accessportal.rules.states import (
     EVERYBODY,
     SMALLEST_DURATION_SECONDS,
@@ -28,6 +27,7 @@ from accessportal.rules.states import (
     Ticket,
 )
 from accessportal.rules.terms import Terms, kinds, terms_of
+from accessportal.rules.tickets import pattern_fault
 from accessportal.rules.yaml_nodes import Notes, Place, parse, shown
 
 MOST_RULES = 1000

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
-
-from pydantic_core import SchemaError, SchemaValidator, ValidationError
 
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.texts import cut
 from accessportal.rules import words
 from accessportal.rules.states import EVERYBODY, LONGEST_TICKET, Effect, People, Question, Rule
 from accessportal.rules.terms import Finding, Part, listed
+from accessportal.rules.tickets import ticket_matches
 
 DURATION = frozenset({Part.TOO_SHORT, Part.TOO_LONG})
 TICKET = frozenset({Part.TICKET_MISSING, Part.TICKET_WRONG})
@@ -37,37 +35,6 @@ def is_served_by_membership(rule: Rule, subject: str) -> bool:
     """Whether what ``rule`` gives ``subject``, whom it serves, ends when they leave its groups. Whom it names by address, and whom
     it serves as everybody, has nothing to leave."""
     return rule.serves_by_membership and EVERYBODY not in rule.subjects.groups and subject not in rule.subjects.users
-
-
-def pattern_fault(pattern: str) -> str:
-    """Why ``pattern`` can't be a ticket pattern; empty when it can."""
-    try:
-        # By itself first: "a)|(b" would be well-formed once it stands between the anchors.
-        SchemaValidator({"type": "str", "pattern": pattern})
-        _ticket_validator(pattern)
-    except SchemaError as error:
-        return str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
-    return ""
-
-
-@functools.lru_cache(maxsize=256)
-def _ticket_validator(pattern: str) -> SchemaValidator:
-    # The Rust engine that comes with pydantic has no backtracking: its time grows with the length of the ticket, never
-    # with the nesting of the pattern. Python's own engine can be brought to a stand-still by "(a+)+$".
-    return SchemaValidator({"type": "str", "pattern": rf"\A(?:{pattern})\z", "regex_engine": "rust-regex"})
-
-
-def ticket_matches(pattern: str, ticket_id: str) -> bool:
-    """Whether the whole of ``ticket_id`` matches; an empty pattern takes any ticket of at most 200 characters."""
-    if len(ticket_id) > LONGEST_TICKET:
-        return False
-    if not pattern:
-        return True
-    try:
-        _ticket_validator(pattern).validate_python(ticket_id)
-    except ValidationError:
-        return False
-    return True
 
 
 def _judge_subject(rule: Rule, question: Question) -> Iterator[Finding]:

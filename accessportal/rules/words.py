@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from accessportal.kernel.durations import format_duration
 from accessportal.rules.states import EVERYBODY, EndsWith, People, Rule
 from accessportal.rules.terms import listed
-
-_LITERAL_START = re.compile(r"[A-Za-z0-9 _:#/-]+(?![*+?{])")
+from accessportal.rules.tickets import example_of
 
 
 def people(who: People, word: str = "and") -> str:
@@ -36,12 +33,11 @@ def approvers(rule: Rule) -> str:
 
 
 def ticket_like(pattern: str) -> str:
-    """``a ticket like CHG-… (pattern CHG-[0-9]+)``: the literal start of the pattern where it has one."""
+    """``a ticket like CHG-4711``; where a pattern is too much for an example, the pattern itself."""
     if not pattern:
         return "a ticket"
-    start = _LITERAL_START.match(pattern)
-    like = f"like {start.group()}…" if start and "|" not in pattern else "of the right form"
-    return f"a ticket {like} (pattern {pattern})"
+    example = example_of(pattern)
+    return f"a ticket like {example}" if example else f"a ticket of the form {pattern}"
 
 
 def limits(rule: Rule) -> str:

@@ -1,7 +1,7 @@
 """The twin as a server of its own: moto behind the front, one lock before both, and a journal so that nothing is lost.
 
 Any AWS client reaches it by ``AWS_ENDPOINT_URL``. Two addresses are its own: ``GET /twin/health``, and ``/twin/settings`` to read
-(``GET``) and change (``POST``, a JSON object) how it behaves. ``/twin/provider/sandboxes`` is the sandbox provider.
+(``GET``) and change (``POST``, a JSON object) how it behaves. ``/twin/provider/sandboxes`` is the sandbox provider, ``/twin/start`` a page.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from waitress.channel import ClientDisconnected
 from waitress.server import create_server
 
 from accessportal.kernel.clock import Clock, SystemClock
+from accessportal.twin import start_page
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import AssignmentKey, IdentityCenterTwin, Job
 from accessportal.twin.journal import Journal
@@ -62,7 +63,9 @@ class TwinApplication:
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         call = Call.from_environ(environ)
-        if "HTTP_ORIGIN" in environ or environ.get("HTTP_SEC_FETCH_SITE", "none") != "none":
+        if call.path.rstrip("/") == start_page.PATH and call.method == "GET":
+            answer = start_page.start_page()
+        elif "HTTP_ORIGIN" in environ or environ.get("HTTP_SEC_FETCH_SITE", "none") != "none":
             # A page of some site in somebody's browser. It could not read the answer, but what it sends would be done; moto changes
             # something by GET, too (/moto-api/seed), and an image's address needs no Origin. "none": somebody typed the address.
             answer = json_answer({"error": "The twin answers programs, and no pages of browsers."}, status=403)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, tzinfo
 from typing import Any, ClassVar, cast
 
@@ -94,6 +94,14 @@ class PlainForm(forms.Form):
         """Start with this length. While nobody touches it, the page goes on offering the one of the rule that decides."""
         self.initial["duration"] = typed
         self.fields["duration"].widget.attrs["data-offered"] = ""
+
+    def focus_first_empty(self, names: Iterable[str], given: Mapping[str, Any]) -> bool:
+        """Let the page begin where something is still to be typed; false where nothing is."""
+        typed = (name for name in names if not given.get(name) and not self.fields[name].widget.is_hidden)
+        first = next(typed, "")
+        if first:
+            self.fields[first].widget.attrs["autofocus"] = ""
+        return bool(first)
 
     def add_error(self, field: str | None, error: Any) -> None:
         super().add_error(field, error)

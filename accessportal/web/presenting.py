@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import zlib
 from dataclasses import dataclass
 from datetime import datetime
@@ -113,6 +114,22 @@ def aws_address(start_url: str, request: AccessRequest) -> str:
     """The access portal of AWS, opened at this account and permission set (its documented short-cut link)."""
     query = urlencode({"account_id": request.account_id, "role_name": request.permission_set})
     return f"{start_url.rstrip('/')}/#/console?{query}"
+
+
+def cli_profile(start_url: str, region: str, request: AccessRequest, account_name: str) -> str:
+    """What ``aws configure sso`` would write to ``~/.aws/config``."""
+    name = "-".join(re.findall(r"[A-Za-z0-9_-]{1,64}", f"{account_name}-{request.permission_set}"))
+    return f"""[profile {name}]
+sso_session = access-portal
+sso_account_id = {request.account_id}
+sso_role_name = {request.permission_set}
+region = {region}
+
+[sso-session access-portal]
+sso_start_url = {start_url}
+sso_region = {region}
+sso_registration_scopes = sso:account:access
+"""
 
 
 def typed_duration(seconds: int) -> str:

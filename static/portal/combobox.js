@@ -15,6 +15,8 @@ class Combo {
     // Whether an answer is still to come, and whether Enter was pressed before it.
     this.isAwaited = false;
     this.takesFirst = false;
+    // Whether the list was opened by the field before, so that a single choice needs no key.
+    this.isNext = false;
     const id = this.list.querySelector("[role=listbox]").id;
     for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": id })) {
       this.input.setAttribute(name, value);
@@ -22,10 +24,12 @@ class Combo {
     this.input.addEventListener("input", () => this.askSoon());
     this.input.addEventListener("click", () => this.isOpen || this.ask());
     this.input.addEventListener("keydown", (event) => this.key(event));
-    this.input.addEventListener("blur", () => this.close());
+    this.input.addEventListener("blur", (event) => this.list.contains(event.relatedTarget) || this.close());
+    this.list.addEventListener("focusout", (event) => this.box.contains(event.relatedTarget) || this.close());
     // Pressing the list must not take the focus from the field, or the list would close before the click counts.
     this.list.addEventListener("mousedown", (event) => event.preventDefault());
     this.list.addEventListener("click", (event) => this.choose(event.target.closest("[role=option]")));
+    box.combo = this;
   }
 
   get isOpen() {
@@ -39,7 +43,7 @@ class Combo {
   askSoon() {
     clearTimeout(this.timer);
     this.isAwaited = true;
-    this.takesFirst = false;
+    this.takesFirst = this.isNext = false;
     this.timer = setTimeout(() => this.ask(), WAIT);
   }
 
@@ -49,6 +53,8 @@ class Combo {
     this.asking = new AbortController();
     this.isAwaited = true;
     const url = new URL(this.box.dataset.combo, location.href);
+    // What may be chosen depends on what was chosen beside it.
+    for (const other of this.input.form?.querySelectorAll("[data-combo] input, [name=subject]") ?? []) url.searchParams.set(other.name, other.value);
     url.searchParams.set(this.box.dataset.comboName, this.input.value.trim());
     try {
       const answer = await fetch(url, { headers: { "HX-Request": "true" }, signal: this.asking.signal });
@@ -70,17 +76,19 @@ class Combo {
     this.at = -1;
     this.isAwaited = false;
     this.input.removeAttribute("aria-activedescendant");
-    const takesFirst = this.takesFirst && this.options.length > 0;
-    this.takesFirst = false;
+    const isOnly = this.isNext && !this.input.value && this.options.length === 1;
+    const takesFirst = isOnly || (this.takesFirst && this.options.length > 0);
+    this.takesFirst = this.isNext = false;
     if (takesFirst) {
       this.choose(this.meant());
       return;
     }
     if (document.activeElement !== this.input) return;
     this.list.hidden = false;
+    if (this.options.length) this.move(this.options.indexOf(this.meant()) + 1);
     this.input.setAttribute("aria-expanded", String(this.options.length > 0));
     const count = this.options.length;
-    say(count ? `${count} ${count === 1 ? "choice" : "choices"}, Enter takes the first` : this.list.textContent.trim());
+    say(count ? `${count} ${count === 1 ? "choice" : "choices"}, Enter takes the first` : this.list.querySelector(".rest")?.textContent.trim());
   }
 
   close() {
@@ -111,11 +119,22 @@ class Combo {
     return options[this.at] ?? options.find((option) => option.dataset.value.toLowerCase() === typed) ?? options[0];
   }
 
-  choose(option) {
+  choose(option, goesOn = true) {
     if (!option) return;
     this.input.value = option.dataset.value;
     this.close();
     this.input.dispatchEvent(new Event("change", { bubbles: true }));
+    if (goesOn) this.goOn();
+  }
+
+  // To the next field of the form that is to be typed, if that is a list too: it opens by itself.
+  goOn() {
+    const boxes = [...(this.input.form?.querySelectorAll("[data-combo]") ?? [])];
+    const next = boxes[boxes.indexOf(this.box) + 1]?.combo;
+    if (!next || next.input.value) return;
+    next.input.focus();
+    next.isNext = true;
+    next.ask();
   }
 
   key(event) {
@@ -129,6 +148,8 @@ class Combo {
     } else if (event.key === "Enter" && this.isOpen && this.options.length) {
       event.preventDefault();
       this.choose(this.meant());
+    } else if (event.key === "Tab" && !event.shiftKey && this.isOpen && this.input.value.trim() && !this.list.querySelector("summary")) {
+      this.choose(this.meant(), false);
     } else if (event.key === "Escape" && this.isOpen) {
       event.preventDefault();
       this.close();

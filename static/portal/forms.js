@@ -1,4 +1,6 @@
 // Small helps in forms: lengths to press, addresses to fill in, and no second sending by a nervous finger.
+const CALM_MILLISECONDS = 1500;
+
 function fill(input, value) {
   input.value = value;
   input.dispatchEvent(new Event("input", { bubbles: true }));
@@ -7,17 +9,16 @@ function fill(input, value) {
 
 for (const group of document.querySelectorAll("[data-chips]")) {
   const input = document.getElementById(group.dataset.chips);
-  const chips = [...group.querySelectorAll("button")];
+  // The preview brings new ones: the rule's usual length first, and what is too long can't be pressed.
   const show = () => {
-    for (const chip of chips) chip.setAttribute("aria-pressed", String(chip.dataset.value === input.value.trim().toLowerCase()));
+    const typed = input.value.trim().toLowerCase();
+    for (const chip of group.querySelectorAll("button")) chip.setAttribute("aria-pressed", String(chip.dataset.value === typed));
   };
-  for (const chip of chips) chip.addEventListener("click", () => fill(input, chip.dataset.value));
+  group.addEventListener("click", (event) => {
+    const chip = event.target.closest("button");
+    if (chip) fill(input, chip.dataset.value);
+  });
   input.addEventListener("input", show);
-  // The preview knows the longest length: what is longer can't be pressed.
-  const limit = () => {
-    const longest = Number(document.querySelector("[data-longest]")?.dataset.longest || Infinity);
-    for (const chip of chips) chip.disabled = Number(chip.dataset.seconds) > longest;
-  };
   // The rule says what is usual; that is offered until somebody chooses another length.
   input.addEventListener("input", () => delete input.dataset.offered);
   document.addEventListener("htmx:configRequest", (event) => {
@@ -28,12 +29,45 @@ for (const group of document.querySelectorAll("[data-chips]")) {
     if ("offered" in input.dataset && usual) input.value = usual;
     show();
   };
-  document.addEventListener("htmx:afterSwap", () => {
-    offer();
-    limit();
-  });
+  document.addEventListener("htmx:afterSettle", offer);
   offer();
-  limit();
+}
+
+// A rule that wants no ticket is not asked for one.
+const ticket = document.querySelector("[data-ticket-field]");
+const verdict = document.getElementById("preview");
+if (ticket && verdict) {
+  const show = () => {
+    ticket.hidden = !verdict.querySelector("[data-ticket=asked]") && !ticket.querySelector(".is-invalid");
+  };
+  document.addEventListener("htmx:afterSwap", show);
+  show();
+}
+
+// While somebody types, the last verdict is dimmed, and no new one is red: what is half typed is not wrong yet.
+if (verdict) {
+  let timer = 0;
+  let isWithheld = false;
+  const rest = () => {
+    clearTimeout(timer);
+    delete verdict.dataset.typing;
+    if (isWithheld) window.htmx.trigger(verdict, "again");
+    isWithheld = false;
+  };
+  const form = verdict.closest("form");
+  form.addEventListener("input", (event) => {
+    if (!event.target.matches("input[type=text]")) return;
+    verdict.dataset.typing = "";
+    clearTimeout(timer);
+    timer = setTimeout(rest, CALM_MILLISECONDS);
+  });
+  form.addEventListener("change", rest);
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target !== verdict || !("typing" in verdict.dataset)) return;
+    isWithheld = event.detail.serverResponse.includes('verdict stop"');
+    if (isWithheld) event.detail.shouldSwap = false;
+    else delete verdict.dataset.typing;
+  });
 }
 
 for (const button of document.querySelectorAll("[data-fill]")) {

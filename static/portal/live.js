@@ -2,6 +2,14 @@
 import { say } from "./say.js";
 
 const root = document.documentElement;
+const COUNT = /^\(\d+\+?\) /;
+
+// How many requests wait for whoever looks at another tab.
+function tell() {
+  const count = document.querySelector(".places .tally")?.textContent.trim() ?? "";
+  document.title = (/^\d/.test(count) ? `(${count}) ` : "") + document.title.replace(COUNT, "");
+}
+tell();
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && event.target.closest("[data-background]")) event.preventDefault();
@@ -12,9 +20,10 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const live = document.querySelector("#live[data-title]");
   if (live && event.target.contains(live)) {
     // What was said at the top told of the state before.
-    if (document.title !== live.dataset.title) document.querySelector(".messages")?.remove();
+    if (document.title.replace(COUNT, "") !== live.dataset.title) document.querySelector(".messages")?.remove();
     document.title = live.dataset.title;
   }
+  tell();
   if (told) say(told.dataset.said);
 });
 

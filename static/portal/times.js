@@ -69,6 +69,9 @@ function tick() {
   for (const element of document.querySelectorAll("[data-left]")) {
     setText(element, wordsForTime((Date.parse(element.dataset.left) - now()) / 1000));
   }
+  for (const element of document.querySelectorAll("[data-ends-in]")) {
+    setText(element, `→ ${wordsForMoment(new Date(now() + Number(element.dataset.endsIn) * 1000))}`);
+  }
   for (const bar of document.querySelectorAll("progress[data-fuse]")) {
     const seconds = Math.max((Date.parse(bar.dataset.fuse) - now()) / 1000, 0);
     bar.value = seconds;

@@ -73,7 +73,7 @@ def show(requests: Collection[AccessRequest], story: Story, book: queries.Approv
         if request.status.is_terminal:
             ended_row(request, actor=story.olga, names=Names(book.directory), book=book)
         else:
-            open_row(request, lent=Lent(), actor=story.olga, names=Names(book.directory), book=book, siblings=1)
+            open_row(request, lent=Lent(), actor=story.olga, names=Names(book.directory), book=book)
         queries.asked(request=request)
 
 

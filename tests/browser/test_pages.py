@@ -42,7 +42,7 @@ def test_home_and_form(busy_day: BusyDay, open_as: OpenAs) -> None:
     alice = open_as("alice")
     visit(alice, "/", "home")
     visit(alice, page_of(held), "request-approval")
-    visit(alice, "/requests/new/", "kinds")
+    visit(alice, "/requests/new/", "form-start")
     visit(alice, "/requests/new/aws_account/", "form-empty")
 
     alice.get_by_role("combobox", name="Account").press_sequentially("pay")
@@ -55,6 +55,10 @@ def test_home_and_form(busy_day: BusyDay, open_as: OpenAs) -> None:
     look_at(alice, "form-at-once")
 
     alice.get_by_role("combobox", name="Account").fill("security-audit")
+    expect(alice.locator("#preview[data-typing]")).to_be_attached()
+    expect(alice.locator("summary", has_text="1 that you can’t ask for")).to_be_visible()
+    look_at(alice, "form-others")
+    alice.get_by_label("Why").focus()
     expect(preview(alice)).to_contain_text("security-accounts")
     look_at(alice, "form-refused")
 

@@ -12,7 +12,7 @@ from accessportal.sandboxes.states import Sandbox
 from tests.browser.conftest import OpenAs
 from tests.browser.keyboard import press, tab_to, write
 from tests.browser.looks import look_at
-from tests.browser.people import preview, send, state
+from tests.browser.people import preview, state
 from tests.browser.test_pages import visit
 from tests.fixtures_pool import Labs
 
@@ -167,9 +167,11 @@ def test_alice_asks_holds_it_keeps_it_longer_and_gives_it_back_by_keyboard(labs:
 
     tab_to(alice, "Extend")
     press(alice, "Enter")
-    alice.wait_for_url("**/extend/")
-    alice.get_by_label(re.compile("^For how long")).fill("2h")
-    send(alice)
+    expect(alice.get_by_role("dialog")).to_contain_text("Keep your sandbox longer")
+    look_at(alice, "sandbox-extend-sheet", full=False)
+    expect(alice.get_by_role("button", name=re.compile(r"^\+1 h → "))).to_be_focused()
+    press(alice, "Enter")
+    expect(alice.get_by_text("Approved by rule.")).to_be_visible()
     for one in labs.open_of_alice():
         labs.story.carry_out(one)
     alice.goto("/sandboxes/")

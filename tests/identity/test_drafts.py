@@ -131,6 +131,8 @@ def test_every_form_for_words_says_whose_it_is() -> None:
         "templates/console/leases/order_cleaning.html": "one button",
         "templates/console/sandboxes/confirm_run.html": "one button",
         "templates/identity/sign_in.html": "a password, which is never kept",
+        "templates/portal/home_for_me.html": "one button",
+        "templates/portal/steps.html": "buttons",
     }
     found = {
         str(path.relative_to(real_settings.BASE_DIR))

@@ -38,7 +38,7 @@ BAD = [
     ({"ticket_id": "x" * 201}, "Ticket has 201 characters; 200 is the most."),
     ({"subject": "/security"}, "You are not in that group."),
     ({"subject": "bob@example.com"}, "You are not in that group."),
-    ({**PROD, "ticket_id": "JIRA-1"}, "CHG-[0-9]+"),
+    ({**PROD, "ticket_id": "JIRA-1"}, "“JIRA-1” is not a ticket like CHG-4711"),
     ({**PROD, "ticket_id": ""}, "ticket"),
 ]
 
@@ -132,17 +132,6 @@ def test_the_preview_says_who_decides_how_long_and_what_would_help(story: Story,
     assert "Not possible like this" in refused
     assert "4 h" in refused
     assert "Not possible like this" in told(account="security-audit", permission_set="ReadOnlyAccess", duration="1h")
-
-
-def test_accounts_and_permission_sets_are_found_while_typing(story: Story, signed_in: SignedIn) -> None:
-    alice = signed_in("alice")
-
-    found = alice.get("/requests/new/aws_account/accounts/", {"account": "prod"}, headers=HTMX).content.decode()
-    assert 'data-value="payments-prod"' in found
-    assert "payments-dev" not in found
-    assert "No account fits “nonsense”" in text_of(alice.get("/requests/new/aws_account/accounts/", {"account": "nonsense"}, headers=HTMX))
-    sets = alice.get("/requests/new/aws_account/permission-sets/", {"permission_set": "power"}, headers=HTMX).content.decode()
-    assert 'data-value="PowerUserAccess"' in sets
 
 
 def test_without_javascript_a_button_shows_what_will_happen(story: Story, signed_in: SignedIn) -> None:

@@ -73,7 +73,7 @@ def test_a_group_is_found_by_name_or_id(story: Story, signed_in: SignedIn, text:
     alice = signed_in("alice")
 
     assert 'href="/groups/at/engineering/payments/"' in alice.get("/groups/", {"q": text}).content.decode()
-    found = alice.get("/groups/search/", {"group": text}, headers=HTMX).content.decode()
+    found = alice.get("/groups/search/", {"parent_id": text}, headers=HTMX).content.decode()
     assert 'data-value="/engineering/payments"' in found
 
 
@@ -81,7 +81,7 @@ def test_what_is_nowhere_is_said_to_be_nowhere(story: Story, signed_in: SignedIn
     alice = signed_in("alice")
 
     assert "No group’s name or id contains “nonsense”" in text_of(alice.get("/groups/", {"q": "nonsense"}))
-    assert "No group’s name or id contains" in text_of(alice.get("/groups/search/", {"group": "x" * 5000}, headers=HTMX))
+    assert "No group’s name or id contains" in text_of(alice.get("/groups/search/", {"parent_id": "x" * 5000}, headers=HTMX))
 
 
 def test_a_member_sees_the_members_and_a_stranger_whom_to_ask(story: Story, signed_in: SignedIn) -> None:

@@ -154,7 +154,7 @@ def test_it_is_kept_longer_and_one_button_gives_all_of_it_back(labs: Labs, signe
     page = alice.get("/sandboxes/")
     assert text_of(page).count(f"Give back : Sandbox {lab.name}") == 1
     assert f"/requests/{further.request_id}/end/" in page.content.decode()
-    assert "held by 2 requests" in text_of(alice.get("/"))
+    assert "Held by 2 requests" in text_of(alice.get("/"))
 
     alice.post(f"/requests/{further.request_id}/end/", {"reason": "done"})
     for request in (first, further):

@@ -185,7 +185,7 @@ def test_rule_names_are_plain(name: str) -> None:
 
 
 def test_every_mistake_is_told_at_once_in_order_of_lines() -> None:
-    bad = GOOD.replace("kind: aws_account", "kind: aws").replace("8h", "8 hours").replace("CHG-[0-9]+", "CHG-[")
+    bad = GOOD.replace("kind: aws_account", "kind: aws").replace("8h", "8 ours").replace("CHG-[0-9]+", "CHG-[")
     assert [(problem.line, problem.path) for problem in problems(bad)] == [
         (3, "rules[0].kind"),
         (8, "rules[0].duration.max"),

@@ -271,6 +271,15 @@ def test_what_a_page_has_a_browser_fetch_is_not_done(tmp_path: Path, site: str, 
             assert found == status
 
 
+def test_any_page_may_lead_to_the_one_that_stands_for_the_console(tmp_path: Path) -> None:
+    """It is the same for everybody: what it shows is in the part of the address that no server sees."""
+    with running(tmp_path / "twin.journal") as server:
+        asked = urllib.request.Request(f"{server.url}/twin/start/", headers={"Sec-Fetch-Site": "cross-site"})
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+            assert "You would be in the AWS console now" in answer.read().decode()
+
+
 def test_settings_change_over_http_and_bad_ones_are_refused_whole(tmp_path: Path) -> None:
     with running(tmp_path / "twin.journal") as server:
         assert post(f"{server.url}/twin/settings", {"job_seconds": 5, "throttle": 0.25})["job_seconds"] == 5.0

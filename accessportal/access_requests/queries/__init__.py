@@ -42,6 +42,7 @@ from accessportal.access_requests.queries.lists import (
     recent_of,
     search,
 )
+from accessportal.access_requests.queries.offering import kinds_served, operators, seeker_of, ways_in
 from accessportal.access_requests.queries.previews import explain, preview
 from accessportal.access_requests.store import every_request
 
@@ -61,6 +62,7 @@ __all__ = [
     "explain",
     "get",
     "history",
+    "kinds_served",
     "list_active",
     "list_asked_through",
     "list_by_status",
@@ -76,13 +78,16 @@ __all__ = [
     "list_unproved",
     "list_unreadable",
     "list_waiting_for",
+    "operators",
     "others_holding",
     "place_in_line",
     "places_in_line",
     "preview",
     "recent_of",
     "search",
+    "seeker_of",
     "title_of",
     "undo_seconds",
     "verbs_for",
+    "ways_in",
 ]

@@ -10,13 +10,15 @@ from accessportal.access_requests import policy
 from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
 from accessportal.access_requests.queries.lists import list_open
+from accessportal.access_requests.queries.offering import ways_in
 from accessportal.access_requests.queries.subjects import facts_of, subject_facts
 from accessportal.access_requests.queries.time_held import held_of, with_held
-from accessportal.access_requests.states import AccessRequest, Preview, Subject
+from accessportal.access_requests.states import AccessRequest, Preview, Subject, WayIn
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
-from accessportal.rules.matching import is_served_by_membership
-from accessportal.rules.states import RuleDecision
+from accessportal.rules.matching import is_served_by_membership, judge
+from accessportal.rules.states import Effect, RuleDecision
+from accessportal.rules.terms import Part
 
 
 def preview(
@@ -51,8 +53,13 @@ def preview(
             )
     except NotAllowed as error:
         return _impossible(error.message)
+    foreseen = _preview_of(decision, resolved, actor, subject, book)
+    if not decision.allowed:
+        foreseen = replace(foreseen, ways_in=_ways_in(resolved, subject, book))
+    elif subject.subject_id.startswith("/"):
+        foreseen = replace(foreseen, people=book.directory.count_in(subject.subject_id, now=book.now))
     held = held_of(kind, resolved.stored, open_now)
-    return _with_held(_preview_of(decision, resolved, actor, subject, book), held, book.now)
+    return _with_held(foreseen, held, book.now)
 
 
 def explain(
@@ -103,6 +110,7 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
         outcome=outcome,
         reason=decision.reason,
         rule_name=rule.name if rule is not None else "",
+        rule_description=rule.description if rule is not None else "",
         max_duration_seconds=longest,
         default_duration_seconds=usual,
         longest_by_any_rule_seconds=by_any,
@@ -119,6 +127,14 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
         max_total_seconds=giving.max_total_seconds if giving is not None else 0,
         served_by=giving.subjects.names if giving is not None and is_served_by_membership(giving, subject.subject_id) else (),
     )
+
+
+def _ways_in(resolved: Resolved, subject: Subject, book: ApproverBook) -> tuple[WayIn, ...]:
+    """By the rules that only lack the subject, whatever the length and the ticket."""
+    question = replace(resolved.question, duration_seconds=None, ticket_id=None)
+    allows = [rule for rule in book.rules.values() if rule.kind == question.kind and rule.effect is Effect.ALLOW]
+    near = [rule for rule in allows if {finding.part for finding in judge(rule, question)} == {Part.SUBJECT}]
+    return ways_in(rules=near, subject=subject, book=book) if near else ()
 
 
 def _with_held(found: Preview, held: Sequence[AccessRequest], now: datetime) -> Preview:

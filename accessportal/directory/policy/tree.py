@@ -93,3 +93,25 @@ def is_live(membership: Membership, groups: Mapping[str, Group]) -> bool:
     """Whether the membership's own group exists and is enabled."""
     group = groups.get(membership.group_id)
     return group is not None and group.is_enabled
+
+
+def fitting(groups: Iterable[Group], text: str, *, limit: int) -> tuple[Group, ...]:
+    """At most ``limit`` groups whose name or id contains ``text``, the closest first; with no text the first of the tree."""
+    wanted = text.strip().casefold()
+    found = [(_closeness(group, wanted), group.group_id, group) for group in groups if _fits(group, wanted)]
+    return tuple(group for _, _, group in sorted(found, key=lambda one: one[:2])[:limit])
+
+
+def _fits(group: Group, wanted: str) -> bool:
+    return wanted in group.name.casefold() or wanted in group.group_id
+
+
+def _closeness(group: Group, wanted: str) -> tuple[int, int]:
+    name, last = group.name.casefold(), group.group_id.rpartition("/")[2].casefold()
+    if wanted in (name, last, group.group_id):
+        place = 0
+    elif name.startswith(wanted) or last.startswith(wanted):
+        place = 1
+    else:
+        place = 2
+    return place, len(group.ancestors)

@@ -19,6 +19,7 @@ from accessportal.directory.queries.lists import (
     list_people,
     put_into,
     role_by_requests,
+    search_groups,
     tree,
 )
 from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
@@ -61,6 +62,7 @@ __all__ = [
     "role_by_requests",
     "role_on",
     "roles_of",
+    "search_groups",
     "tree",
     "verbs_on",
 ]

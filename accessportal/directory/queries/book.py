@@ -25,6 +25,7 @@ from accessportal.store.reading import side_by_side
 K = TypeVar("K")
 V = TypeVar("V")
 _Pair = tuple[str, str]
+_MOST_COUNTED_GROUPS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,14 @@ class Book:
             self.look_up([named])
             self._crowds[named, now] = self._gather(named, now)
         return self._crowds[named, now]
+
+    def count_in(self, group_id: str, *, now: datetime) -> int | None:
+        """How many people are in a group and in those below; ``None`` where those are too many groups to read for a page."""
+        if self._tree is None:
+            self._tree = tuple(every_group())
+        if sum(group_id in one.ancestors for one in self._tree) >= _MOST_COUNTED_GROUPS:
+            return None
+        return len(self.crowd(Named(groups=(group_id,)), now=now).people)
 
     def _gather(self, named: Named, now: datetime) -> Crowd:
         held = _once(self._memberships, self._candidates(named), lambda missing: get_memberships_and_people(missing, ())[0]).values()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
+from accessportal.directory.policy.tree import fitting
 from accessportal.directory.policy.words import is_group_id, key_of
 from accessportal.directory.queries.book import Book
 from accessportal.directory.queries.rights import verbs_on
@@ -128,3 +129,8 @@ def tree(*, past: Callable[[Unreadable], object] = lambda _one: None) -> Tree:
         if group.parent_id is not None:
             children[group.parent_id].append(group_id)
     return Tree(groups=groups, children={parent: tuple(ids) for parent, ids in children.items()})
+
+
+def search_groups(*, text: str, limit: int) -> tuple[Group, ...]:
+    """At most ``limit`` groups whose name or id contains ``text``, the closest first. It may lag a moment."""
+    return fitting(tree().groups.values(), text, limit=limit)

@@ -23,7 +23,7 @@ from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.directory.group_deeds import GROUP_DEEDS, MEMBER_DEEDS, address_of, child_id, right_of
-from accessportal.portal.directory.tree import Node, crumbs, role_from, search
+from accessportal.portal.directory.tree import Node, crumbs, role_from
 from accessportal.portal.directory.waiting_for_cognito import waits
 from accessportal.rules import queries as rules
 from accessportal.web.events import latest_of
@@ -74,10 +74,9 @@ def branch(request: HttpRequest, group_id: str) -> HttpResponse:
 @require_safe
 def choices(request: HttpRequest) -> HttpResponse:
     """The groups that fit what is typed into a form, the closest first."""
-    name = "parent_id" if "parent_id" in request.GET else "group"
-    text = _typed(request, name)
-    found = search(directory.tree().groups.values(), text, limit=_CHOICES + 1)
-    context = {"groups": found[:_CHOICES], "is_more": len(found) > _CHOICES, "text": text, "field": name}
+    text = _typed(request, "parent_id")
+    found = directory.search_groups(text=text, limit=_CHOICES + 1)
+    context = {"groups": found[:_CHOICES], "is_more": len(found) > _CHOICES, "text": text}
     return render(request, "portal/choices_groups.html", context)
 
 
@@ -211,7 +210,7 @@ def _mine(roles: Iterable[EffectiveRole]) -> list[Node]:
 
 
 def _found(text: str, roles: tuple[EffectiveRole, ...]) -> dict[str, Any]:
-    groups = search(directory.tree().groups.values(), text, limit=_FOUND + 1)
+    groups = directory.search_groups(text=text, limit=_FOUND + 1)
     return {"text": text, "found": _nodes(groups[:_FOUND], roles), "is_more": len(groups) > _FOUND}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.kind import Kind, kind_named
+from accessportal.access_requests.kind import KINDS, Kind, kind_named
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Preview
 from accessportal.kernel.actors import Actor
@@ -19,10 +19,24 @@ from accessportal.kernel.clock import zone_named
 from accessportal.kernel.durations import parse_duration
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.texts import LONGEST_REASON
+from accessportal.rules.states import Effect
 from accessportal.web.forms import MAX_DURATION, MAX_NAME, MAX_TICKET
 from accessportal.web.presenting import Tone, typed_duration
 
+LATELY = 25
+"""So many requests tell what somebody asks for lately."""
+_MOST_AGAIN = 3
 _COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": LONGEST_REASON, "extends": MAX_NAME, "zone": MAX_NAME}
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A form filled in like an earlier request; ``subject`` is the group that it was for, if one."""
+
+    title: str
+    subject: str
+    duration_seconds: int
+    url: str
 
 
 def plain(kind: Kind, given: Mapping[str, Any]) -> dict[str, str]:
@@ -45,28 +59,66 @@ def again_url(held: AccessRequest) -> str:
     return f"{reverse('new_request', args=[kind.name])}?{urlencode(given)}"
 
 
+def offered_kinds(book: ApproverBook) -> dict[str, Kind]:
+    """The kinds that this portal has, by name."""
+    return {name: kind for name, kind in KINDS.items() if kind.fields.is_offered(book.rules.values())}
+
+
+def again(lately: Iterable[AccessRequest]) -> list[Again]:
+    """Forms filled in like the newest of these requests, each once."""
+    found: dict[tuple[str, str], Again] = {}
+    for one in lately:
+        title, subject = queries.title_of(request=one), one.subject_id if one.subject_id.startswith("/") else ""
+        found.setdefault((title, subject), Again(title, subject, one.duration_seconds, again_url(one)))
+    return list(found.values())[:_MOST_AGAIN]
+
+
+def helpers(kind: Kind, actor: Actor, book: ApproverBook) -> dict[str, Any]:
+    """For somebody whom no rule of this kind serves: the groups that would change that, and whom to ask."""
+    subject = queries.seeker_of(kind=kind.name, given={}, actor=actor, book=book).subject
+    rules = [rule for rule in book.rules.values() if rule.kind == kind.name and rule.effect is Effect.ALLOW]
+    return {"ways_in": queries.ways_in(rules=rules, subject=subject, book=book), "operators": queries.operators(book=book)}
+
+
 def foresee(kind: Kind, given: Mapping[str, Any], actor: Actor, book: ApproverBook) -> dict[str, Any]:
     """Return the preview, or why there is none yet: ``hint`` (nothing chosen) or ``trouble`` (something can't be read). Without a duration
     it is that of the rule's usual one."""
     text = {name: value.replace("\0", "").strip() for name, value in plain(kind, given).items()}
     now = book.now
     if not all(text.get(name) for name in kind.fields.needed):
-        return {"hint": kind.fields.hint}
+        return {"hint": kind.fields.hint, "chips": _chips(kind, None)}
     seconds, trouble = _seconds(text.get("duration", ""), now.astimezone(zone_named(text.get("zone", ""))))
     impossible = {"tone": Tone.STOP, "headline": "Not possible like this"}
     try:
         foreseen = _ask_preview(kind, text, seconds, actor, book)
     except Conflict as error:  # several accounts carry the name
-        return impossible | {"trouble": error.message}
+        return impossible | {"trouble": error.message, "chips": _chips(kind, None)}
     if not trouble and seconds is None and not text.get("extends") and foreseen.default_duration_seconds:
         seconds = foreseen.default_duration_seconds
         foreseen = replace(foreseen, duration_seconds=seconds)
     verdict = impossible if trouble else _verdict(foreseen)
     ends_at = now + timedelta(seconds=seconds) if seconds is not None and seconds <= foreseen.max_duration_seconds else None
-    typed: dict[str, Any] = {"typed": text}
+    typed: dict[str, Any] = {"typed": text, "chips": _chips(kind, foreseen)}
     if foreseen.default_duration_seconds:
         typed["usual"] = typed_duration(foreseen.default_duration_seconds)
     return verdict | typed | {"preview": foreseen, "trouble": trouble, "ends_at": ends_at, "now": now}
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A length to press. ``is_refused``: typing it is refused, too."""
+
+    typed: str
+    seconds: int
+    is_refused: bool
+
+
+def _chips(kind: Kind, foreseen: Preview | None) -> list[Chip]:
+    """The rule's usual length first, then those of the kind."""
+    usual = [foreseen.default_duration_seconds] if foreseen is not None and foreseen.default_duration_seconds else []
+    lengths = dict.fromkeys((*usual, *map(parse_duration, kind.fields.lengths)))
+    longest = foreseen.longest_by_any_rule_seconds if foreseen is not None else 0
+    return [Chip(typed_duration(seconds), seconds, is_refused=bool(longest) and seconds > longest) for seconds in lengths]
 
 
 def _verdict(preview: Preview) -> dict[str, Any]:

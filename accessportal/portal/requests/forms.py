@@ -35,7 +35,7 @@ def target_fields(kind: Kind, actor: Actor, book: ApproverBook) -> dict[str, for
     """The inputs for the target of a kind, and for whom it is where somebody may ask for a group."""
     groups = sorted(directory.groups_of(email=actor.name, now=book.now, book=book.directory) - {ROOT}) if kind.fields.has_subject else []
     subject = {"subject": _subject_field(groups)} if groups else {}
-    return {**subject, **{field.name: _input(field, actor, book) for field in kind.fields.target}}
+    return {**{field.name: _input(field, actor, book) for field in kind.fields.target}, **subject}
 
 
 def _subject_field(groups: Sequence[str]) -> forms.Field:

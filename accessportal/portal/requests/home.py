@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, cast
 
@@ -17,11 +18,13 @@ from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.pages import Unreadable
+from accessportal.portal.requests.asking import Again, again
 from accessportal.portal.requests.lent import lent_to_all, mark_of_all
 from accessportal.portal.requests.rows import ended_row, open_list
 from accessportal.web.names import Names
 
 _ENDED_PAGE = 15
+_FOR_ME = 3
 # What others did to somebody is told on their first page for so long, and stays on their own page.
 _TOLD_FOR = timedelta(days=14)
 _MOST_TOLD = 5
@@ -44,7 +47,24 @@ def show(request: HttpRequest) -> HttpResponse:
     context = open_list(current, lent, actor, book) | {"mark": mark, "unreadable": unreadable}
     if asked == "open":
         return render(request, "portal/home_open.html", context)
-    return render(request, "portal/home.html", context | _ended(request, actor, book) | {"put_into": _put_into(actor, book)})
+    context |= _ended(request, actor, book)
+    return render(request, "portal/home.html", context | {"put_into": _put_into(actor, book), "again": _again(context)})
+
+
+@require_safe
+def for_me(request: HttpRequest) -> HttpResponse:
+    """What waits for the actor's decision, nearest deadline first; fetched after the page, and nothing for who decides nowhere."""
+    actor, book = actor_of(request), book_of(request)
+    page = queries.list_waiting_for(actor=actor, now=book.now, limit=_FOR_ME, book=book)
+    titles = [(one, queries.title_of(request=one), queries.describe(request=one)) for one in page.items[:_FOR_ME]]
+    is_more = page.next_cursor is not None or len(page.items) > _FOR_ME
+    return render(request, "portal/home_for_me.html", {"waiting": titles, "is_more": is_more, "now": book.now})
+
+
+def _again(context: Mapping[str, Any]) -> list[Again]:
+    """What has ended lately and is not on the page as held or waiting."""
+    shown = {row.title for row in (*context["active"], *context["waiting"])}
+    return [one for one in again(row.request for row in context["ended"]) if one.title not in shown]
 
 
 def _put_into(actor: Actor, book: ApproverBook) -> list[tuple[Membership, Claim, str]]:

@@ -6,7 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,41 +16,45 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.kind import KINDS, Kind, kind_named
+from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Status
-from accessportal.catalog import queries as catalog
 from accessportal.identity.drafts import take
-from accessportal.identity.middleware import actor_of, book_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.durations import format_duration, parse_duration
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, PortalError
-from accessportal.portal.requests.asking import foresee, plain, target_of
+from accessportal.portal.requests.asking import LATELY, again, foresee, helpers, offered_kinds, plain, target_of
+from accessportal.portal.requests.extending import seconds_for, steps_of
 from accessportal.portal.requests.forms import ExtendForm, RequestForm, target_fields
 from accessportal.web.forms import MAX_NAME, PlainForm
 from accessportal.web.presenting import typed_duration
 
-_CHOICES = 20
+# So many requests of one kind, and the page begins with it.
+_A_HABIT = 3
 _STATUS = {InvalidRequest: 422, NotAllowed: 403, Conflict: 409}
 
 
 @require_safe
-def choose_kind(request: HttpRequest) -> HttpResponse:
-    """What can be asked for."""
-    rules = book_of(request).rules.values()
-    return render(request, "portal/kinds.html", {"kinds": [kind for kind in KINDS.values() if kind.fields.is_offered(rules)]})
+def start(request: HttpRequest) -> HttpResponse:
+    """The form of the kind that is asked for most often, or else of the first that some rule offers."""
+    actor, book = actor_of(request), book_of(request)
+    possible = offered_kinds(book)
+    lately = Counter(one.kind for one in queries.list_mine(actor=actor, limit=LATELY).items)
+    served = queries.kinds_served(kinds=possible, actor=actor, book=book)
+    habits = {name: lately[name] if lately[name] >= _A_HABIT else 0 for name in possible if name in served or not served}
+    return _first_look(request, possible[max(habits, key=lambda name: habits[name])])
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest, kind: str) -> HttpResponse:
-    """The form of a kind. A GET may fill it in by its query (``Ask again``), or extend (``?extends=<id>``)."""
+    """The form of a kind. A GET may fill it in by its query (``Ask again``, or a link in a runbook: docs/asking.md), or extend
+    (``?extends=<id>``)."""
     asked = _kind_or_404(kind)
     if extends := request.GET.get("extends", ""):
         return _to_extension(extends)
-    target = target_fields(asked, actor_of(request), book_of(request))
     if request.method != "POST":
-        first = {name: field.initial for name, field in target.items() if field.initial is not None}
-        given = {**first, **plain(asked, request.GET), **take(request).dict()}
-        return _page(request, RequestForm(initial=given, target=target), given, kind=asked)
+        return _first_look(request, asked)
+    target = target_fields(asked, actor_of(request), book_of(request))
     form = RequestForm(request.POST, target=target)
     return _answer(request, form, partial(_submit, asked, actor_of(request)), partial(_page, kind=asked), shows_conflicts=True)
 
@@ -62,14 +66,45 @@ def extend(request: HttpRequest, request_id: str) -> HttpResponse:
     held = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
     decision = queries.can(verb="extend", request=held, actor=actor, now=book.now, book=book)
     page = partial(_page, kind=kind_named(held.kind), held=held)
+    if "step" in request.POST:
+        return _extend_by_step(request, held)
     if request.method != "POST":
         if not decision.allowed:
             messages.warning(request, decision.reason)
             return redirect("request", request_id=request_id)
+        if cast(PortalRequest, request).htmx:
+            return render(request, "portal/extend_sheet.html", _longer(held, actor, book))
         held_now = {"reason": held.reason, "ticket_id": held.ticket_id, "duration": typed_duration(held.duration_seconds)}
         given = {**held_now, **take(request).dict()}
         return page(request, ExtendForm(initial=given), given)
     return _answer(request, ExtendForm(request.POST), partial(_extend, held, actor), page, shows_conflicts=False)
+
+
+def _longer(held: AccessRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
+    """What the short way to an extension shows: steps, each with the end that it leads to."""
+    form = ExtendForm()
+    told = {"access_request": held, "described": queries.describe(request=held), "kind": kind_named(held.kind), "form": form}
+    return {**told, **steps_of(held, actor, book), "now": book.now}
+
+
+def _extend_by_step(request: HttpRequest, held: AccessRequest) -> HttpResponse:
+    """Counted from the end of what is held, with the reason and the ticket of then."""
+    step = request.POST["step"]
+    if step not in kind_named(held.kind).fields.lengths:
+        raise InvalidRequest("Choose one of the lengths of the page.", code="step_unknown", field="duration")
+    form = ExtendForm({"duration": step, **request.POST.dict()})
+    form.full_clean()
+    now = SystemClock().now()
+    typed = {"reason": "", "ticket_id": "", "submission_id": form.cleaned_data["submission_id"], "duration": seconds_for(step, held, now)}
+    try:
+        return _sent(request, _extend(held, actor_of(request), typed))
+    except (InvalidRequest, NotAllowed, Conflict) as error:
+        sent = error.present if isinstance(error, Conflict) and error.code == "submission_reused" else None
+        if isinstance(sent, AccessRequest) and sent.extends == held.request_id:
+            # Pressed twice: a moment later the same end is another length.
+            return redirect("request", request_id=sent.request_id)
+        messages.warning(request, error.message)
+        return redirect("extend", request_id=held.request_id)
 
 
 @require_safe
@@ -78,28 +113,28 @@ def preview(request: HttpRequest, kind: str) -> HttpResponse:
     asked = _kind_or_404(kind)
     foreseen = foresee(asked, request.GET, actor_of(request), book_of(request))
     # The form of an extension has no place for the facts of its target.
-    around = {"is_swapped": "extends" not in request.GET, "kind": asked, **asked.fields.around()}
+    around = {"is_refresh": True, "is_swapped": "extends" not in request.GET, "kind": asked, **asked.fields.around()}
     return render(request, "portal/preview.html", foreseen | around)
 
 
 @require_safe
-def accounts(request: HttpRequest) -> HttpResponse:
-    """The accounts that fit what is typed, best first."""
-    text = request.GET.get("account", "")[:MAX_NAME]
-    found = catalog.search_accounts(text=text, limit=_CHOICES + 1)
-    names = Counter(account.name.casefold() for account in found)
-    # The name is what people know; where two accounts share one, only the id says which is meant.
-    choices = [(account, account.name if names[account.name.casefold()] == 1 else account.account_id) for account in found[:_CHOICES]]
-    return render(request, "portal/choices_accounts.html", {"choices": choices, "is_more": len(found) > _CHOICES, "text": text})
+def choices(request: HttpRequest, kind: str, name: str) -> HttpResponse:
+    """What fits what is typed into a field: what may be asked for, first what was asked for lately, and the rest with the reason."""
+    asked, actor, book = _kind_or_404(kind), actor_of(request), book_of(request)
+    field = next((one for one in asked.fields.target if one.name == name and one.search is not None), None)
+    if field is None or field.search is None:
+        raise Http404("There is nothing to choose by that name.")
+    text = request.GET.get(name, "")[:MAX_NAME].replace("\0", "").strip()
+    lately = queries.list_mine(actor=actor, limit=LATELY).items
+    seeker = queries.seeker_of(kind=kind, given=plain(asked, request.GET), actor=actor, book=book, lately=lately)
+    return render(request, "portal/choices.html", {"found": field.search(text, seeker), "field": field, "text": text})
 
 
-@require_safe
-def permission_sets(request: HttpRequest) -> HttpResponse:
-    """The permission sets that fit what is typed."""
-    text = request.GET.get("permission_set", "")[:MAX_NAME]
-    found = catalog.search_permission_sets(text=text, limit=_CHOICES + 1)
-    context = {"permission_sets": found[:_CHOICES], "is_more": len(found) > _CHOICES, "text": text}
-    return render(request, "portal/choices_permission_sets.html", context)
+def _first_look(request: HttpRequest, kind: Kind) -> HttpResponse:
+    target = target_fields(kind, actor_of(request), book_of(request))
+    first = {name: field.initial for name, field in target.items() if field.initial is not None}
+    given = {**first, **plain(kind, request.GET), **take(request).dict()}
+    return _page(request, RequestForm(initial=given, target=target), given, kind=kind)
 
 
 def _answer(
@@ -185,15 +220,33 @@ def _page(
         form.offer_duration(foreseen.get("usual", kind.fields.usual))
     context = {"form": form, "sent_before": sent_before, **_around(kind, *(target or kind.fields.names)), **foreseen}
     if held is None:
+        names = (*(field.name for field in kind.fields.target), "duration", "reason", *(("subject",) if kind.fields.has_subject else ()))
+        context |= {"action": reverse("new_request", args=[kind.name]), "link_names": ",".join(names)}
+        context |= _beside(kind, actor_of(request), book_of(request))
         context["inputs"] = [(field, form[field.name]) for field in kind.fields.target]
+        # What the form chose by itself is no less to be looked at than what is empty.
+        typed = {name: value for name, value in given.items() if name in request.GET or form.is_bound}
+        open_fields = [field.name for field in kind.fields.target if not field.is_radio and (field.missing or not typed)]
+        context["is_whole"] = not form.focus_first_empty((*open_fields, "reason"), typed)
         return render(request, "portal/new.html", context, status=status)
-    context |= {"access_request": held, "target": target, "described": queries.describe(request=held)}
+    context |= {**_longer(held, actor_of(request), book_of(request)), "form": form, "action": request.path, "target": target}
     return render(request, "portal/extend.html", context, status=status)
 
 
 def _around(kind: Kind, *names: str) -> dict[str, Any]:
     """What stands around the fields; the preview is asked about those in ``names``, and how long and by which ticket."""
     params = ",".join((*names, "duration", "zone", "ticket_id"))
-    lengths = [(typed, format_duration(parse_duration(typed)), parse_duration(typed)) for typed in kind.fields.lengths]
     preview_url = reverse("preview_request", args=[kind.name])
-    return {"kind": kind, "chips": lengths, "preview_url": preview_url, "preview_params": params, **kind.fields.around()}
+    return {"kind": kind, "preview_url": preview_url, "preview_params": params, **kind.fields.around()}
+
+
+def _beside(kind: Kind, actor: Actor, book: ApproverBook) -> dict[str, Any]:
+    """The other kinds, those of no use to them apart; what was asked for lately; and where no rule serves them, what would help."""
+    possible = offered_kinds(book)
+    served = queries.kinds_served(kinds=possible, actor=actor, book=book)
+    context: dict[str, Any] = {
+        "kinds": [one for name, one in possible.items() if name in served or one is kind],
+        "other_kinds": [one for name, one in possible.items() if name not in served and one is not kind],
+        "again": again(queries.list_mine(actor=actor, limit=LATELY).items),
+    }
+    return context if kind.name in served else context | {"helpers": helpers(kind, actor, book)}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -29,7 +30,7 @@ from accessportal.portal.requests.rows import aws_url
 from accessportal.web.events import tell
 from accessportal.web.names import Names
 from accessportal.web.past_requests import context_of
-from accessportal.web.presenting import phase_of, seconds_to_next_look
+from accessportal.web.presenting import cli_profile, phase_of, seconds_to_next_look
 from accessportal.web.request_deeds import REQUEST_DEEDS, deed_of, offered
 
 _PAST_REQUESTS = 50
@@ -71,6 +72,7 @@ def confirm(request: HttpRequest, request_id: str, deed: str) -> HttpResponse:
 
 def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     described = queries.describe(request=found)
+    address = aws_url(found, book.now) if found.subject_id == actor.name and not lent.is_frozen else ""
     names, now = Names(book.directory), book.now
     verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, lent)
     is_pending = found.status is Status.PENDING
@@ -96,7 +98,8 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         "ended_by": names(found.ended_by),
         "story": tell(events, names, request=found),
         "session_until": _session_until(found, described.session_seconds),
-        "aws_url": aws_url(found, now) if found.subject_id == actor.name and not lent.is_frozen else "",
+        "aws_url": address,
+        "profile": cli_profile(settings.AWS_START_URL, settings.AWS_REGION, found, described.title.partition(" · ")[0]) if address else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",
         "sees_evidence": sees_evidence,
         **(_evidence(found, events, actor, book) if sees_evidence else {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,8 +26,8 @@ _CALM_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense. ``lent`` is what
-    the request has of a pool."""
+    """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense. ``others`` are
+    active requests that hold the same thing. ``lent`` is what the request has of a pool."""
 
     request: AccessRequest
     phase: Phase
@@ -38,7 +38,7 @@ class Row:
     verbs: frozenset[str]
     aws_url: str
     again_url: str
-    held_by: int
+    others: tuple[AccessRequest, ...] = ()
     lent: Lent = field(default_factory=Lent)
     tally: Tally | None = None
 
@@ -58,9 +58,11 @@ def open_list(current: Sequence[AccessRequest], lent: Mapping[str, Lent], actor:
     names, now = Names(book.directory), book.now
     book.expect_approvers([one for one in current if one.status is Status.PENDING])
     book.directory.people(one.decided_by for one in current)
-    holders = Counter(_holding(one) for one in current if one.status is Status.ACTIVE)
+    held = _by_thing([one for one in current if one.status is Status.ACTIVE], now)
+    waiting = ([one] for one in current if one.status is Status.PENDING)
     rows = [
-        open_row(one, lent=lent[one.request_id], actor=actor, names=names, book=book, siblings=holders[_holding(one)]) for one in current
+        open_row(first, lent=lent[first.request_id], actor=actor, names=names, book=book, others=tuple(others))
+        for first, *others in (*held, *waiting)
     ]
     looks = [seconds for one in current if (seconds := seconds_to_next_look(one, now)) is not None]
     return {
@@ -71,8 +73,14 @@ def open_list(current: Sequence[AccessRequest], lent: Mapping[str, Lent], actor:
     }
 
 
-def _holding(request: AccessRequest) -> tuple[str, ...]:
-    return kind_named(request.kind).target.holding(request)
+def _by_thing(active: Sequence[AccessRequest], now: datetime) -> list[list[AccessRequest]]:
+    """The requests that hold one thing together: first the one that decides how long it is held."""
+    things: defaultdict[tuple[str, ...], list[AccessRequest]] = defaultdict(list)
+    for one in active:
+        things[one.subject_id, *kind_named(one.kind).target.holding(one)].append(one)
+    for held in things.values():
+        held.sort(key=lambda one: (phase_of(one, now).tone is Tone.LIVE, one.expires_at), reverse=True)
+    return list(things.values())
 
 
 def open_row(
@@ -82,10 +90,9 @@ def open_row(
     actor: Actor,
     names: Names,
     book: ApproverBook,
-    siblings: int,
+    others: tuple[AccessRequest, ...] = (),
 ) -> Row:
-    """A request that is waiting or active, and what is ``lent`` to it. ``siblings``: how many active requests hold the same thing, itself
-    included."""
+    """A request that is waiting or active, what is ``lent`` to it, and the ``others`` that hold the same thing."""
     is_pending, now = request.status is Status.PENDING, book.now
     return Row(
         request=request,
@@ -97,7 +104,7 @@ def open_row(
         verbs=without_senseless(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, lent),
         aws_url="" if lent.is_frozen else aws_url(request, now),
         again_url="",
-        held_by=siblings,
+        others=others,
         lent=lent,
         tally=book.tally(request) if is_pending else None,
     )
@@ -115,7 +122,6 @@ def ended_row(request: AccessRequest, *, actor: Actor, names: Names, book: Appro
         verbs=frozenset({"take_back"} if may_undo else ()),
         aws_url="",
         again_url=again_url(request),
-        held_by=0,
     )
 
 

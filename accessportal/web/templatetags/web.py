@@ -18,6 +18,7 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
 from accessportal.leases.states import Lease
+from accessportal.rules.tickets import example_of
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import Fact, facts_of
@@ -160,6 +161,12 @@ def facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 def spent(lease: Lease) -> str:
     """``12.40 USD``."""
     return f"{lease.spent / 100:,.2f} {lease.spent_unit}"
+
+
+@register.filter
+def ticket_example(pattern: str) -> str:
+    """``CHG-4711``; the pattern where no example can be made of it."""
+    return example_of(pattern) or pattern
 
 
 @register.filter

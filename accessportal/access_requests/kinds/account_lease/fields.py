@@ -7,6 +7,7 @@ from typing import Any
 
 from accessportal.access_requests.kind import Field, Fields
 from accessportal.access_requests.kinds.account_lease.terms import LeaseTerms
+from accessportal.access_requests.kinds.aws_account.fields import permission_sets
 from accessportal.access_requests.kinds.lending import offering
 from accessportal.access_requests.kinds.records import has_rules
 from accessportal.directory.queries import Book
@@ -62,7 +63,7 @@ FIELDS = Fields(
             label="Permission set",
             missing="Choose a permission set.",
             placeholder="For example PowerUserAccess",
-            search="search_permission_sets",
+            search=permission_sets,
             about="the permission set",
             metavar="NAME",
         ),

@@ -2,7 +2,53 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from accessportal.access_requests.kind import Field, Fields
+from accessportal.access_requests.kinds.aws_account.terms import facts_of
+from accessportal.access_requests.offers import NOT_SERVED, Choice, Offers, Seeker, sift, sift_places
+from accessportal.catalog import queries as catalog
+from accessportal.catalog.states import Account
+from accessportal.kernel.errors import Conflict
+
+# More than that no picker looks through; whoever has more accounts types on.
+_LOOKED_THROUGH = 5_000
+
+
+def _accounts(text: str, seeker: Seeker) -> Offers:
+    found = catalog.search_accounts(text=text, limit=_LOOKED_THROUGH)
+    names = Counter(account.name.casefold() for account in found)
+
+    def show(account: Account) -> Choice:
+        # The name is what people know; where two accounts share one, only the id says which is meant.
+        value = account.name if names[account.name.casefold()] == 1 else account.account_id
+        tags = [f"{key}={tag}" for key, tag in (account.tags or {}).items()]
+        return Choice(
+            value, account.name, " ".join(account.account_id[at : at + 4] for at in (0, 4, 8)), " · ".join([account.ou_path, *tags])
+        )
+
+    known = [account for account in found if not account.is_management]
+    if not text:
+        known.sort(key=lambda account: account.account_id not in seeker.lately)
+    return sift_places(known, seeker, facts_of, show)
+
+
+def permission_sets(text: str, seeker: Seeker) -> Offers:
+    """By the account that is chosen; without one, those that some rule offers."""
+    try:
+        account = catalog.find_account(account=seeker.given.get("account", ""))
+    except Conflict:
+        account = None
+    offers = seeker.offers
+
+    def refusal(name: str) -> str:
+        if account is not None:
+            return seeker.refusal(facts_of(account, name))
+        return "" if name in offers else NOT_SERVED
+
+    found = catalog.search_permission_sets(text=text)
+    return sift((Choice(one.name, one.name, about=one.description), refusal(one.name)) for one in found)
+
 
 FIELDS = Fields(
     name="AWS account",
@@ -15,7 +61,7 @@ FIELDS = Fields(
             label="Account",
             missing="Choose an account, or type its name or 12-digit id.",
             placeholder="Name, id, path or tag",
-            search="search_accounts",
+            search=_accounts,
             about="the account, by 12-digit id or by name",
             metavar="ID",
         ),
@@ -24,7 +70,7 @@ FIELDS = Fields(
             label="Permission set",
             missing="Choose a permission set.",
             placeholder="For example ReadOnlyAccess",
-            search="search_permission_sets",
+            search=permission_sets,
             about="the permission set",
             metavar="NAME",
         ),

@@ -3,7 +3,24 @@
 from __future__ import annotations
 
 from accessportal.access_requests.kind import Field, Fields
-from accessportal.directory.states import GroupRole
+from accessportal.access_requests.kinds.group.terms import MembershipAsked
+from accessportal.access_requests.offers import Choice, Offers, Seeker, sift_places
+from accessportal.directory import queries as directory
+from accessportal.directory.states import Group, GroupRole
+
+_MOST_GROUPS = 5_000
+
+
+def _groups(text: str, seeker: Seeker) -> Offers:
+    def ask(group: Group, role: str) -> MembershipAsked:
+        return MembershipAsked(group.group_id, group.name, frozenset((*group.ancestors, group.group_id)), role)
+
+    def show(group: Group) -> Choice:
+        return Choice(group.group_id, group.name, group.group_id, group.description)
+
+    found = [group for group in directory.search_groups(text=text, limit=_MOST_GROUPS) if group.is_enabled]
+    return sift_places(found, seeker, ask, show)
+
 
 _ROLES = tuple((role.value, role.value.capitalize()) for role in sorted(GroupRole, key=lambda role: role.rank))
 
@@ -18,7 +35,7 @@ FIELDS = Fields(
             label="Group",
             missing="Choose a group, or type its id.",
             placeholder="Name or id",
-            search="search_groups",
+            search=_groups,
             about="the group, like /engineering/payments",
             metavar="PATH",
         ),

@@ -1,0 +1,113 @@
+"""My access: one row for each thing, more of it by two clicks, what waits for one's decision, and the way into AWS."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import timedelta
+
+import pytest
+from pytest_django import Settings
+
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import AccessRequest, Status
+from tests.access_requests.test_costs import cost_of, grow
+from tests.fixtures_story import Story
+from tests.portal.conftest import SignedIn
+from tests.portal.test_journey import HTMX, text_of
+
+
+def newest(story: Story) -> AccessRequest:
+    return queries.list_mine(actor=story.alice, limit=1).items[0]
+
+
+def test_requests_that_hold_one_thing_are_one_row_with_the_last_end(story: Story, signed_in: SignedIn) -> None:
+    story.carry_out(story.ask(seconds=1800, reason="First"))
+    story.clock.advance(1)
+    last = story.carry_out(story.ask(seconds=7200, reason="Second"))
+
+    page = signed_in("alice").get("/")
+
+    assert "1 active, 0 waiting." in text_of(page)
+    assert re.findall(r'id="open-([0-9a-f-]+)"', page.content.decode()) == [last.request_id]
+    assert "Held by 2 requests First · ends" in text_of(page)
+
+
+def test_a_step_counts_from_the_end_and_needs_no_typing(story: Story, signed_in: SignedIn) -> None:
+    alice, held = signed_in("alice"), story.carry_out(story.ask(seconds=1800, reason="Incident 4711"))
+    story.clock.advance(600)
+
+    sheet = alice.get(f"/requests/{held.request_id}/extend/", headers=HTMX)
+    assert "approved at once by rule dev-power" in text_of(sheet)
+    steps = re.findall(r'name="step" value="(\w+)"( disabled)?>', sheet.content.decode())
+    assert steps == [("30m", ""), ("1h", ""), ("4h", " disabled"), ("8h", " disabled")]
+
+    form = {"step": "30m", "submission_id": str(uuid.uuid4())}
+    sent = alice.post(f"/requests/{held.request_id}/extend/", form)
+
+    longer = newest(story)
+    assert sent.headers["Location"] == f"/requests/{longer.request_id}/"
+    assert (longer.extends, longer.reason) == (held.request_id, "Incident 4711")
+    assert longer.expires_at == held.expires_at + timedelta(minutes=30)
+
+    story.clock.advance(3)
+    again = alice.post(f"/requests/{held.request_id}/extend/", form)
+    assert again.headers["Location"] == sent.headers["Location"]
+    assert newest(story) == longer
+
+
+@pytest.mark.parametrize(("step", "told"), [("8h", "4 h"), ("7m", "Choose one of the lengths of the page.")])
+def test_a_step_that_is_not_offered_gives_nothing(story: Story, signed_in: SignedIn, step: str, told: str) -> None:
+    alice, held = signed_in("alice"), story.carry_out(story.ask(seconds=1800))
+
+    answer = alice.post(f"/requests/{held.request_id}/extend/", {"step": step}, follow=True)
+
+    assert told in text_of(answer)
+    assert newest(story) == story.now_of(held)
+
+
+def test_what_waits_for_somebody_is_approved_from_their_own_page(story: Story, signed_in: SignedIn) -> None:
+    asked, bob = story.ask_for_prod(), signed_in("bob")
+    assert 'hx-get="/fragments/for-me/"' in bob.get("/").content.decode()
+    assert 'hx-get="/fragments/for-me/"' not in signed_in("alice").get("/").content.decode()
+    assert text_of(signed_in("alice").get("/fragments/for-me/")).strip() == ""
+    assert "payments-prod · ReadOnlyAccess · 1 h · Alice Park Incident 4711" in text_of(bob.get("/fragments/for-me/"))
+
+    answer = bob.post(f"/requests/{asked.request_id}/approve/", {"next": "/"})
+
+    assert answer.headers["Location"] == "/"
+    assert story.now_of(asked).status is Status.ACTIVE
+
+
+def test_the_way_into_aws_is_on_the_page_of_whoever_holds_it(story: Story, signed_in: SignedIn, settings: Settings) -> None:
+    settings.AWS_START_URL = "https://example.awsapps.com/start"
+    held = story.carry_out(story.ask())
+    page = f"/requests/{held.request_id}/"
+
+    mine = signed_in("alice").get(page)
+
+    assert "[profile payments-dev-PowerUserAccess] sso_session = access-portal" in text_of(mine)
+    assert f"sso_account_id = {story.twin.accounts['payments-dev']} sso_role_name = PowerUserAccess region = eu-central-1" in text_of(mine)
+    assert "[profile" not in text_of(signed_in("olga").get(page))
+    settings.AWS_START_URL = ""
+    assert "[profile" not in text_of(signed_in("alice").get(page))
+
+
+def test_my_access_costs_a_dozen_requests_and_no_more_with_more_groups_and_requests(story: Story, signed_in: SignedIn) -> None:
+    clients = {name: signed_in(name) for name in ("alice", "bob")}
+    held = story.carry_out(story.ask())
+    story.ask_for_prod()
+    pages = [("alice", "/"), ("bob", "/"), ("bob", "/fragments/for-me/"), ("alice", f"/requests/{held.request_id}/extend/")]
+    for name, page in pages:
+        clients[name].get(page)
+
+    def costs() -> dict[tuple[str, str], int]:
+        return {(name, page): len(cost_of(lambda name=name, page=page: clients[name].get(page))) for name, page in pages}  # type: ignore[misc]
+
+    before = costs()
+    grow([number for number in range(200) if number % 4 in (0, 2)])
+    for _ in range(30):
+        story.ask_for_prod()
+
+    assert max(before.values()) <= 12, before
+    assert costs() == before
