@@ -117,7 +117,7 @@ def until_done(action: Callable[[], T]) -> T:
 
 
 def _take(claim: str, pool: str, user: str) -> Lease | None:
-    found = operations.take(
+    asked = operations.Asked(
         claim=claim,
         lease_id=claim,
         user=user,
@@ -125,10 +125,8 @@ def _take(claim: str, pool: str, user: str) -> Lease | None:
         permission_set="PowerUserAccess",
         duration_seconds=3_600,
         most_held=1_000,
-        lapses_at=CLOCK.now() + timedelta(days=3),
-        actor=BENCH,
-        clock=CLOCK,
     )
+    found = operations.take(asked, lapses_at=CLOCK.now() + timedelta(days=3), actor=BENCH, clock=CLOCK)
     return found if isinstance(found, Lease) else None
 
 

@@ -238,7 +238,7 @@ def _lease(story: Story) -> str:
     now, lease_id = story.clock.now(), str(uuid.UUID(int=1))
     _account(story, SETUP)
     leases.make_available(leases_seen.get_account(account_id=_ACCOUNT), certificate={}, actor=SETUP, now=now)
-    taken = leases.take(
+    asked = leases.Asked(
         claim=lease_id,
         lease_id=lease_id,
         user="alice@example.com",
@@ -246,10 +246,8 @@ def _lease(story: Story) -> str:
         permission_set="Lab",
         duration_seconds=3600,
         most_held=1,
-        lapses_at=now + timedelta(hours=1),
-        actor=SETUP,
-        clock=story.clock,
     )
+    taken = leases.take(asked, lapses_at=now + timedelta(hours=1), actor=SETUP, clock=story.clock)
     assert isinstance(taken, Lease)
     leases.start(claim=lease_id, lease_id=lease_id, proved_at=now, actor=SETUP, now=now)
     return lease_id

@@ -24,7 +24,7 @@ __all__ = ["signed_in"]
 def cost(borrowed: Borrowed, request: AccessRequest, cents: int, unit: str = "USD") -> BudgetReport:
     """As the figure is read, and what follows."""
     lease = borrowed.lease_of(request)
-    notes.note_lease(lease, replace(lease, spent=cents, spent_unit=unit, spent_as_of=borrowed.story.clock.now()))
+    notes.note(lease, replace(lease, spent=cents, spent_unit=unit, spent_as_of=borrowed.story.clock.now()))
     return operations.mind_budgets(clock=borrowed.story.clock)
 
 

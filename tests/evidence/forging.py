@@ -117,7 +117,7 @@ class World:
         for account in leases.add_accounts([NewAccount(one) for one in ACCOUNTS], pool="labs", actor=setup, now=self.now):
             leases.make_available(account, certificate={"run": "1"}, actor=setup, now=self.now)
         for number in (1, 2):
-            leases.take(
+            asked = leases.Asked(
                 claim=f"claim-{number}",
                 lease_id=f"lease-{number}",
                 user="alice@example.com",
@@ -125,10 +125,8 @@ class World:
                 permission_set="PowerUserAccess",
                 duration_seconds=HOUR,
                 most_held=2,
-                lapses_at=self.now + timedelta(hours=1),
-                actor=setup,
-                clock=self.story.clock,
             )
+            leases.take(asked, lapses_at=self.now + timedelta(hours=1), actor=setup, clock=self.story.clock)
         for claim in ("first", "second"):
             waiting.join(
                 line=SANDBOXES,

@@ -75,21 +75,19 @@ class AccountsPool:
         guards: Sequence[Guard] = (),
     ) -> Lease | Waiting:
         claim = claim or str(uuid.uuid4())
-        return operations.take(
+        asked = operations.Asked(
             claim=claim,
             lease_id=claim,
             user=user,
             pool=pool,
             size=size,
-            tags=tags,
+            tags=tags or {},
             permission_set="PowerUserAccess",
             duration_seconds=seconds,
             most_held=most_held,
-            lapses_at=self.clock.now() + timedelta(hours=72),
-            guards=guards,
-            actor=JOB,
-            clock=self.clock,
         )
+        lapses_at = self.clock.now() + timedelta(hours=72)
+        return operations.take(asked, lapses_at=lapses_at, guards=guards, actor=JOB, clock=self.clock)
 
     def taken(self, user: str = ALICE, **wanted: Any) -> Lease:
         found = self.take(user, **wanted)
@@ -107,18 +105,12 @@ class AccountsPool:
         return operations.let_go(lease_id=lease.lease_id, claim=claim or lease.lease_id, actor=JOB, now=self.clock.now())
 
     def revive(self, lease: Lease, claim: str, **changed: Any) -> Lease:
-        wanted: dict[str, Any] = {
-            "account_id": lease.account_id,
-            "ended_lease_id": lease.lease_id,
-            "lease_id": claim,
-            "claim": claim,
-            "user": lease.user,
-            "permission_set": lease.permission_set,
-            "duration_seconds": 3_600,
-            "most_held": 3,
-            **changed,
-        }
-        return operations.revive(**wanted, actor=JOB, now=self.clock.now())
+        asked: dict[str, Any] = {"user": lease.user, "permission_set": lease.permission_set, "duration_seconds": 3_600, "most_held": 3}
+        of: dict[str, Any] = {"account_id": lease.account_id, "ended_lease_id": lease.lease_id}
+        for name, value in changed.items():
+            (of if name in {*of, "guards"} else asked)[name] = value
+        wanted = operations.Asked(claim=claim, lease_id=claim, pool=lease.pool, **asked)
+        return operations.revive(wanted, **of, actor=JOB, now=self.clock.now())
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def test_one_that_is_lent_is_out_of_use_when_it_is_given_back(accounts: Accounts
 def test_one_that_was_to_leave_after_its_cleaning_and_is_restored_stays(accounts: AccountsPool) -> None:
     accounts.add([ONE])
     new = accounts.get(ONE)
-    notes.note_account(new, replace(new, run="being cleaned"))
+    notes.note(new, replace(new, run="being cleaned"))
     now = accounts.clock.now()
     assert operations.retire(account_id=ONE, reason="Gone", actor=OLGA, now=now).is_retiring
     operations.quarantine(account_id=ONE, reason="Odd", actor=OLGA, now=now)

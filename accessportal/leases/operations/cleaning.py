@@ -191,7 +191,7 @@ class _Run(Run):
                 self.stopped = _unusable(error)
             if not isinstance(error, Throttled):
                 self.failures.append(Failure(account.account_id, _unusable(error)))
-            notes.note_account(account, replace(account, due_at=self.clock.now() + _LOOK_AGAIN))
+            notes.note(account, replace(account, due_at=self.clock.now() + _LOOK_AGAIN))
 
     def refusal(self, account: Account, *, fence: int | None = None) -> Decision | None:
         """Why the account must not be cleaned; ``None`` when it may be.
@@ -242,11 +242,11 @@ class _Run(Run):
         if refusal is not None:
             self._refuse(account, refusal)
             return
-        notes.note_account(account, replace(account, due_at=self.clock.now() + _LOOK_AGAIN))
+        notes.note(account, replace(account, due_at=self.clock.now() + _LOOK_AGAIN))
         self.cleaner.start(account.run, _given(account))
 
     def _wait(self, account: Account, found: Execution) -> None:
-        notes.note_account(account, replace(account, due_at=self.clock.now() + _LOOK_AGAIN))
+        notes.note(account, replace(account, due_at=self.clock.now() + _LOOK_AGAIN))
         self.waiting.append(account.account_id)
         if self.clock.now() - found.started_at > _LONGEST_RUN:
             words = f"The cleaner is at work since {found.started_at:%Y-%m-%d %H:%M} UTC ({found.name}). Look at it; stop it there."

@@ -29,7 +29,9 @@ def start(*, lease_id: str, claim: str, proved_at: datetime, actor: Actor, now: 
     """
 
     def attempt() -> Lease:
-        lease = _of_claim(lease_id, claim)
+        lease = queries.get_lease(lease_id=lease_id)
+        if claim not in lease.claims:
+            raise NoSuchLease
         if lease.state is not LeaseState.STARTING:
             return lease
         started_at = whole_second(min(proved_at, now))
@@ -73,7 +75,7 @@ def let_go(*, lease_id: str, claim: str, actor: Actor, now: datetime) -> LentTo:
         lease, account, person = found
         others = {name: until for name, until in lease.claims.items() if name != claim}
         if not others:
-            ended = rows.move_lease(lease, None, told_lease("ended", lease, claim=claim), actor=actor, now=now)
+            ended = rows.move(lease, None, told_lease("ended", lease, claim=claim), actor=actor, now=now)
             _end(ended, account, lease, person, actor, now)
         elif len(others) < len(lease.claims):
             after = _with_claims(lease, others)
@@ -122,7 +124,7 @@ def _given_back(account: Account, lease: Lease | None, actor: Actor, now: dateti
         returned = account.at_rest(AccountState.FAILED, now=now)
     verb = "retired" if account.is_retiring else "given_back"
     draft = told_account(verb, returned, lease=account.lease_id, user=account.user, reason=account.reason)
-    return rows.move_account(account, None if account.is_retiring else returned, draft, actor=actor, now=now)
+    return rows.move(account, None if account.is_retiring else returned, draft, actor=actor, now=now)
 
 
 def without(person: Person, lease_id: str) -> Person | None:
@@ -131,43 +133,20 @@ def without(person: Person, lease_id: str) -> Person | None:
     return replace(person, data=left[-1], leases=left) if left else None
 
 
-def revive(
-    *,
-    account_id: str,
-    ended_lease_id: str,
-    lease_id: str,
-    claim: str,
-    user: str,
-    permission_set: str,
-    duration_seconds: int,
-    most_held: int,
-    guards: Sequence[Guard] = (),
-    actor: Actor,
-    now: datetime,
-) -> Lease:
+def revive(asked: Asked, *, account_id: str, ended_lease_id: str, guards: Sequence[Guard] = (), actor: Actor, now: datetime) -> Lease:
     """Let the last holder have the very account again, at the same hand-over, for a new request. Repeated, it answers with the same lease.
 
     :raises Conflict: when the moment for that is over, or somebody has begun to clean it (``undo_over``); and when one of ``guards`` does
         not hold (``guard_failed``).
     """
 
-    asked = Asked(
-        claim=claim,
-        lease_id=lease_id,
-        user=user,
-        pool="",
-        permission_set=permission_set,
-        duration_seconds=duration_seconds,
-        most_held=most_held,
-    )
-
     def attempt() -> Lease:
-        seen = rows.look_up(lease_id, user=user)
+        seen = rows.look_up(asked.lease_id, user=asked.user)
         if seen.lease is not None:
             return seen.lease
         account = queries.get_account(account_id=account_id)
         window = current().undo_seconds
-        if not policy.is_revivable(account, lease_id=ended_lease_id, user=user, undo_seconds=window, now=now):
+        if not policy.is_revivable(account, lease_id=ended_lease_id, user=asked.user, undo_seconds=window, now=now):
             raise Conflict(
                 "This can't be taken back any more: it is being cleaned. Ask for another one.", code="undo_over", present=account
             )
@@ -177,13 +156,6 @@ def revive(
         return lend(account, after, asked, seen.person, "taken_back", further=guards, actor=actor, now=now)
 
     return while_wanted(attempt)
-
-
-def _of_claim(lease_id: str, claim: str) -> Lease:
-    lease = queries.get_lease(lease_id=lease_id)
-    if claim not in lease.claims:
-        raise NoSuchLease
-    return lease
 
 
 def _with_claims(lease: Lease, claims: Mapping[str, datetime]) -> Lease:

@@ -70,7 +70,7 @@ def _add(account: Account, actor: Actor, now: datetime) -> Account:
     if last is not None:
         account = replace(account, version=last.sequence, audit_head=last.hash)
     account = replace(account, fence=fence)
-    move = rows.move_account(None, account, told_account("added", account, pool=account.pool, name=account.name), actor=actor, now=now)
+    move = rows.move(None, account, told_account("added", account, pool=account.pool, name=account.name), actor=actor, now=now)
     rows.write(move)
     return move.record
 

@@ -43,12 +43,10 @@ def _raised(account_id: str, epoch: int, actor: Actor, clock: Clock) -> bool:
             after = replace(after.at_rest(AccountState.DIRTY, now=now), due_at=now)
         changed_account(account, after, "fence_raised", actor=actor, now=now)
         return True
-    moves: list[Move[Any]] = [
-        rows.move_account(account, after, told_account("fence_raised", after, lease=account.lease_id), actor=actor, now=now)
-    ]
+    moves: list[Move[Any]] = [rows.move(account, after, told_account("fence_raised", after, lease=account.lease_id), actor=actor, now=now)]
     lease = rows.get_lease(account.lease_id)
     if lease is not None:
         later = replace(lease, fence=epoch)
-        moves.append(rows.move_lease(lease, later, told_lease("fence_raised", later), actor=actor, now=now))
+        moves.append(rows.move(lease, later, told_lease("fence_raised", later), actor=actor, now=now))
     rows.write(*moves)
     return True

@@ -55,7 +55,7 @@ def changed_lease(
     :raises Overtaken: when somebody else changed it first.
     :raises ConditionFailed: when one of ``guards`` does not hold.
     """
-    move = rows.move_lease(before, after, told_lease(verb, after, **data), actor=actor, now=now)
+    move = rows.move(before, after, told_lease(verb, after, **data), actor=actor, now=now)
     rows.write(move, further=guards)
     return move.record
 
@@ -67,7 +67,7 @@ def changed_account(
 
     :raises Overtaken: when somebody else changed it first, or one of ``further`` does not hold.
     """
-    move = rows.move_account(before, after, told_account(verb, after or before, **data), actor=actor, now=now)
+    move = rows.move(before, after, told_account(verb, after or before, **data), actor=actor, now=now)
     try:
         rows.write(move, further=further)
     except transactions.ConditionFailed as error:

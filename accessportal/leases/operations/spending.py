@@ -107,7 +107,7 @@ class _Run(Run):
         spent = int((sum((cost.amount for cost in days), Decimal()) * 100).quantize(Decimal(1), ROUND_HALF_UP))
         after = replace(lease, spent=max(spent, 0), spent_unit=unit, spent_as_of=as_of)
         if after != lease:
-            notes.note_lease(lease, after)
+            notes.note(lease, after)
         self.read.append(lease.lease_id)
 
     def unknown(self, leases: Sequence[Lease]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -45,38 +45,12 @@ _LATER = timedelta(minutes=5)
 _being_taken: set[str] = set()
 
 
-def take(
-    *,
-    claim: str,
-    lease_id: str,
-    user: str,
-    pool: str,
-    size: str = "",
-    tags: Mapping[str, str] | None = None,
-    permission_set: str,
-    duration_seconds: int,
-    most_held: int,
-    lapses_at: datetime,
-    guards: Sequence[Guard] = (),
-    actor: Actor,
-    clock: Clock,
-) -> Lease | Waiting:
-    """Take a free account that fits for the request ``claim``, or give it a place in the line, which lapses at ``lapses_at``. Repeated, it
-    answers with the same lease.
+def take(asked: Asked, *, lapses_at: datetime, guards: Sequence[Guard] = (), actor: Actor, clock: Clock) -> Lease | Waiting:
+    """Take a free account that fits for a request, or give it a place in the line, which lapses at ``lapses_at``. Repeated, it answers with
+    the same lease.
 
     :raises Conflict: when one of ``guards`` does not hold (``guard_failed``): nothing was written.
     """
-    asked = Asked(
-        claim=claim,
-        lease_id=lease_id,
-        user=user,
-        pool=pool,
-        size=size,
-        tags=tags or {},
-        permission_set=permission_set,
-        duration_seconds=duration_seconds,
-        most_held=most_held,
-    )
     return while_wanted(lambda: _take(asked, lapses_at, guards, actor, clock.now()))
 
 
@@ -219,7 +193,7 @@ def lend(
     held = Held(asked.lease_id, after.account_id)
     has = Person(asked.user, held, (held,)) if person is None else replace(person, data=held, leases=(*person.leases, held))
     told = told_account(verb, after, lease=lease.lease_id, user=lease.user, certificate=new_certificate(before, after))
-    taken = rows.move_lease(None, lease, told_lease("taken", lease, claim=asked.claim), actor=actor, now=now)
-    moved = rows.move_account(before, after, told, actor=actor, now=now)
+    taken = rows.move(None, lease, told_lease("taken", lease, claim=asked.claim), actor=actor, now=now)
+    moved = rows.move(before, after, told, actor=actor, now=now)
     rows.write(moved, taken, person=rows.move_person(person, has), further=further)
     return taken.record

@@ -31,23 +31,11 @@ class Moved:
     entered: frozenset[str]
 
 
-def of_account(account: Account | None) -> frozenset[str]:
-    """The lists in which the account is."""
-    return frozenset() if account is None else frozenset({ALL, list_of_state(account.state)})
-
-
-def of_lease(lease: Lease | None) -> frozenset[str]:
-    """The lists in which the lease is: none before its access was proved."""
-    return frozenset() if lease is None or lease.state is LeaseState.STARTING else frozenset({ACTIVE})
-
-
-def moved(name: str, before: frozenset[str], after: frozenset[str]) -> Moved:
-    return Moved(name, before - after, after - before)
-
-
-def of_row(row: Account | Lease) -> frozenset[str]:
-    """As :func:`of_account` or :func:`of_lease`."""
-    return of_account(row) if isinstance(row, Account) else of_lease(row)
+def of_row(row: Account | Lease | None) -> frozenset[str]:
+    """The lists in which it is: a lease in none before its access was proved."""
+    if isinstance(row, Account):
+        return frozenset({ALL, list_of_state(row.state)})
+    return frozenset() if row is None or row.state is LeaseState.STARTING else frozenset({ACTIVE})
 
 
 def read(name: str) -> list[str]:

@@ -9,28 +9,18 @@ from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.leases.states import Account, Lease
 from accessportal.leases.store import rows
-from accessportal.store.records import Records
 from accessportal.store.transactions import ConditionFailed, Overtaken, transact, update_one
 
 R = TypeVar("R", Account, Lease)
 
 
-def note_account(before: Account, after: Account) -> None:
+def note(before: R, after: R) -> None:
     """Write what no event tells, such as when it is looked at again.
 
     :raises Overtaken: when somebody else changed it first.
     """
-    _note(rows.accounts, before, after)
-
-
-def note_lease(before: Lease, after: Lease) -> None:
-    """As :func:`note_account`."""
-    _note(rows.leases, before, after)
-
-
-def _note(records: Records, before: R, after: R) -> None:  # type: ignore[type-arg]
     try:
-        update_one(records.change(before, after))
+        update_one(rows.records_of(before).change(before, after))
     except ConditionFailed as error:
         raise Overtaken from error
 

@@ -43,18 +43,6 @@ def _indexed_lease(lease: Lease) -> dict[str, Any]:
     }
 
 
-def _account_key(account: Account) -> tuple[str]:
-    return (models.account_key(account.account_id),)
-
-
-def _lease_key(lease: Lease) -> tuple[str]:
-    return (models.lease_key(lease.lease_id),)
-
-
-def _person_key(person: Person) -> tuple[str]:
-    return (models.person_key(person.user),)
-
-
 class _Keyed(Records[Any, B]):
     """An item that somebody put under another's key says nothing of either."""
 
@@ -66,9 +54,11 @@ class _Keyed(Records[Any, B]):
         return record
 
 
-accounts: Records[AccountItem, Account] = _Keyed(AccountItem, Account, key=_account_key, also=_indexed_account)
-leases: Records[LeaseItem, Lease] = _Keyed(LeaseItem, Lease, key=_lease_key, also=_indexed_lease)
-people: Records[PersonItem, Person] = _Keyed(PersonItem, Person, key=_person_key)
+accounts: Records[AccountItem, Account] = _Keyed(
+    AccountItem, Account, key=lambda account: (models.account_key(account.account_id),), also=_indexed_account
+)
+leases: Records[LeaseItem, Lease] = _Keyed(LeaseItem, Lease, key=lambda lease: (models.lease_key(lease.lease_id),), also=_indexed_lease)
+people: Records[PersonItem, Person] = _Keyed(PersonItem, Person, key=lambda person: (models.person_key(person.user),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,37 +74,28 @@ class FirstOvertaken(Overtaken):
     """It was the first record of the transaction that somebody else changed."""
 
 
-def move_account(before: Account | None, after: Account | None, draft: Draft, *, actor: Actor, now: datetime) -> Move[Account]:
+def move(before: R | None, after: R | None, draft: Draft, *, actor: Actor, now: datetime) -> Move[R]:
     """``before``: as it was read (``None``: it is new); ``after``: as it is to be (``None``: it goes)."""
-    record, steps = _told(accounts, before, after, draft, actor, now)
-    return Move(record, steps, lists.moved(record.account_id, lists.of_account(before), lists.of_account(after)))
-
-
-def move_lease(before: Lease | None, after: Lease | None, draft: Draft, *, actor: Actor, now: datetime) -> Move[Lease]:
-    """As :func:`move_account`."""
-    record, steps = _told(leases, before, after, draft, actor, now)
-    return Move(record, steps, lists.moved(record.lease_id, lists.of_lease(before), lists.of_lease(after)))
-
-
-def move_deleted_lease(lease_id: str, draft: Draft, *, actor: Actor, now: datetime) -> Move[Any]:
-    """The end of a lease that somebody else has deleted: it is told, and leaves the list."""
-    step = after_last_event(f"lease#{lease_id}", draft, actor=actor, now=now)
-    return Move(None, [step], lists.moved(lease_id, frozenset({models.ACTIVE}), frozenset()))
-
-
-def _told(records: Records[Any, R], before: R | None, after: R | None, draft: Draft, actor: Actor, now: datetime) -> tuple[R, list[Step]]:
     one = before if after is None else after
     assert one is not None
+    records = records_of(one)
     told, event = audit.told(one, draft, actor=actor, now=now)
     if before is None:
         step: Step = records.insertion(told)
     else:
         step = records.removal(before) if after is None else records.change(before, told)
-    return records.kept(told), [step, event]
+    was, will_be = lists.of_row(before), lists.of_row(after)
+    return Move(records.kept(told), [step, event], lists.Moved(id_of(one), was - will_be, will_be - was))
+
+
+def move_deleted_lease(lease_id: str, draft: Draft, *, actor: Actor, now: datetime) -> Move[Any]:
+    """The end of a lease that somebody else has deleted: it is told, and leaves the list."""
+    step = after_last_event(f"lease#{lease_id}", draft, actor=actor, now=now)
+    return Move(None, [step], lists.Moved(lease_id, left=frozenset({models.ACTIVE}), entered=frozenset()))
 
 
 def move_person(before: Person | None, after: Person | None) -> Step:
-    """As :func:`move_account`, for what a person has; no event: those of the leases tell."""
+    """As :func:`move`, for what a person has; no event: those of the leases tell."""
     if after is None:
         assert before is not None
         return people.removal(before)
@@ -224,6 +205,11 @@ def not_lent(lease_id: str) -> Guard:
     return Guard(LeaseItem, models.lease_key(lease_id), LeaseItem.pk.does_not_exist(), may_be_missing=True)
 
 
+def records_of(row: Account | Lease) -> Records[Any, Any]:
+    """How it is kept."""
+    return accounts if isinstance(row, Account) else leases
+
+
 def id_of(row: Account | Lease) -> str:
     return row.account_id if isinstance(row, Account) else row.lease_id
 
@@ -238,11 +224,7 @@ def mend(list_name: str, one: str, row: Account | Lease | None, ids: Sequence[st
 
     :raises ConditionFailed: when one has.
     """
-    if row is None:
-        model, key = (LeaseItem, models.lease_key(one)) if list_name == models.ACTIVE else (AccountItem, models.account_key(one))
-        guard = Guard(model, key, model.pk.does_not_exist(), may_be_missing=True)
-    elif isinstance(row, Account):
-        guard = Guard(AccountItem, models.account_key(one), accounts.is_unchanged(row))
-    else:
-        guard = Guard(LeaseItem, models.lease_key(one), leases.is_unchanged(row))
+    model, key = (LeaseItem, models.lease_key(one)) if list_name == models.ACTIVE else (AccountItem, models.account_key(one))
+    unchanged = model.pk.does_not_exist() if row is None else records_of(row).is_unchanged(row)
+    guard = Guard(model, key, unchanged, may_be_missing=row is None)
     transact([guard, lists.remove(list_name, one, ids) if one in ids else lists.enter_once(list_name, one)])

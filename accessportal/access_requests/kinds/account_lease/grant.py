@@ -122,15 +122,10 @@ class LeaseGrant(LentGrant):
 def _lease_for(request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Lease | Waiting:
     """The lease with the request among its claims: taken, taken back or prolonged."""
     claim, target, now = request.request_id, request.target, clock.now()
-    most_held = int(request.evidence.get("most_per_person") or 1)
     if target["continues"]:
         lease_id = str(target["continues"])
         return leases.prolong(lease_id=lease_id, claim=claim, ends_at=request.expires_at, guards=guards, actor=actor, now=now)
-    if request.takes_back:
-        given_back = store.get(request.takes_back)
-        assert given_back is not None, "it is kept for longer than it can be taken back"
-        return _revived(request, chain_of(given_back), most_held, guards, actor, now)
-    return leases.take(
+    asked = leases.Asked(
         claim=claim,
         lease_id=claim,
         user=request.subject_id,
@@ -139,31 +134,15 @@ def _lease_for(request: AccessRequest, guards: Sequence[Guard], actor: Actor, cl
         tags=read_tags(str(target["tags"])),
         permission_set=request.permission_set,
         duration_seconds=request.duration_seconds,
-        most_held=most_held,
-        lapses_at=request.expires_at,
-        guards=guards,
-        actor=actor,
-        clock=clock,
+        most_held=int(request.evidence.get("most_per_person") or 1),
     )
-
-
-def _revived(
-    request: AccessRequest, ended_lease_id: str, most_held: int, guards: Sequence[Guard], actor: Actor, now: datetime
-) -> Lease | Waiting:
+    if not request.takes_back:
+        return leases.take(asked, lapses_at=request.expires_at, guards=guards, actor=actor, clock=clock)
+    given_back = store.get(request.takes_back)
+    assert given_back is not None, "it is kept for longer than it can be taken back"
     try:
-        return leases.revive(
-            account_id=request.account_id,
-            ended_lease_id=ended_lease_id,
-            lease_id=request.request_id,
-            claim=request.request_id,
-            user=request.subject_id,
-            permission_set=request.permission_set,
-            duration_seconds=request.duration_seconds,
-            most_held=most_held,
-            guards=guards,
-            actor=actor,
-            now=now,
-        )
+        ended = chain_of(given_back)
+        return leases.revive(asked, account_id=request.account_id, ended_lease_id=ended, guards=guards, actor=actor, now=now)
     except Conflict as error:
         if error.code == "guard_failed":
             raise
