@@ -133,6 +133,10 @@ def test_the_place_where_one_is_shows_on_a_phone(busy_day: BusyDay, open_as: Ope
 
 def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
     bob = open_as("bob")
+    bob.goto("/")
+    expect(bob.get_by_role("region", name="Waiting for me")).to_be_visible()
+    expect(bob).to_have_title(re.compile(r"^\(\d+\+?\) My access"))
+    look_at(bob, "home-approver")
     visit(bob, page_of(busy_day.half_approved), "decide")
     bob.get_by_role("link", name="Approve", exact=True).click()
     expect(bob.get_by_role("dialog")).to_contain_text("Approve this request?")
