@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
 from accessportal.access_requests.kinds.aws_account.terms import check_permission_set
+from accessportal.leases.policy import is_word
 from accessportal.rules.states import Rule
 from accessportal.rules.terms import Asked, Facts, Finding, Part, Terms, judge_offer, listed
 from accessportal.rules.yaml_nodes import Place
 
-_LABEL = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _MOST_PER_PERSON = 100
 _MOST_USD = 1_000_000
 _WARN_PERCENT = 80
@@ -207,4 +206,4 @@ def _read_targets(place: Place) -> LeaseTargets:
 
 
 def _check_label(value: str) -> str:
-    return "" if _LABEL.fullmatch(value) else "is no pool or size: write 1 to 40 small letters, digits and dashes, like default."
+    return "" if is_word(value) else "is no pool or size: write 1 to 40 small letters, digits and dashes, like default."
