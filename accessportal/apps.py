@@ -116,8 +116,10 @@ def check_demo(app_configs: Sequence[AppConfig] | None, **_: object) -> list[che
 def check_audit_keys(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
     """In production the audit log has a key that whoever writes to the tables does not have, and its copy can't be deleted."""
     found: list[checks.CheckMessage] = []
-    if conf().evidence_bucket and not conf().evidence_lock_days:
-        words = "PORTAL_EVIDENCE_LOCK_DAYS is 0: whoever may delete in the bucket can take evidence away."
+    if (conf().evidence_bucket and not conf().evidence_lock_days) or conf().evidence_dir:
+        words = (
+            "Evidence is not locked (PORTAL_EVIDENCE_LOCK_DAYS is 0, or it lies in a folder): whoever may delete there can take it away."
+        )
         found.append(checks.Warning(words, hint="Make the bucket with object lock (docs/evidence.md)", id="accessportal.W002"))
     if not conf().pseudonym_key.get_secret_value():
         words = "PORTAL_PSEUDONYM_KEY is not set: nobody can be erased, and names and addresses go into evidence for good."

@@ -14,8 +14,8 @@ from accessportal.commands.flags import BadUsage, Flag, read_file
 from accessportal.commands.terminal import Document, say, show_report
 from accessportal.evidence.config import Signer, current, new_key, read_key
 from accessportal.evidence.operations import export
-from accessportal.evidence.queries import evidence_files
-from accessportal.evidence.verify_evidence import verify
+from accessportal.evidence.queries import evidence_files, on_this_machine
+from accessportal.evidence.verify_evidence import Break, verify
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
@@ -59,22 +59,24 @@ def _show_verdict(document: Document, console: Console) -> None:
 
 @command("/mnt/evidence --last-day 2026-11-28", show=_show_verdict)
 def verify_evidence(
-    folder: Annotated[str, Flag("the folder with digests and events", "FOLDER")],
+    place: Annotated[str, Flag("the folder with digests and events, or s3://bucket/prefix", "PLACE")],
     *,
     public_key: Annotated[
         list[str] | None, Flag("a file with a public key in PEM; may be repeated (default: that of this installation)", "FILE")
     ] = None,
     last_day: Annotated[date | None, Flag("a day that must be there", "DAY", _read_day)] = None,
 ) -> Outcome:
-    """Check a folder of evidence with the keys of this installation. accessportal/evidence/verify_evidence.py does the same without it.
+    """Check evidence with the keys of this installation. accessportal/evidence/verify_evidence.py does the same without it.
     Exit code 1 when something is wrong."""
     keys = audit_config.current()
     pems = [read_file(name, "--public-key") for name in public_key or []] or [_signer().public_key.encode()]
     try:
-        verdict = verify(Path(folder), public_keys=pems, audit_keys=keys.secrets or None, plain_until=keys.plain_until, last_day=last_day)
+        with on_this_machine(place) as (folder, written_over):
+            verdict = verify(folder, public_keys=pems, audit_keys=keys.secrets or None, plain_until=keys.plain_until, last_day=last_day)
     except ValueError as error:
         raise BadUsage(str(error), flag="--public-key", code="public_key_unreadable") from error
-    breaks = [str(one) for one in verdict.breaks]
+    over = [Break(name, 0, "somebody has written over it or deleted it since; its first version was looked at") for name in written_over]
+    breaks = [str(one) for one in (*verdict.breaks, *over)]
     document = {name: value for name, value in vars(verdict).items() if name != "breaks"} | {"breaks": breaks}
     return Outcome(document, failed(breaks, "breaks in the evidence.", one="break in the evidence."))
 

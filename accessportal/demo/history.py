@@ -20,12 +20,13 @@ _ALICE = person("alice@example.com")
 _BOB = person("bob@example.com")
 _THREADS = 8
 _DAYS_BACK = 60
+_APART_SECONDS = 77_777
 _HISTORY = system("demo")
 # Of twenty: what became of them. PENDING and ACTIVE ones are asked for now, all others in the past.
 _FATES = ("revoked",) * 11 + ("denied",) * 3 + ("cancelled",) * 2 + ("lapsed",) * 2 + ("pending", "active")
 
 
-class _Then:
+class PastClock:
     """The clock of a past moment: waiting moves it, and nobody waits."""
 
     def __init__(self, now: datetime) -> None:
@@ -38,25 +39,25 @@ class _Then:
         self._now += timedelta(seconds=seconds)
 
 
-def make_history(*, count: int, now: datetime) -> Iterator[AccessRequest]:
-    """Make ``count`` requests of the last 60 days and yield each. Each has a fixed submission id, so that a repetition makes only what is
+def make_history(*, count: int, now: datetime, days: int = _DAYS_BACK) -> Iterator[AccessRequest]:
+    """Make ``count`` requests of the last ``days`` and yield each. Each has a fixed submission id, so that a repetition makes only what is
     missing. They end before anything was created outside, so AWS is not called."""
     with _nothing_queued(), operations.lifted_limits(), ThreadPoolExecutor(_THREADS, thread_name_prefix="history") as pool:
-        for future in as_completed([pool.submit(_one, number, now) for number in range(count)]):
+        for future in as_completed([pool.submit(_one, number, now, days) for number in range(count)]):
             yield future.result()
 
 
-def _one(number: int, now: datetime) -> AccessRequest:
+def _one(number: int, now: datetime, days: int) -> AccessRequest:
     try:
-        return _live(number, _FATES[number % len(_FATES)], now)
+        return _live(number, _FATES[number % len(_FATES)], now, days)
     finally:
         connections.close_all()
 
 
-def _live(number: int, fate: str, now: datetime) -> AccessRequest:
+def _live(number: int, fate: str, now: datetime, days: int = _DAYS_BACK) -> AccessRequest:
     """A request with this fate. Beside a running portal its worker may be faster: then it is over in the worker's way."""
     is_open = fate in {"pending", "active"}
-    at = now if is_open else now - timedelta(days=_DAYS_BACK) + timedelta(seconds=number * 4_789 % (_DAYS_BACK * 86_400 - 172_800))
+    at = now if is_open else now - timedelta(days=days) + timedelta(seconds=number * _APART_SECONDS % (days * 86_400 - 172_800))
     request = _asked(number, at, at_once=fate in {"revoked", "active"})
     if is_open or request.status.is_terminal:
         return request
@@ -75,7 +76,7 @@ def _met(request: AccessRequest, fate: str, later: datetime) -> AccessRequest:
         return operations.lapse(request_id=request.request_id, actor=_HISTORY, now=request.expires_at)
     if request.status is Status.ACTIVE and request.granted_at is None:
         operations.end(request_id=request.request_id, reason="Done early.", actor=_ALICE, now=later)
-    return operations.carry_out(request_id=request.request_id, clock=_Then(later))
+    return operations.carry_out(request_id=request.request_id, clock=PastClock(later))
 
 
 def _asked(number: int, at: datetime, *, at_once: bool) -> AccessRequest:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from django.conf import settings
@@ -15,6 +17,7 @@ from accessportal.catalog import queries as catalog_queries
 from accessportal.demo.accounts import SIZES, ask_for_accounts, fill_account_pool, make_account_counts
 from accessportal.demo.directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.demo.env import HOME, PROVIDER_PATH, kept_secret
+from accessportal.demo.history import PastClock, make_history
 from accessportal.demo.records import ask_for_records, grant_some
 from accessportal.demo.requests import ask_for_memberships, ask_for_sandbox
 from accessportal.demo.sandboxes import SANDBOXES, lend_some, make_counts
@@ -36,6 +39,8 @@ _ACTOR = system("demo")
 _PASSWORD_FILE = HOME / "demo-password"
 _RULES_FILE = Path(__file__).parent / "rules.yaml"
 _PASSWORD_LENGTH = 12
+# All of them are over: who waits and who has something is made by hand (demo.requests).
+_PAST_REQUESTS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +55,16 @@ class DemoReport:
     rules_loaded: bool
 
 
-def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, progress: world.Progress | None = None) -> DemoReport:
+def load_demo(
+    *, accounts: int = 60, permission_sets: int = 12, past_days: int = 0, clock: Clock, progress: world.Progress | None = None
+) -> DemoReport:
     """Let demo people sign in, fill the twin and have the portal know it, and put some rules in force. It may be repeated: what is missing
-    is added. ``progress`` is told of each thing of the cloud."""
+    is added. The first time the company is founded ``past_days`` ago, and some requests of these days are made up. ``progress`` is told of
+    each thing of the cloud."""
     former, password = _password()
-    ensure_directory(clock)
+    is_new = not rule_queries.current_set().version
+    founding = PastClock(clock.now() - timedelta(days=past_days)) if is_new else clock
+    ensure_directory(founding)
     _ensure_sign_ins(password, is_new=password != former)
     made = world.seed_world(accounts=accounts, permission_sets=permission_sets, people=(*PEOPLE, *COLLEAGUES), progress=progress)
     lent = world.seed_lent(list(SIZES))
@@ -71,7 +81,7 @@ def load_demo(*, accounts: int = 60, permission_sets: int = 12, clock: Clock, pr
         permission_sets=freshness.permission_sets,
         people=len(PEOPLE) + len(COLLEAGUES),
         groups=len(GROUPS),
-        rules_loaded=_load_rules_once(clock),
+        rules_loaded=_load_rules_once(clock, founding, past_days),
     )
 
 
@@ -126,11 +136,13 @@ def _unwatched(_name: str, _done: int, _total: int) -> None:
     """Nobody looks on."""
 
 
-def _load_rules_once(clock: Clock) -> bool:
+def _load_rules_once(clock: Clock, founding: Clock, past_days: int) -> bool:
     """The first rules, what people ask for by them, and what the demo's services ask about."""
     if rule_queries.current_set().version:
         return False
-    rules.apply_rules(text=_RULES_FILE.read_text(), actor=_ACTOR, now=clock.now())
+    rules.apply_rules(text=_RULES_FILE.read_text(), actor=_ACTOR, now=founding.now())
+    if past_days:
+        deque(make_history(count=_PAST_REQUESTS, now=clock.now(), days=past_days), maxlen=0)
     ask_for_memberships(now=clock.now())
     grant_some(now=clock.now())
     ask_for_records(now=clock.now())

@@ -19,6 +19,9 @@ from accessportal.demo import env
 from accessportal.demo.accounts import POOL, SIZES
 from accessportal.demo.loading import DemoReport, load_demo
 from accessportal.demo.supervisor import Part, PartFailed, Supervisor, only_one, stoppable
+from accessportal.evidence import config as evidence
+from accessportal.evidence.operations import export
+from accessportal.evidence.queries import evidence_files
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.ports import after_commit
@@ -27,6 +30,8 @@ from accessportal.mirror import operations as mirror
 from accessportal.twin import world
 
 _HOST = "127.0.0.1"
+# So much of the demo's past there is to be looked at, and to be exported as evidence.
+_PAST_DAYS = 8
 _MANAGE = (sys.executable, "manage.py")
 
 Say = Callable[[str], None]
@@ -52,6 +57,9 @@ def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport],
         supervisor.wait_for(twin, _answers(f"{os.environ['AWS_ENDPOINT_URL']}/twin/health"), seconds=60)
         _set_user_pool()
         _set_cleaner()
+        world.seed_evidence(
+            bucket=os.environ.get("PORTAL_EVIDENCE_BUCKET", ""), key_alias=os.environ.get("PORTAL_EVIDENCE_KMS_SIGNING_KEY", "")
+        )
         stack.enter_context(env.published(os.environ))
         say("Preparing the tables and the demo …")
         report = _prepare()
@@ -64,10 +72,15 @@ def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport],
 
 
 def _prepare() -> DemoReport:
-    """Databases, tables, demo data and schedules are there, and a first tick and sweep are queued for the worker."""
+    """Databases, tables, demo data, evidence of the past days and schedules are there, and a first tick and sweep are queued for the
+    worker."""
     call_command("migrate", verbosity=0, interactive=False)
     call_command("create_tables", stdout=io.StringIO())
-    report = load_demo(clock=SystemClock())
+    clock = SystemClock()
+    report = load_demo(past_days=_PAST_DAYS, clock=clock)
+    signer = evidence.current()
+    if signer is not None:
+        export(files=evidence_files(), signer=signer, actor=system("runportal"), clock=clock)
     call_command("apply_schedules", stdout=io.StringIO())
     after_commit("tick")
     after_commit("mirror_directory")

@@ -59,8 +59,15 @@ def export(
         next_day += policy.DAY
         done, events, late = done + 1, events + file.lines, late + file.late
     left = (last - next_day).days + 1 if next_day is not None and next_day <= last else 0
-    newest = written[-1] if written else None
-    return ExportReport(days=done, events=events, late=late, days_left=left, newest=newest, stopped=stopped)
+    return ExportReport(
+        days=done,
+        events=events,
+        late=late,
+        days_left=left,
+        newest=written[-1] if written else None,
+        unlocked=files.lock_flaw(),
+        stopped=stopped,
+    )
 
 
 def _first_day(last: date) -> date | None:

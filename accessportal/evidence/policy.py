@@ -13,6 +13,7 @@ from accessportal.audit.states import AuditEvent
 from accessportal.evidence.states import DayFile
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.errors import InvalidRequest
 
 FORMAT = 1
 DAY = timedelta(days=1)
@@ -22,6 +23,9 @@ MARGIN = timedelta(hours=1)
 DAYS_READ_AGAIN = 3
 DIGESTS = "digests"
 _DIGEST_NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
+EVENTS = "events"
+_FILE_NAME = re.compile(r"[0-9A-Za-z._-]{1,99}\.jsonl\.gz")
+_BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/?(.*)")
 _NOTE = re.compile(r'"late_of":"[0-9-]+",')
 
 
@@ -38,7 +42,7 @@ def newest_over(now: datetime) -> date:
 
 
 def file_name(day: date) -> str:
-    return f"events/{day}.jsonl.gz"
+    return f"{EVENTS}/{day}.jsonl.gz"
 
 
 def digest_name(day: date) -> str:
@@ -52,6 +56,19 @@ def day_of(digest_file: str) -> date | None:
         return date.fromisoformat(found[1]) if found else None
     except ValueError:
         return None
+
+
+def is_file_of_events(name: str) -> bool:
+    """Whether a name in the folder of events is one that may be looked at."""
+    return _FILE_NAME.fullmatch(name) is not None
+
+
+def bucket_of(address: str) -> tuple[str, str]:
+    """Bucket and prefix of ``s3://bucket/prefix``. :raises InvalidRequest: for what is no such address."""
+    found = _BUCKET.fullmatch(address)
+    if found is None:
+        raise InvalidRequest("Give a bucket and a prefix like s3://bucket/prefix.", code="address_unreadable", field="address")
+    return found[1], found[2].strip("/")
 
 
 def line_of(event: AuditEvent, *, day: date) -> bytes:

@@ -50,10 +50,12 @@ class Day:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport(Report):
-    """What one run did. ``newest`` is the last day with a digest; days that are over and were left are done by the next run."""
+    """What one run did. ``newest`` is the last day with a digest; days that are over and were left are done by the next run.
+    ``unlocked``: why nothing keeps the files from being deleted; empty when something does."""
 
     days: int = 0
     events: int = 0
     late: int = 0
     days_left: int = 0
     newest: date | None = None
+    unlocked: str = ""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import IO, Any
 
-from django.core.files.base import ContentFile, File
-from django.core.files.storage import Storage
+from django.core.files.base import File
 
 from accessportal.aws.errors import OutsideError, sorted_call
 from accessportal.evidence import policy
+from accessportal.evidence.storages import WriteOnce
 from accessportal.kernel.errors import NoAnswer, Unavailable
 
 _BLOCK_BYTES = 1 << 20
@@ -24,13 +27,13 @@ _BLOCK_BYTES = 1 << 20
 class EvidenceFiles:
     """Every method raises :class:`Unavailable` when the storage does not answer."""
 
-    storage: Storage
+    storage: WriteOnce
 
     def put(self, name: str, content: IO[bytes]) -> bool:
         """Whether it was written; false when the name is there already, and then nothing is changed."""
         try:
             with _answered():
-                sorted_call(self.storage.save, name, File(content))
+                sorted_call(self.storage.save, name, File(content, name))
         except FileExistsError:
             return False
         return True
@@ -62,16 +65,39 @@ class EvidenceFiles:
             raise Unavailable(f"The digest {name} can't be read: look at it, and verify the evidence.", code="digest_damaged") from error
 
     def put_digest(self, day: date, digest: dict[str, Any]) -> bool:
-        return self.put(policy.digest_name(day), ContentFile(json.dumps(digest, sort_keys=True, indent=1).encode() + b"\n"))
+        return self.put(policy.digest_name(day), io.BytesIO(json.dumps(digest, sort_keys=True, indent=1).encode() + b"\n"))
 
     def days(self) -> list[date]:
         """Every day with a digest, in order."""
+        with _answered():
+            names = self._names(policy.DIGESTS)
+        return sorted(day for day in map(policy.day_of, names) if day is not None)
+
+    def copy_to(self, folder: Path) -> None:
+        """All that a verifier looks at, as files in ``folder``."""
+        with _answered():
+            digests = [f"{policy.DIGESTS}/{name}" for name in self._names(policy.DIGESTS) if policy.day_of(name)]
+            events = [f"{policy.EVENTS}/{name}" for name in self._names(policy.EVENTS) if policy.is_file_of_events(name)]
+        for name in (*digests, *events):
+            (folder / name).parent.mkdir(exist_ok=True)
+            with self.opened(name) as content, (folder / name).open("xb") as copy:
+                shutil.copyfileobj(content, copy)
+
+    def _names(self, folder: str) -> list[str]:
         try:
-            with _answered():
-                _, names = sorted_call(self.storage.listdir, policy.DIGESTS)
+            return sorted_call(self.storage.listdir, folder)[1]
         except FileNotFoundError:
             return []
-        return sorted(day for day in map(policy.day_of, names) if day is not None)
+
+    def written_over(self) -> list[str]:
+        """Every name that somebody has written again, or deleted, since; where nothing keeps versions nobody knows."""
+        with _answered():
+            return self.storage.written_over()
+
+    def lock_flaw(self) -> str:
+        """Why nothing keeps the files from being deleted; empty when something does."""
+        with _answered():
+            return self.storage.lock_flaw()
 
 
 @contextmanager

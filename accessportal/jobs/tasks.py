@@ -239,7 +239,7 @@ def export_evidence() -> Report | str:
     actor = system("export_evidence")
     report = export(files=evidence_files(), signer=signer, until=_CLOCK.now() + _PART_OF_EXPORT, actor=actor, clock=_CLOCK)
     newest_at = datetime.combine(report.newest, time.min, UTC).timestamp() if report.newest else None
-    _beat("export_evidence", {**report.counts, NEWEST_DAY_AT: newest_at}, is_ok=report.is_ok)
+    _beat("export_evidence", {**report.counts, NEWEST_DAY_AT: newest_at, "locked": int(not report.unlocked)}, is_ok=report.is_ok)
     if report.stopped:
         log.error("jobs.stopped", job="export_evidence", error=report.stopped)
         raise ItemsFailed(report.stopped)

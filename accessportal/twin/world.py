@@ -86,6 +86,18 @@ def seed_lent(names: Sequence[str]) -> Lent:
     return Lent({name: found[name] for name in names}, units[_LENT_UNIT], _ensure_machine(_client("stepfunctions")))
 
 
+def seed_evidence(*, bucket: str = "", key_alias: str = "") -> None:
+    """Make what is missing of a bucket with object lock and of a key that signs, by their names, where they have any."""
+    s3: Any = _client("s3")
+    if bucket and bucket not in {one["Name"] for one in s3.list_buckets()["Buckets"]}:
+        place = {"LocationConstraint": s3.meta.region_name}
+        s3.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True, CreateBucketConfiguration=place)
+    kms: Any = _client("kms")
+    if key_alias.startswith("alias/") and key_alias not in {one["AliasName"] for one in _pages(kms, "list_aliases", "Aliases")}:
+        made = kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY", Description="Signs the demo's evidence")
+        kms.create_alias(AliasName=key_alias, TargetKeyId=made["KeyMetadata"]["KeyId"])
+
+
 def _ensure_machine(client: Any) -> str:
     """No machine is run in the twin: it answers as one that cleans."""
     present: dict[str, str] = {one["name"]: one["stateMachineArn"] for one in _pages(client, "list_state_machines", "stateMachines")}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr, ValidationError
 
 from accessportal.access_requests import operations
+from accessportal.apps import check_audit_keys
 from accessportal.conf import Conf
 from accessportal.demo import history
 from accessportal.evidence import config
 from accessportal.evidence.config import read_key
+from accessportal.evidence.storages import WriteOnceFolder
 from accessportal.jobs import tasks
 from accessportal.observe import health
-from accessportal.observe.heartbeats import EVIDENCE
+from accessportal.observe.heartbeats import EVIDENCE, last_beat
 from tests.commands.conftest import run
 from tests.evidence.conftest import DAY, SIGNER, TODAY, Office
 from tests.fixtures_story import Story
@@ -29,6 +32,7 @@ def test_an_operator_exports_and_verifies(story: Story, installed: Office) -> No
     assert run("export_evidence", "--as", "olga@example.com", "--day", "2026-13-01").code == 2
     report = run("export_evidence", "--as", "olga@example.com", "--json").json
     assert (report["days"], report["newest"]) == (2, str(TODAY + DAY))
+    assert report["unlocked"].startswith("A folder has no lock")
     found = run("verify_evidence", str(installed.folder), "--last-day", str(TODAY + DAY), "--json")
     assert (found.code, found.json["breaks"], found.json["unproved"]) == (0, [], 0)
     late = run("verify_evidence", str(installed.folder), "--last-day", str(TODAY + 2 * DAY))
@@ -53,13 +57,12 @@ def test_a_digest_that_can_not_be_read_is_told_as_such(story: Story, installed: 
     assert run("verify_evidence", str(installed.folder)).problem == "1 break in the evidence."
 
 
-def test_the_demos_past_has_no_break(story: Story, installed: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demos_past_has_no_break(story: Story, installed: Office) -> None:
     """Ten days of people at work, and everything that the story itself has written."""
-    monkeypatch.setattr(history, "_DAYS_BACK", 10)
     now = installed.clock.now()
     with operations.lifted_limits():
         for number, fate in enumerate(history._FATES):
-            history._live(number, fate, now)
+            history._live(number, fate, now, 10)
     installed.clock.advance(26 * 3600)
 
     report = run("export_evidence", "--as", "olga@example.com", "--json").json
@@ -67,6 +70,32 @@ def test_the_demos_past_has_no_break(story: Story, installed: Office, monkeypatc
     assert (report["days"], report["stopped"]) == (11, "")
     assert report["events"] > 60
     assert run("verify_evidence", str(installed.folder)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "warnings"),
+    [
+        ({"evidence_dir": "/tmp/x"}, ["accessportal.W002"]),
+        ({"evidence_bucket": "evidence"}, ["accessportal.W002"]),
+        ({"evidence_bucket": "evidence", "evidence_lock_days": 30}, []),
+    ],
+)
+def test_a_deployment_is_told_that_its_evidence_is_not_locked(
+    given: dict[str, Any], warnings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = Conf(audit_keys=SecretStr(f"k:{KEY}"), evidence_key=SecretStr(KEY), **given)
+    monkeypatch.setattr("accessportal.apps.conf", lambda: conf)
+    assert [one.id for one in check_audit_keys(None)] == warnings
+
+
+def test_whether_evidence_is_locked_is_a_figure(db: None, installed: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed.work(1)
+    for flaw, locked in (("A folder has no lock.", 0), ("", 1)):
+        monkeypatch.setattr(WriteOnceFolder, "lock_flaw", lambda _self, flaw=flaw: flaw)
+        tasks.export_evidence()
+        beat = last_beat(EVIDENCE)
+        assert beat is not None
+        assert (beat.detail["locked"], problem(installed)) == (locked, "")
 
 
 def test_keys_are_made_and_shown(installed: Office) -> None:
