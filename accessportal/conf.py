@@ -69,6 +69,9 @@ class Conf(BaseSettings):
     evidence_kms_signing_key: str = ""
     evidence_lock_days: int = Field(default=0, ge=0, le=36_500)
 
+    static_bucket: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$")
+    static_url: str = Field(default="", pattern=r"^(https://[a-z0-9.-]+(/[A-Za-z0-9._-]+)*/)?$")
+
     oidc_issuer: str = ""
     oidc_client_id: str = ""
     oidc_client_secret: SecretStr = SecretStr("")
@@ -160,6 +163,12 @@ class Conf(BaseSettings):
             )
         if (self.evidence_lock_days or self.evidence_kms_key) and not self.evidence_bucket:
             raise ValueError("PORTAL_EVIDENCE_LOCK_DAYS and PORTAL_EVIDENCE_KMS_KEY are for PORTAL_EVIDENCE_BUCKET: set it too")
+        return self
+
+    @model_validator(mode="after")
+    def _static_files_are_set_up_whole(self) -> Self:
+        if bool(self.static_bucket) != bool(self.static_url):
+            raise ValueError("PORTAL_STATIC_BUCKET and PORTAL_STATIC_URL belong together: set both or none")
         return self
 
     @field_validator("database_url")

@@ -176,10 +176,10 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
-STATIC_URL = "/static/"
+STATIC_URL = _conf.static_url or "/static/"
 # The demo serves static files from where they lie; a production image collects them once.
 WHITENOISE_USE_FINDERS = DEMO or DEBUG
-STATIC_ROOT = None if WHITENOISE_USE_FINDERS else BASE_DIR / "staticfiles"
+STATIC_ROOT = None if WHITENOISE_USE_FINDERS or _conf.static_bucket else BASE_DIR / "staticfiles"
 
 
 def _folder_of(package: str) -> Path:
@@ -199,6 +199,17 @@ STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
+if _conf.static_bucket:
+    STORAGES["staticfiles"] = {
+        "BACKEND": "accessportal.web.static_bucket.StaticBucket",
+        "OPTIONS": {
+            "bucket_name": _conf.static_bucket,
+            "region_name": _conf.aws_region,
+            "custom_domain": _conf.static_url.removeprefix("https://").rstrip("/"),
+            # Pages name files by what is in them; under one name there is never anything else.
+            "object_parameters": {"CacheControl": "public, max-age=31536000, immutable"},
+        },
+    }
 if _conf.evidence_dir:
     STORAGES["evidence"] = {"BACKEND": "accessportal.evidence.storages.WriteOnceFolder", "OPTIONS": {"location": _conf.evidence_dir}}
 if _conf.evidence_bucket:
@@ -215,14 +226,15 @@ if _conf.evidence_bucket:
         },
     }
 
-# Strict: nothing inline, nothing from elsewhere.
+# Strict: nothing inline, nothing from elsewhere but the files that are in a bucket.
+_OWN = [SELF, _conf.static_url] if _conf.static_url else [SELF]
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "font-src": [SELF],
+        "script-src": _OWN,
+        "style-src": _OWN,
+        "img-src": [*_OWN, "data:"],
+        "font-src": _OWN,
         "connect-src": [SELF],
         "form-action": [SELF],
         "frame-ancestors": [NONE],
