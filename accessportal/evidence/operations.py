@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import IO, Any
 
@@ -51,7 +53,7 @@ def export(
         if until is not None and clock.now() >= until:
             break
         try:
-            file = _export_day(next_day, before=written[-policy.DAYS_READ_AGAIN :], files=files, signer=signer)
+            file = _export_day(next_day, before=written, files=files, signer=signer)
         except PortalError as error:
             stopped = f"{next_day}: {error.message}"
             break
@@ -80,10 +82,10 @@ def _export_day(day: date, *, before: Sequence[date], files: EvidenceFiles, sign
     if before:
         _, content = files.digest(before[-1])
         link = {"name": policy.digest_name(before[-1]), "sha256": hashlib.sha256(content).hexdigest()}
-    seen = _hashes(policy.without_note(line) for one in before for line in lines_in(files, one))
+    late = _late(day, before, files)
     with tempfile.TemporaryFile() as draft:
         with gzip.GzipFile(filename="", mode="wb", fileobj=draft, mtime=0) as packed:
-            for event in _events(day, before, seen):
+            for event in itertools.chain(late, audit.events_of_day(day)):
                 packed.write(policy.line_of(event, day=day))
         draft.seek(0)
         if not files.put(policy.file_name(day), draft):
@@ -96,13 +98,61 @@ def _export_day(day: date, *, before: Sequence[date], files: EvidenceFiles, sign
     return file
 
 
-def _events(day: date, before: Sequence[date], seen: frozenset[bytes]) -> Iterator[AuditEvent]:
-    """In order: what came too late for the files of ``before``, then what happened on the day."""
-    for one in before:
-        for event in audit.events_of_day(one):
-            if hashlib.sha256(policy.line_of(event, day=one)).digest() not in seen:
+def _late(day: date, before: Sequence[date], files: EvidenceFiles) -> list[AuditEvent]:
+    """What came too late for the files of ``before``, in order: of the last of these days all of it; of older days what is in chains that
+    go on now."""
+    recent = before[-policy.DAYS_READ_AGAIN :]
+    seen = _hashes(policy.without_note(line) for one in recent for line in lines_in(files, one))
+    days = ((one, event) for one in recent for event in audit.events_of_day(one))
+    late = [event for one, event in days if hashlib.sha256(policy.line_of(event, day=one)).digest() not in seen]
+    firsts: dict[str, int] = {}
+    for event in itertools.chain(late, audit.events_of_day(day)):
+        firsts[event.entity] = min(firsts.get(event.entity, event.sequence), event.sequence)
+    return sorted([*late, *_left_out(day, firsts, before, files)], key=lambda event: (event.at, event.entity, event.sequence))
+
+
+def _left_out(day: date, firsts: Mapping[str, int], before: Sequence[date], files: EvidenceFiles) -> Iterator[AuditEvent]:
+    """What comes before ``firsts`` in their chains, happened before ``day`` and is in no file, back to an event that is in one. It takes a
+    query for each chain that no recent file has, and the digests of the days on which these were last changed."""
+    recent: dict[str, int] = {}
+    for one in before[-policy.DAYS_READ_AGAIN :]:
+        recent |= _heads(files, one)
+    ends: dict[date, list[tuple[AuditEvent, Iterator[AuditEvent]]]] = defaultdict(list)
+    for entity, first in firsts.items():
+        if before and recent.get(entity, 0) < first - 1:
+            chain = _back_from(first, entity, day)
+            if (event := next(chain, None)) is not None:
+                ends[event.at.date()].append((event, chain))
+    for of_day in ends.values():
+        filed = _filed_about(of_day[0][0], before, files)
+        for event, chain in of_day:
+            if not filed(event):
                 yield event
-    yield from audit.events_of_day(day)
+                yield from itertools.takewhile(lambda one: not _filed_about(one, before, files)(one), chain)
+
+
+def _back_from(first: int, entity: str, day: date) -> Iterator[AuditEvent]:
+    cursor: str | None = None
+    while True:
+        page = audit.history(entity, until=first - 1, limit=1, cursor=cursor)
+        yield from (event for event in page.items if event.at.date() < day)
+        if (cursor := page.next_cursor) is None:
+            return
+
+
+def _filed_about(event: AuditEvent, before: Sequence[date], files: EvidenceFiles) -> Callable[[AuditEvent], bool]:
+    """Whether one of the same day is in its file, or in one of the next, where late ones are. What has no day among those that were written
+    can't be read, and is filed as such."""
+    at = event.at.date()
+    heads = [_heads(files, one) for one in before if at <= one <= at + policy.DAY * policy.DAYS_READ_AGAIN]
+    return lambda one: not heads or any(found.get(one.entity, 0) >= one.sequence for found in heads)
+
+
+def _heads(files: EvidenceFiles, day: date) -> dict[str, int]:
+    try:
+        return {entity: int(sequence) for entity, (sequence, _) in files.digest(day)[0]["heads"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Conflict(f"{policy.digest_name(day)} has no heads. Look at it, and verify the evidence.", code="digest_damaged") from error
 
 
 def lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:

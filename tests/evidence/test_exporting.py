@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accessportal.audit import queries as audit
 from accessportal.audit.models import AuditItem
+from accessportal.audit.states import AuditEvent
 from accessportal.evidence.operations import export
 from accessportal.evidence.storages import WriteOnceFolder
 from accessportal.kernel.actors import person
@@ -261,3 +263,51 @@ def test_an_event_that_can_not_be_read_is_exported_as_the_break_that_it_is(offic
 
     office.export()
     assert any("request#1, event 1 was changed" in words for words in office.breaks())
+
+
+@pytest.mark.parametrize("days_late", [10, 6])
+def test_what_came_later_than_that_is_in_a_file_as_soon_as_its_chain_goes_on(office: Office, days_late: int) -> None:
+    """By a process whose clock is days behind, and by somebody who has filed an event where no export looks."""
+    office.work(4)
+    office.export()
+    office.clock.advance(7 * 24 * 3600)
+    office.export()
+    then = office.clock.now() - timedelta(days=days_late)
+    office.write("request#1", at=then)
+    office.write("request#1", at=then + timedelta(hours=1))
+    office.write("request#9", at=then)
+    AuditItem.get("request#9", 1).update([AuditItem.day_shard.set("nowhere")])
+    assert office.export().late == 0
+    office.write("request#1")
+    office.write("request#9")
+    office.clock.advance(24 * 3600)
+
+    report = office.export()
+
+    assert (report.stopped, report.late) == ("", 2)
+    assert {one.rpartition(": ")[2] for one in office.breaks()} == {
+        "when it was exported it was filed under another day after it was written",
+        f"it happened on {then.date()}, and is in the file of {TODAY + 11 * DAY}",
+    }
+    office.work(2)
+    assert office.export().late == 0
+
+
+def test_events_that_are_written_while_a_day_is_exported_are_late(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.work(2)
+    read = audit.events_of_day
+    written = iter(range(6))
+
+    def while_it_is_read(day: date) -> Iterator[AuditEvent]:
+        yield from read(day)
+        if next(written, None) is not None:
+            office.write("request#1", at=START + timedelta(hours=3))
+            office.write("request#8", at=START + timedelta(hours=27))
+
+    monkeypatch.setattr(audit, "events_of_day", while_it_is_read)
+    assert office.export().days == 2
+    monkeypatch.undo()
+    office.work(2)
+    assert office.export().days == 2
+    everything = sum(sequence for sequence, _ in office.chains.values())
+    assert (office.breaks(), office.verify().chains, office.verify().events) == ([], 4, everything)
