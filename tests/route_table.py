@@ -92,6 +92,9 @@ ROUTES: dict[str, list[Route]] = {
     "signed_out": [everybody("/signed-out/")],
     # portal
     "home": [signed_in("/")],
+    # Nothing is answered before the history is made; with it: tests/console/test_history.py.
+    "my_history": [signed_in("/history/", 503), signed_in("/history/?from=yesterday", 400)],
+    "my_history_export": [signed_in("/history/export/csv/", 503), signed_in("/history/export/pdf/", 404)],
     "new": [signed_in("/requests/new/")],
     "new_request": [
         signed_in("/requests/new/aws_account/?account=payments-dev"),
@@ -367,7 +370,7 @@ for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permiss
     ROUTES[f"console_{resource}_detail"] = [readers(f"/admin/{resource}/{key}/", 404)]
     ROUTES[f"console_{resource}_history"] = [readers(f"/admin/{resource}/{key}/history/", 404)]
     ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 404, 404, 404)]
-for resource in ("assignments", "rules", "audit", "accounts", "permission-sets", "evidence"):
+for resource in ("assignments", "rules", "audit", "accounts", "permission-sets", "evidence", "history"):
     ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/")]
     ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]
 for resource in (
@@ -388,6 +391,13 @@ for resource in ("evidence", "account-pool", "leases", "tokens", "approvals", "r
 ROUTES["console_requests_export"] = [readers("/admin/requests/export/csv/"), overseers("/admin/requests/export/json/?pattern=active")]
 # Without evidence in the settings; with it: tests/console/test_evidence.py.
 ROUTES |= {
+    "console_history_detail": [get("/admin/history/nothing/", 302, 403, 403, 404, 404, 404)],
+    "console_history_history": [get("/admin/history/nothing/history/", 302, 403, 403, 404, 404, 404)],
+    "console_history_operate": [post("/admin/history/nothing/do/nothing/", 302, 403, 403, 404, 404, 404)],
+    "console_history_export": [
+        overseers("/admin/history/export/csv/", 400),
+        overseers("/admin/history/export/csv/?q=payments-dev&kind=account", 503),
+    ],
     "console_evidence_detail": [get("/admin/evidence/2026-03-02/", 302, 403, 403, 403, 404, 404)],
     "console_evidence_history": [get("/admin/evidence/2026-03-02/history/", 302, 403, 403, 403, 404, 404)],
     "console_evidence_operate": [post("/admin/evidence/2026-03-02/do/nothing/", 302, 403, 403, 403, 404, 404)],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, ClassVar, TypedDict
 
 from django.urls import reverse
@@ -114,7 +114,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An input of a pattern; ``required`` parameters make the pattern useless without them. ``choices`` make it a list to choose from."""
+    """An input of a pattern; ``required`` parameters make the pattern useless without them. ``choices`` make it a list to choose from, and
+    ``ago`` a moment: so long before now, unless another one is given."""
 
     label: str
     placeholder: str = ""
@@ -122,6 +123,7 @@ class Parameter:
     required: bool = True
     name: str = "q"
     choices: tuple[tuple[str, str], ...] = ()
+    ago: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +193,8 @@ class Resource:
     portal_page: ClassVar[str] = ""
     notice_template: ClassVar[str] = ""
     headline_template: ClassVar[str] = ""
+    # What is said beside the items of a list; gets the ``page`` that the pattern fetched.
+    remark_template: ClassVar[str] = ""
     # Whether its records have chains in the audit log.
     has_history: ClassVar[bool] = True
     # What tells records with the same title apart; gets ``record`` and ``now``.

@@ -68,7 +68,7 @@ _ROOMS: Mapping[str, Sequence[str | Place]] = {
     "Directory": ("people", "groups"),
     "Catalog": ("accounts", "permission-sets"),
     "Lending": ("sandboxes", "sandbox-runs", "account-pool", "leases"),
-    "Audit": ("audit", "evidence"),
+    "Audit": ("audit", "history", "evidence"),
     "Machinery": ("tokens",),
 }
 

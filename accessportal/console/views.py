@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -20,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.audit import queries as audit
 from accessportal.console.bulk import Outcome, carry_out_many, kept, to_keep, weigh_many
-from accessportal.console.resource import Ask, Pattern, Resource, Row
+from accessportal.console.resource import Ask, Parameter, Pattern, Resource, Row
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.identity.sessions import is_kept
@@ -32,6 +33,7 @@ from accessportal.web.addresses import way_back
 from accessportal.web.deeds import Deed
 from accessportal.web.exporting import FORMS
 from accessportal.web.forms import DeedForm
+from accessportal.web.moments import in_utc, to_text
 
 MAX_BULK = 100
 _HISTORY_PAGE = 50
@@ -92,7 +94,14 @@ def asked_list(request: HttpRequest, resource: Resource) -> tuple[Pattern, Ask]:
     ask = _ask(request, parameter=request.GET.get("q", "").strip())
     resource.right.require(ask.actor)
     pattern = resource.pattern(request.GET.get("pattern", ""), ask)
-    return pattern, replace(ask, more={one.name: request.GET.get(one.name, "").strip() for one in pattern.more})
+    return pattern, replace(ask, more={one.name: _given_for(one, request, ask.now) for one in pattern.more})
+
+
+def _given_for(one: Parameter, request: HttpRequest, now: datetime) -> str:
+    text = request.GET.get(one.name, "").strip()
+    if one.ago is None:
+        return text
+    return in_utc(text, zone=request.GET.get("zone", "")) if text else to_text(now - one.ago)
 
 
 def list_url(
@@ -106,10 +115,10 @@ def list_url(
 def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[str]) -> dict[str, Any]:
     given = {"q": ask.parameter, **ask.more}
     missing = next((one for one in pattern.inputs if one.required and not given[one.name]), None)
-    rows, next_url, refused = [], "", None
+    rows, next_url, refused, page = [], "", None, None
     unreadable: tuple[Unreadable, ...] = ()
     try:
-        page: Page[Any] = Page(()) if missing else pattern.fetch(ask)
+        page = Page(()) if missing else pattern.fetch(ask)
     except InvalidRequest as error:
         if error.field not in given:
             raise
@@ -135,6 +144,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
         "input_error": refused.message if refused else "",
         "columns": pattern.columns or resource.columns,
         "rows": rows,
+        "page": None if missing else page,
         "unreadable": unreadable,
         "is_first_page": ask.cursor is None,
         "first_url": list_url(resource, pattern.name, ask.parameter, more=ask.more),

@@ -51,6 +51,11 @@ class Page(Generic[T]):
     next_cursor: str | None = None
     unreadable: tuple[Unreadable, ...] = ()
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said beside the items, in words."""
+        return ()
+
     def map(self, convert: Callable[[T], U]) -> Page[U]:
         return Page(tuple(convert(item) for item in self.items), self.next_cursor, self.unreadable)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from accessportal.portal import accounts, sandboxes
+from accessportal.portal import accounts, my_history, sandboxes
 from accessportal.portal.directory import groups, people
 from accessportal.portal.requests import home, new, page
 from accessportal.web import addresses, tally  # noqa: F401  # the converters of addresses
@@ -27,6 +27,8 @@ urlpatterns = [
     path("groups/<slug:deed>/at<group:group_id>", groups.confirm, name="group_deed"),
     path("accounts/", accounts.index, name="accounts"),
     path("sandboxes/", sandboxes.index, name="sandboxes"),
+    path("history/", my_history.show, name="my_history"),
+    path("history/export/<slug:form>/", my_history.export, name="my_history_export"),
     path("people/<email:email>/", people.show, name="person"),
     path("people/<email:email>/live/", people.live, name="person_live"),
     path("people/<email:email>/<slug:deed>/", people.confirm, name="person_deed"),

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.http import StreamingHttpResponse
 
 from accessportal.kernel.errors import NotFound, Unavailable
-from accessportal.kernel.pages import Page, Unreadable
+from accessportal.kernel.pages import Page
 from accessportal.web.frame import reference
 
 ROWS_AT_ONCE = 200
@@ -66,7 +66,7 @@ class _Form(Protocol):
     def __init__(self, listed: Listed) -> None: ...
     def head(self) -> str: ...
     def rows(self, records: Iterable[object]) -> str: ...
-    def end(self, rows: int, unreadable: Sequence[Unreadable]) -> str: ...
+    def end(self, rows: int, remarks: Iterable[str]) -> str: ...
     def broken(self, rows: int) -> str: ...
 
 
@@ -84,8 +84,8 @@ class _Csv:
     def rows(self, records: Iterable[object]) -> str:
         return _lines([cell(value) for value in self._listed.values(record)] for record in records)
 
-    def end(self, rows: int, unreadable: Sequence[Unreadable]) -> str:
-        return _lines([*([f"# Left out: {one}"] for one in unreadable), [f"# End of list: {rows} rows"]])
+    def end(self, rows: int, remarks: Iterable[str]) -> str:
+        return _lines([*([f"# {one}"] for one in remarks), [f"# End of list: {rows} rows"]])
 
     def broken(self, rows: int) -> str:
         told = f"# NOT WHOLE: the list could not be read on after {rows} rows. Export it again. Reference: {reference()}"
@@ -111,8 +111,8 @@ class _Json:
         before, self._before = self._before, ",\n" if text else self._before
         return f"{before}{text}" if text else ""
 
-    def end(self, rows: int, unreadable: Sequence[Unreadable]) -> str:
-        return f"\n], {_json({'left_out': [str(one) for one in unreadable], 'row_count': rows})[1:]}\n"
+    def end(self, rows: int, remarks: Iterable[str]) -> str:
+        return f"\n], {_json({'remarks': [*remarks], 'row_count': rows})[1:]}\n"
 
     def broken(self, rows: int) -> str:
         return "\n"
@@ -159,20 +159,25 @@ class _Sent:
 
 
 def _texts(listed: Listed, form: _Form, page: Page[Any]) -> Generator[str]:
-    rows, unreadable = len(page.items), [*page.unreadable]
+    rows, remarks = len(page.items), _remarks(page)
     yield form.head() + form.rows(page.items)
     try:
         while page.next_cursor is not None:
             page = listed.fetch(page.next_cursor)
             text = form.rows(page.items)
             rows += len(page.items)
-            unreadable += page.unreadable
+            remarks |= _remarks(page)
             yield text
     except Exception:
         yield form.broken(rows)
         # The server closes the connection in the middle of the answer, which browsers and programs tell from its end.
         raise
-    yield form.end(rows, unreadable)
+    yield form.end(rows, remarks)
+
+
+def _remarks(page: Page[Any]) -> dict[str, None]:
+    """In order, and each once."""
+    return dict.fromkeys((*page.remarks, *map(str, page.unreadable)))
 
 
 def plain(value: object) -> Any:

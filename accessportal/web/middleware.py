@@ -31,6 +31,8 @@ _SHOWN = {
     EXPORTS_BUSY: "Too much at once",
     "evidence_unavailable": "The store of the evidence does not answer",
     "evidence_missing": "A file of evidence is missing",
+    "history_not_made": "The history is not ready",
+    "history_outdated": "The history is outdated",
     "signing_unavailable": "The key of the evidence does not answer",
 }
 

@@ -82,6 +82,11 @@ function tick() {
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 for (const element of document.querySelectorAll("[data-zone]")) element.textContent = zone || "your time zone";
 for (const input of document.querySelectorAll("[data-zone-name]")) input.value = zone || "";
+// Moments to type: the server has put UTC there, and takes the zone beside them.
+for (const input of document.querySelectorAll("input[data-utc]")) {
+  const at = new Date(input.dataset.utc);
+  if (!Number.isNaN(at.getTime())) input.value = new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 19);
+}
 for (const element of document.querySelectorAll("[data-not-utc]")) element.hidden = zone === "UTC";
 tick();
 setInterval(tick, 1000);

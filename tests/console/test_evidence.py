@@ -115,7 +115,7 @@ def test_the_page_of_a_day_reads_its_file_and_gives_it_out(office: Office, as_pe
     events = ana.get(f"{PAGE}{day(1)}/files/events/")
     digest = ana.get(f"{PAGE}{day(1)}/files/digest/")
 
-    assert "3 events of 3 chains" in shown
+    assert "3 events about 3 things" in shown
     assert "History" not in shown.partition("<h1")[2]
     assert events["Content-Disposition"] == f'attachment; filename="events-{day(1)}.jsonl.gz"'
     assert gzip.decompress(b"".join(events.streaming_content)).count(b"\n") == 3  # type: ignore[attr-defined]

@@ -216,6 +216,8 @@ def test_the_box_says_what_was_probably_meant(story: Story, as_person: SignIn) -
 
 EVERY_PAGE = (
     "/admin/",
+    "/admin/evidence/",
+    "/admin/history/",
     "/admin/assignments/",
     "/admin/assignments/?pattern=absent",
     "/admin/people/",

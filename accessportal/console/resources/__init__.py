@@ -10,6 +10,7 @@ from accessportal.console.resources.catalog import Accounts, PermissionSets
 from accessportal.console.resources.events import Events
 from accessportal.console.resources.evidence import Evidence
 from accessportal.console.resources.groups import Groups
+from accessportal.console.resources.history import History
 from accessportal.console.resources.leases import Leases
 from accessportal.console.resources.people import People
 from accessportal.console.resources.requests import Requests
@@ -36,6 +37,7 @@ RESOURCES: dict[str, Resource] = {
         Tokens(),
         *RECORDS.values(),
         Scopes(),
+        History(),
         Evidence(),
     )
 }

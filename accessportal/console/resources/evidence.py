@@ -60,7 +60,7 @@ class Evidence(Resource):
     patterns = (
         Pattern(
             name="all",
-            label="Days",
+            label="Evidence",
             fetch=_fetch,
             empty_title="No day was written yet",
             empty_hint="Each day is written when it has been over for an hour, once a key and a store of evidence are set.",

@@ -1,0 +1,96 @@
+"""Who had access to something at a moment, and everything that somebody had in a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from accessportal.catalog.queries import find_account
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
+from accessportal.history import queries
+from accessportal.history.states import Held, Thing, ThingKind
+from accessportal.kernel.errors import InvalidRequest
+from accessportal.web.holdings import FILE_COLUMNS, USUAL_TIME, AnswerPage, names_of, page_of
+from accessportal.web.moments import read_moment
+
+_KINDS = (
+    (ThingKind.ACCOUNT.value, "Account"),
+    (ThingKind.GROUP.value, "Group"),
+    (ThingKind.SANDBOX.value, "Sandbox"),
+    (ThingKind.LEASE.value, "Account that is lent"),
+    (ThingKind.APPROVAL.value, "Resource of approvals"),
+    (ThingKind.RELATIONSHIP.value, "Object of relationships"),
+)
+_NOW = timedelta(0)
+_TIME = Column("From and to", "web/held/time.html", "col-span")
+_WHY = Column("Why", "web/held/why.html", "col-why")
+_PROOF = Column("Proof", "web/held/proof.html", "col-why")
+
+
+def _who_had(ask: Ask) -> AnswerPage:
+    kind = ask.more["kind"] or ThingKind.ACCOUNT
+    if kind not in set(ThingKind):
+        raise InvalidRequest("Choose what it is: an account, a group, a sandbox.", code="kind_unknown", field="kind")
+    thing = _named(ThingKind(kind), ask.parameter)
+    at = read_moment(ask.more["at"], field="at")
+    return page_of(queries.who_had(thing=thing, right=ask.more["right"], at=at, actor=ask.actor, **ask.part), at=at)
+
+
+def _named(kind: ThingKind, text: str) -> Thing:
+    """An account by name or number, a group by its path, a sandbox by its id; else a scope, a slash, and a resource or object."""
+    if kind.has_scope:
+        scope, _, name = text.partition("/")
+        if not name:
+            words = "Give its scope, a slash, and the resource or object, like tenant:acme-corp/docs/plan."
+            raise InvalidRequest(words, code="thing_unreadable", field="q")
+        return Thing(kind, name, scope)
+    account = find_account(account=text) if kind in (ThingKind.ACCOUNT, ThingKind.LEASE) else None
+    return Thing(kind, account.account_id if account else text)
+
+
+def _what_had(ask: Ask) -> AnswerPage:
+    begin, end = (read_moment(ask.more[name], field=name) for name in ("from", "to"))
+    return page_of(queries.what_had(email=ask.parameter, begin=begin, end=end, actor=ask.actor, **ask.part))
+
+
+class History(Resource):
+    name = "history"
+    singular = "line of who had what"
+    plural = "Who had what"
+    icon = "history"
+    about = "Who had access to something at a moment, and all that somebody had: by which request, decided by whom, proved how."
+    remark_template = "console/held/remark.html"
+    file_columns = FILE_COLUMNS
+    columns = (Column("Who", "web/held/who.html", "col-who"), Column("Had", "web/held/what.html", "col-what"), _TIME, _WHY, _PROOF)
+    patterns = (
+        Pattern(
+            name="who",
+            label="Who had it",
+            fetch=_who_had,
+            parameter=Parameter("Which", "payments-prod, /engineering or tenant:acme/docs/plan"),
+            more=(
+                Parameter("What it is", name="kind", choices=_KINDS, required=False),
+                Parameter("At", name="at", ago=_NOW, required=False),
+                Parameter("Right, if only one", "ReadOnlyAccess", name="right", required=False),
+            ),
+            empty_title="Nobody had it at that moment",
+            empty_hint="As far as the portal knows. An account goes by name or number, a group by its path, a sandbox by its id.",
+        ),
+        Pattern(
+            name="what",
+            label="What somebody had",
+            fetch=_what_had,
+            parameter=Parameter("Person, by e-mail address", "alice@example.com"),
+            more=(
+                Parameter("From", name="from", ago=USUAL_TIME, required=False),
+                Parameter("To", name="to", ago=_NOW, required=False),
+            ),
+            columns=(Column("What", "web/held/what_by.html", "col-who"), _TIME, _WHY, _PROOF),
+            empty_title="They had nothing in that time",
+            empty_hint="As far as the portal knows. Check the spelling of the address, and the time.",
+        ),
+    )
+
+    def rows(self, items: Sequence[Held], ask: Ask) -> list[Row]:
+        names = names_of(items)
+        return [Row("", held, names.get(held.interval.thing.name, "")) for held in items]
