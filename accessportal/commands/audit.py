@@ -78,7 +78,7 @@ def verify_audit(
             progress.advance(reading)
         progress.update(reading, total=len(items))
         bar = progress.add_task("Chains", total=len(items))
-        walk = Walk(items, signed=signed, began=now, tell=lambda: _tell(progress, bar, this))
+        walk = Walk(items, unread=[one.entity for one in breaks], signed=signed, began=now, tell=lambda: _tell(progress, bar, this))
         walk.run(workers=workers)
     breaks += [*walk.breaks, *breaks_of_places(items), *breaks_of_rules()]
     document: dict[str, Any] = {"chains": walk.chains, "gone": walk.gone, "digests": 0, "heads": 0, "lost": 0}

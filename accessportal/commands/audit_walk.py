@@ -6,7 +6,7 @@ What does not fit is read once more by itself before it counts: an item may have
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
@@ -22,13 +22,22 @@ _CLOCKS_APART = timedelta(seconds=30)
 
 
 class Walk:
-    """``items`` by entity were read before, from ``began`` on, and the ``signed`` heads. ``tell`` hears of each chain."""
+    """``items`` by entity were read before, from ``began`` on, and the ``signed`` heads. Of those with the keys ``unread`` it was told that
+    they can't be read. ``tell`` hears of each chain."""
 
     def __init__(
-        self, items: Mapping[str, Item], *, signed: SignedHeads | None = None, began: datetime, tell: Callable[[], object]
+        self,
+        items: Mapping[str, Item],
+        *,
+        unread: Iterable[str] = (),
+        signed: SignedHeads | None = None,
+        began: datetime,
+        tell: Callable[[], object],
     ) -> None:
         self.breaks: list[ChainBreak] = []
         self._signed = signed
+        # As an entity's name has the parts of a key.
+        self._unread = [key.replace(", ", "#") for key in unread]
         self._items = items
         self._began = began
         self._tell = tell
@@ -71,7 +80,9 @@ class Walk:
             if entity in self._seen:
                 return
             self._seen.add(entity)
-        breaks = _settled(entity, self._items.get(entity), events, self._began)
+        item, name = self._items.get(entity), entity.partition("#")[2]
+        is_told = item is None and any(name in key for key in self._unread)
+        breaks = audit.breaks_in(events) if is_told else _settled(entity, item, events, self._began)
         with self._lock:
             if self._signed is not None:
                 self._signed.compare(events)
@@ -113,5 +124,5 @@ def _breaks_of_gone(entity: str, events: Sequence[AuditEvent], began: datetime) 
     breaks = told.breaks
     exists = told.facts.get(EXISTS, kind.is_itemized)
     if exists and told.is_whole and not kind.may_vanish(told.facts, began):
-        breaks.append(ChainBreak(entity, newest.sequence, "there is no item that can be read, and no event tells that it went"))
+        breaks.append(ChainBreak(entity, newest.sequence, "the item is gone, and no event tells that it went"))
     return breaks

@@ -106,7 +106,7 @@ def a_chain_of_a_person_is_gone(world: World) -> Break:
 def a_request_is_gone(world: World) -> Break:
     one = world.requests["deleted"]
     world.tables.delete("ActiveRequests", {"request_id": text(one.request_id)})
-    return one.entity, 3, "there is no item that can be read, and no event tells that it went"
+    return one.entity, 3, "the item is gone, and no event tells that it went"
 
 
 def an_approver_is_another(world: World) -> Break:
