@@ -132,6 +132,10 @@ def _revoke_every_token(story: Story, who: Who) -> None:
     assert len(tokens.revoke_every_token(made_before=made_before, keep=(), reason="Restored", actor=who.operator, now=now)) == 1
 
 
+def _begin_erasure(story: Story, who: Who) -> None:
+    audit.begin_erasure(pseudonym="person-of-somebody", further=(), actor=who.operator, now=story.clock.now())
+
+
 def _begin_restore(story: Story, who: Who) -> None:
     now = story.clock.now()
     audit.begin_restore(restored_to=now - timedelta(hours=1), actor=who.operator, now=now)
@@ -302,18 +306,24 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "assignments.release": (Leaves.OWN, None),
     "assignments.repair": (Leaves.OWN, None),
     # Whoever is on call looks after the tables; what a confirmed restore lets go on was decided by others.
+    "audit.begin_erasure": (Leaves.FOR_GOOD, _begin_erasure),
     "audit.begin_restore": (Leaves.NO_POWER, _begin_restore),
     "audit.change": (Leaves.OWN, None),
     "audit.configure": (Leaves.OWN, None),
     "audit.confirm_restore": (Leaves.NO_POWER, _confirm_restore),
+    "audit.end_erasure": (Leaves.OWN, None),
     "audit.insert": (Leaves.OWN, None),
     "audit.new_key": (Leaves.OWN, None),
     "audit.note_step": (Leaves.OWN, None),
     "audit.prepare_event": (Leaves.OWN, None),
+    "audit.pseudonyms": (Leaves.OWN, None),
     "audit.publish_outbox": (Leaves.OWN, None),
     "audit.read_keys": (Leaves.OWN, None),
+    "audit.read_pseudonyms": (Leaves.OWN, None),
     "audit.remove": (Leaves.OWN, None),
+    "audit.require_erasing_right": (Leaves.OWN, None),
     "audit.require_restore_right": (Leaves.OWN, None),
+    "audit.take_out": (Leaves.OWN, None),
     "audit.told": (Leaves.OWN, None),
     "audit.topic_sender": (Leaves.OWN, None),
     "authz.begin_deletion": (Leaves.FOR_GOOD, _delete_scope),
@@ -330,6 +340,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "authz.revoke": (Leaves.NO_POWER, _revoke_approval),
     "authz.set_policy": (Leaves.FOR_GOOD, _set_policy),
     "authz.sweep": (Leaves.OWN, None),
+    "catalog.forget_people": (Leaves.OWN, None),
     "catalog.sync_catalog": (Leaves.OWN, None),
     "tokens.authenticate": (Leaves.OWN, None),
     "tokens.claim_request": (Leaves.OWN, None),
@@ -358,6 +369,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     ),
     "directory.grant_membership": (Leaves.GIVEN, _grant),
     "directory.leave_group": (Leaves.OWN, None),
+    "directory.letting_go": (Leaves.OWN, None),
     "directory.move_group": (Leaves.FOR_GOOD, _admins(directory.move_group, group_id=PAYMENTS, parent_id="/security")),
     "directory.record_sign_in": (Leaves.OWN, None),
     "directory.record_sign_out": (Leaves.OWN, None),
@@ -368,6 +380,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "directory.set_person_state": (Leaves.FOR_GOOD, _admins(directory.set_person_state, **_ALICE, state=State.DISABLED)),
     "directory.settle_departure": (Leaves.OWN, None),
     "evidence.export": (Leaves.OWN, None),
+    "evidence.lines_in": (Leaves.OWN, None),
     "identity.admit": (Leaves.OWN, None),
     "identity.end_every_session": (Leaves.OWN, None),
     "identity.ensure_demo_user": (Leaves.OWN, None),

@@ -148,6 +148,7 @@ class RequestItem(PortalModel):
 
     base_table_name = "ActiveRequests"
     time_to_live = "purge_at"
+    about_people = {"evidence.subject_name": "subject_id", "evidence.requested_by_name": "requested_by", "identities": ""}  # noqa: RUF012
 
     class Meta:
         table_name = "ActiveRequests"

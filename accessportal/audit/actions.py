@@ -166,5 +166,8 @@ ACTIONS: dict[str, ActionSpec] = {
     "restore.step_done": _spec(
         "Step after a restore done", "step", "sessions", "tokens", "people", "sandboxes", "accounts", "quarantined", "brought_in", "failed"
     ),
+    # people who were erased, by their pseudonyms
+    "person.erasure_begun": _spec("Erasing a person began"),
+    "person.erased": _spec("Person erased"),
     "restore.confirmed": _spec("Restore confirmed; grants go on", "ended", "cleaned"),
 }

@@ -71,6 +71,7 @@ class AuditItem(PortalModel):
     hash = UnicodeAttribute()
     key_id = UnicodeAttribute(null=True)
     pseudonym_id = UnicodeAttribute(null=True)
+    seal = UnicodeAttribute(null=True)
     day_shard = UnicodeAttribute(attr_name="day#shard")
     outbox = UnicodeAttribute(null=True)
 

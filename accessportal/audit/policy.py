@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from accessportal.audit.config import AuditKeys
 from accessportal.audit.states import AuditEvent, ChainBreak, Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.lasting import operators_right, rule_on_effect
 from accessportal.kernel.pseudonyms import replaced_in
 
 GENESIS = ""
@@ -47,33 +49,57 @@ def may_restore(actor: Actor) -> Decision:
     return refuse("Only operators may tell and confirm a restore of the tables. Ask an operator.", code="operators_only")
 
 
+def may_erase(actor: Actor) -> Decision:
+    """Whether ``actor`` may take people out of the tables, which is for good."""
+    if actor.is_system or actor.is_operator:
+        return rule_on_effect(operators_right(actor)).decision
+    return refuse("Only operators may erase people. Ask an operator.", code="operators_only")
+
+
 def event_hash(event: AuditEvent, keys: AuditKeys) -> str:
     """HMAC-SHA-256 (hex) by the event's key over the canonical JSON of what it tells and the hash before it; SHA-256 of one without a
     key. :raises KeyError: for a key that is not in ``keys``."""
-    canonical = json.dumps(body_of(event, keys), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
-    if not event.key_id:
+    return _digest(body_of(event, keys), event.key_id, keys)
+
+
+def seal_of(event: AuditEvent, keys: AuditKeys) -> str:
+    """Vouch for an event of before pseudonyms, which was found whole, so that people in it can be erased; its hash stays, and all who
+    continue it with it."""
+    pseudonym_id = keys.pseudonyms.key_id if keys.pseudonyms else ""
+    body = body_of(replace(event, seal=f"{pseudonym_id}:"), keys)
+    return f"{pseudonym_id}:{keys.signing_id}:{_digest(body, keys.signing_id, keys)}"
+
+
+def _digest(body: Mapping[str, Any], key_id: str, keys: AuditKeys) -> str:
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    if not key_id:
         return hashlib.sha256(canonical).hexdigest()
-    return hmac.new(keys.secrets[event.key_id], canonical, hashlib.sha256).hexdigest()
+    return hmac.new(keys.secrets[key_id], canonical, hashlib.sha256).hexdigest()
 
 
 def body_of(event: AuditEvent, keys: AuditKeys) -> dict[str, Any]:
-    """What the hash covers: with pseudonyms for people, whether or not those stand in the event already, or as the event is where it
-    is from before pseudonyms. :raises KeyError: for pseudonyms of a key that is not in ``keys``."""
+    """What the hash covers, or the seal where there is one: with pseudonyms for people, whether or not those stand in the event already,
+    or as the event is where it is from before pseudonyms. :raises KeyError: for pseudonyms of a key that is not in ``keys``."""
     body = {name: getattr(event, name) for name in _HASHED} | {"at": event.at.isoformat(timespec="milliseconds")}
     if event.key_id:
         body["key_id"] = event.key_id
-    if not event.pseudonym_id:
+    pseudonym_id = _pseudonyms_of(event)
+    if not pseudonym_id:
         return body
-    if keys.pseudonyms is None or keys.pseudonyms.key_id != event.pseudonym_id:
-        raise KeyError(event.pseudonym_id)
+    if keys.pseudonyms is None or keys.pseudonyms.key_id != pseudonym_id:
+        raise KeyError(pseudonym_id)
     body["data"] = without_names(event.action, event.data, keys.pseudonyms.of_name)
-    return {**replaced_in(body, keys.pseudonyms.in_text), "pseudonym_id": event.pseudonym_id}
+    return {**replaced_in(body, keys.pseudonyms.in_text), **({"sealed": event.hash} if event.seal else {"pseudonym_id": pseudonym_id})}
 
 
-def without_names(action: str, data: Mapping[str, Any], replace: Callable[[str], str]) -> dict[str, Any]:
+def _pseudonyms_of(event: AuditEvent) -> str:
+    return event.pseudonym_id or event.seal.partition(":")[0]
+
+
+def without_names(action: str, data: Mapping[str, Any], pseudonym: Callable[[str], str]) -> dict[str, Any]:
     """The data of an event with every name of a person replaced."""
     names = ACTIONS[action].names if action in ACTIONS else frozenset()
-    return {field: replace(value) if field in names and isinstance(value, str) else value for field, value in data.items()}
+    return {field: pseudonym(value) if field in names and isinstance(value, str) else value for field, value in data.items()}
 
 
 def find_breaks(events: Iterable[AuditEvent], keys: AuditKeys) -> Iterator[ChainBreak]:
@@ -118,11 +144,19 @@ def flaw_of(event: AuditEvent, keys: AuditKeys) -> str:
         return f"has a hash by the key {event.key_id}, which is not in PORTAL_AUDIT_KEYS"
     if not event.key_id and keys.plain_until is not None and event.at > keys.plain_until:
         return "has no key in its hash, and was written after PORTAL_AUDIT_PLAIN_UNTIL"
-    if event.pseudonym_id and (keys.pseudonyms is None or keys.pseudonyms.key_id != event.pseudonym_id):
+    if (pseudonym_id := _pseudonyms_of(event)) and (keys.pseudonyms is None or keys.pseudonyms.key_id != pseudonym_id):
         return "has pseudonyms in its hash that are not by PORTAL_PSEUDONYM_KEY"
     try:
-        is_whole = event_hash(event, keys) == event.hash
+        is_whole = _is_sealed(event, keys) if event.seal else event_hash(event, keys) == event.hash
     except TypeError:
         # What JSON can't hold was never written by the portal.
         is_whole = False
     return "" if is_whole else "was changed after it was written"
+
+
+def _is_sealed(event: AuditEvent, keys: AuditKeys) -> bool:
+    """A seal without a key is believed only where there are none: it could be anybody's."""
+    _, _, rest = event.seal.partition(":")
+    key_id, _, digest = rest.partition(":")
+    is_known = key_id in keys.secrets if keys.secrets else not key_id
+    return is_known and hmac.compare_digest(_digest(body_of(event, keys), key_id, keys), digest)

@@ -10,9 +10,11 @@ from typing import Any
 
 from accessportal.audit import config, policy, store
 from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
-from accessportal.audit.store import by_actor, every_chain, every_entity, history, list_day
+from accessportal.audit.store import by_actor, every_entity, history, list_day
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
+from accessportal.kernel.pseudonyms import replaced_in
+from accessportal.store.erasures import find_erasure
 
 __all__ = [
     "UNPUBLISHED_COUNTED_TO",
@@ -23,15 +25,19 @@ __all__ = [
     "check_chain",
     "check_head",
     "count_unpublished",
+    "end_of_chain",
     "events_between",
     "events_of_day",
     "every_chain",
     "every_entity",
     "find_breaks",
     "history",
+    "is_being_erased",
     "list_day",
     "mark_of",
     "name_outside",
+    "nameless",
+    "nameless_in",
     "oldest_at",
 ]
 
@@ -42,6 +48,17 @@ UNPUBLISHED_COUNTED_TO = 200
 def breaks_in(events: Sequence[AuditEvent]) -> list[ChainBreak]:
     """Every break in a chain that was read; empty when it is whole."""
     return list(policy.find_breaks(events, config.current()))
+
+
+def nameless_in(value: Any) -> Any:
+    """As :func:`nameless`, of each text in the value."""
+    return replaced_in(value, nameless)
+
+
+def is_being_erased(entity: str) -> bool:
+    """Whether the chain is one of a person that is moved to their pseudonym right now: a part of it may be here."""
+    found = find_erasure(entity.partition("#")[2])
+    return found is not None and found.is_under_way
 
 
 def body_of(event: AuditEvent) -> dict[str, Any]:
@@ -58,8 +75,7 @@ def body_of(event: AuditEvent) -> dict[str, Any]:
 
 def name_outside(event: AuditEvent) -> str:
     """The entity's name as :func:`body_of` has it."""
-    pseudonyms = config.current().pseudonyms
-    return pseudonyms.in_text(event.entity) if pseudonyms and event.pseudonym_id else event.entity
+    return nameless(event.entity) if event.pseudonym_id or event.seal else event.entity
 
 
 def mark_of(text: str) -> str:
@@ -69,8 +85,34 @@ def mark_of(text: str) -> str:
 
 
 def chain_of(entity: str) -> tuple[AuditEvent, ...]:
-    """Every event of ``entity``, oldest first."""
-    return tuple(every(lambda cursor: history(entity, cursor=cursor, limit=200, newest_first=False)))
+    """Every event of ``entity``, oldest first; for somebody who was erased and came back also those under their pseudonym."""
+    return tuple(_from_the_beginning(entity, list(every(lambda cursor: history(entity, cursor=cursor, limit=200, newest_first=False)))))
+
+
+def end_of_chain(entity: str) -> tuple[int, str]:
+    """Sequence and hash of the last event of ``entity``, or under the pseudonym: what was deleted must not be started a second time."""
+    newest = next((found for name in dict.fromkeys((entity, nameless(entity))) for found in history(name, limit=1).items), None)
+    return (newest.sequence, newest.hash) if newest else (0, "")
+
+
+def every_chain(*, segment: int, segments: int) -> Iterator[tuple[str, list[AuditEvent]]]:
+    """As :func:`accessportal.audit.store.every_chain`, each from its beginning, as :func:`chain_of`."""
+    for entity, events in store.every_chain(segment=segment, segments=segments):
+        yield entity, _from_the_beginning(entity, events)
+
+
+def _from_the_beginning(entity: str, events: list[AuditEvent]) -> list[AuditEvent]:
+    name = nameless(entity)
+    if name == entity or not events or events[0].sequence == 1:
+        return events
+    until = events[0].sequence - 1
+    return [*every(lambda cursor: history(name, cursor=cursor, limit=200, newest_first=False, until=until)), *events]
+
+
+def nameless(text: str) -> str:
+    """The text with a pseudonym for each address in it; as it is where the installation has none."""
+    pseudonyms = config.current().pseudonyms
+    return pseudonyms.in_text(text) if pseudonyms else text
 
 
 def events_of_day(day: date) -> Iterator[AuditEvent]:

@@ -31,7 +31,8 @@ class Draft:
 class AuditEvent:
     """One written event. ``sequence`` is the version that the entity got by the change, from 1, without a gap. ``flaw``: what is wrong with
     the item beyond its hash. ``is_published``: it has left for the topic of events (no part of the hash). ``key_id``: of the hash's key.
-    ``pseudonym_id``: of the key whose pseudonyms the hash covers in the place of people (empty: it covers their addresses and names)."""
+    ``pseudonym_id``: of the key whose pseudonyms the hash covers in the place of people (empty: it covers their addresses and names).
+    ``seal``: vouches for an event of before pseudonyms in which somebody was erased; its ``hash`` is of what it was."""
 
     entity: str
     sequence: int
@@ -46,6 +47,7 @@ class AuditEvent:
     prev_hash: str = ""
     key_id: str = ""
     pseudonym_id: str = ""
+    seal: str = ""
     flaw: str = ""
     is_published: bool = False
 

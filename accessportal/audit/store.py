@@ -141,6 +141,11 @@ def _event(item: AuditItem) -> AuditEvent:
     return replace(_records.record(item), flaw=flaw, is_published=item.outbox is None)
 
 
+def event_of(raw: RawItem) -> AuditEvent:
+    """The event in an item as DynamoDB sends it."""
+    return _event(AuditItem.from_raw_data(dict(raw)))
+
+
 def _ruin(raw: RawItem) -> AuditEvent:
     """What stands where an event can't be read any more: its place in the chain, and that it is a break."""
 
@@ -161,6 +166,7 @@ def _ruin(raw: RawItem) -> AuditEvent:
         hash=text("hash"),
         key_id=text("key_id"),
         pseudonym_id=text("pseudonym_id"),
+        seal=text("seal"),
         flaw="can't be read: it was changed after it was written",
         is_published="outbox" not in raw,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -39,6 +39,11 @@ def sync_catalog(*, most_share: float = MOST_SHARE, now: datetime, clock: Clock)
             raise Unavailable(text, code="catalog_sync_failed") from error
         raise
     return store.freshness()
+
+
+def forget_people(is_gone: Callable[[str], bool]) -> None:
+    """Whose address ``is_gone`` is not in the catalog any more; as long as AWS has them, the next sync brings them back."""
+    store.forget_users(is_gone)
 
 
 def _read_everything(clock: Clock) -> store.Reading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,6 +51,13 @@ def start_run(now: datetime) -> int:
 @database_errors()
 def fail_run(run_id: int, *, error: str, at: datetime) -> None:
     SyncRun.objects.filter(pk=run_id).update(error=error, finished_at=at)
+
+
+@database_errors()
+def forget_users(is_gone: Callable[[str], bool]) -> None:
+    """Until the next sync finds them in AWS."""
+    users = PrincipalRow.objects.filter(principal_type=PrincipalType.USER.value).iterator()
+    PrincipalRow.objects.filter(pk__in=[row.pk for row in users if is_gone(row.label)]).delete()
 
 
 @database_errors()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.audit import queries as audit
@@ -19,6 +20,7 @@ from accessportal.evidence.replay import EXISTS, differences, kind_of, replay
 # Whoever is changed so often between two reads is looked at as it was read, up to its version.
 _MOST_LOOKS = 6
 _CLOCKS_APART = timedelta(seconds=30)
+_TELLING = ("actor", "subject", "scope", "data")
 
 
 class Walk:
@@ -111,14 +113,19 @@ def _breaks(entity: str, item: Item | None, events: Sequence[AuditEvent], began:
     if breaks or kind is None or item.facts is None:
         # What a broken chain tells is worth nothing.
         return breaks
-    return differences(kind, replay(kind, events), item.facts, entity=entity, version=item.version)
+    breaks = differences(kind, replay(kind, events), item.facts, entity=entity, version=item.version)
+    if not breaks:
+        return breaks
+    # While somebody is erased, their address may stand in one of them and the pseudonym in the other.
+    nameless = [replace(event, **{name: audit.nameless_in(getattr(event, name)) for name in _TELLING}) for event in events]
+    return differences(kind, replay(kind, nameless), audit.nameless_in(item.facts), entity=entity, version=item.version)
 
 
 def _breaks_of_gone(entity: str, events: Sequence[AuditEvent], began: datetime) -> list[ChainBreak]:
     """Find the breaks of a chain whose item is gone: it must tell that it went. One that was written to after ``began`` may have got its
     item only then."""
     breaks, newest, kind = audit.breaks_in(events), events[-1], kind_of(entity)
-    if breaks or kind is None or newest.at > began - _CLOCKS_APART:
+    if breaks or kind is None or newest.at > began - _CLOCKS_APART or audit.is_being_erased(entity):
         return breaks
     told = replay(kind, events)
     breaks = told.breaks

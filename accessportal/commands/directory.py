@@ -16,7 +16,10 @@ from accessportal.commands.flags import BadUsage, Email, Flag, GroupId, Limit, T
 from accessportal.commands.terminal import Document, Facts, Listing, named, say, show_rows
 from accessportal.directory import operations, queries
 from accessportal.directory.states import ROOT, Changed, Group, GroupRole, GroupVerb, Mirrored, Person, State, is_by_admin
+from accessportal.identity import erasing
+from accessportal.identity.erasing import Erased
 from accessportal.kernel.actors import Actor, fold_email, system
+from accessportal.kernel.clock import Clock
 from accessportal.kernel.counts import counted
 from accessportal.kernel.errors import NotAllowed, NotFound
 from accessportal.kernel.pages import every
@@ -178,6 +181,27 @@ def _set_person(email: str, state: State, actor: Actor, now: datetime) -> Told:
 )
 def delete_user(email: Email, *, actor: Actor, now: datetime) -> Told:
     return _told(f"{email} was deleted. {ACCESS_ENDS}", operations.delete_person(email=email, actor=actor, now=now))
+
+
+def _show_erased(document: Document, console: Console) -> None:
+    said = "Nothing was changed (--dry-run)" if document["is_dry"] else f"{document['pseudonym']} is in the place of the person now"
+    items = ", ".join(f"{table} {count}" for table, count in document["items"].items()) or "none"
+    say(console, f"{said}. Items that named them: {items}; {document['items_read']} items read in {document['walks']} walks.")
+    for place in document["typed"]:
+        say(console, f"The name still stands in what somebody typed: {place}")
+
+
+@command("alice@example.com --as olga@example.com", show=_show_erased)
+def erase_person(
+    email: Email,
+    *,
+    dry_run: Annotated[bool, Flag("count what names the person, and change nothing")] = False,
+    actor: Actor,
+    clock: Clock,
+) -> Erased:
+    """Take the address and the name of a deleted person out of everything that is kept; a pseudonym stands there then. It can't be undone.
+    Reads every table, at least twice. May be run again: it goes on where it stopped. For operators."""
+    return erasing.erase_person(email=email, is_dry=dry_run, actor=actor, clock=clock)
 
 
 @_change("alice@example.com --as olga@example.com")

@@ -53,6 +53,7 @@ class SignedHeads:
     breaks: list[ChainBreak] = field(default_factory=list)
     _heads: dict[str, bytearray] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
+    _people: dict[str, dict[int, str]] = field(default_factory=dict)
     _missing: list[Missing] = field(default_factory=list)
 
     @property
@@ -64,10 +65,16 @@ class SignedHeads:
         hashes = {event.sequence: event.hash for event in events}
         for name in {audit.name_outside(event) for event in events}:
             self._seen.add(name)
-            self._missing += _missing_in(name, self._heads.get(name, b""), hashes)
+            if "person-" in name:
+                # Of somebody who was erased a part may lie under the address.
+                self._people.setdefault(name, {}).update(hashes)
+            else:
+                self._missing += _missing_in(name, self._heads.get(name, b""), hashes)
 
     def breaks_of_chains(self, restores: Sequence[Restore]) -> tuple[list[ChainBreak], int]:
         """The first signed head that each chain lacks; and how many it rightly lacks, because a restore of the tables lost their events."""
+        for name, hashes in self._people.items():
+            self._missing += _missing_in(name, self._heads.get(name, b""), hashes)
         for name in self._heads.keys() - self._seen:
             self._missing += _missing_in(name, self._heads[name], {})
         lost = self._lost(restores) if restores else set()

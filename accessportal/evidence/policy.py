@@ -74,6 +74,8 @@ def bucket_of(address: str) -> tuple[str, str]:
 def line_of(event: AuditEvent, *, day: date) -> bytes:
     """The event as its line in the file of ``day``; it says so when it belongs to a day before that was written already."""
     line = body_of(event) | {"hash": event.hash}
+    if event.seal:
+        line["seal"] = event.seal
     if event.flaw:
         line["flaw"] = event.flaw
     elif event.at.date() < day:

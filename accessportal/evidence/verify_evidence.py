@@ -231,6 +231,9 @@ class _Check:
         self._audit_keys = audit_keys
         self._plain_until = plain_until
         self._chains: dict[str, Chain] = {}
+        # Of chains that are named by a person: the last hash, and the name under which they go on.
+        self._addressed: dict[str, str] = {}
+        self._renamed: dict[str, str] = {}
         self._named: set[str] = set()
 
     def run(self, last_day: date | None) -> None:
@@ -344,18 +347,20 @@ class _Check:
             self._break(name, number, f"it happened on {happened}, and is in the file of {day}")
         if not self._is_whole(event):
             self._break(name, number, f"{event['entity']}, event {event['sequence']} was changed after it was written")
-        chain = self._chains.setdefault(event["entity"], Chain())
+        entity = self._renamed.get(event["entity"], event["entity"])
+        chain = self._chains.setdefault(entity, Chain())
         if event["sequence"] <= chain.sequence or event["sequence"] in chain.waiting:
             self._break(name, number, f"{event['entity']}, event {event['sequence']} comes a second time")
             return
         is_keyed, is_nameless = bool(event.get("key_id")), bool(event.get("pseudonym_id"))
         chain.waiting[event["sequence"]] = Link(event["prev_hash"], event["hash"], at, is_keyed, is_nameless, name, number)
-        self._follow(event["entity"], chain)
+        self._follow(entity, chain)
         if len(chain.waiting) > MOST_WAITING:
-            self._pass_over(event["entity"], chain)
+            self._pass_over(entity, chain)
 
     def _follow(self, entity: str, chain: Chain) -> None:
         """All that waits and continues the chain."""
+        self._take_over(entity, chain)
         while link := chain.waiting.pop(chain.sequence + 1, None):
             whose = f"{entity}, event {chain.sequence + 1}"
             if link.prev_hash != chain.hash:
@@ -368,6 +373,21 @@ class _Check:
             elif chain.named_until and link.at > chain.named_until:
                 self._break(link.file, link.line, f"{whose} has people in its hash, and an event before it has pseudonyms")
             chain.sequence, chain.hash, chain.is_keyed = chain.sequence + 1, link.hash, chain.is_keyed or (link.is_keyed and is_after)
+            if "@" in entity or "person-" in entity:
+                self._addressed.pop(link.prev_hash, None)
+                self._addressed[link.hash] = entity
+
+    def _take_over(self, entity: str, chain: Chain) -> None:
+        """A chain that began under a person's address goes on under the pseudonym; in the day of the change-over also the other way."""
+        first = chain.waiting[min(chain.waiting)] if chain.waiting and not chain.sequence else None
+        former = self._addressed.get(first.prev_hash, entity) if first else entity
+        began = self._chains[former]
+        if former == entity or began.sequence + 1 != min(chain.waiting):
+            return
+        chain.sequence, chain.hash, chain.is_keyed, chain.named_until = began.sequence, began.hash, began.is_keyed, began.named_until
+        chain.waiting |= began.waiting
+        del self._chains[former], self._addressed[began.hash]
+        self._renamed[former] = entity
 
     def _pass_over(self, entity: str, chain: Chain) -> None:
         """What is missing before the first that waits will not come."""
@@ -380,21 +400,25 @@ class _Check:
     def _is_whole(self, event: dict[str, Any]) -> bool:
         body = {name: event[name] for name in _HASHED}
         body |= {name: event[name] for name in ("key_id", "pseudonym_id") if event.get(name)}
-        key_id = event.get("key_id")
+        key_id, digest = event.get("key_id"), event["hash"]
+        if event.get("seal"):
+            _, key_id, digest = event["seal"].split(":")
+            body["sealed"] = event["hash"]
         content = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         if not key_id:
-            return bool(hashlib.sha256(content).hexdigest() == event["hash"])
+            return bool(hashlib.sha256(content).hexdigest() == digest) and not (event.get("seal") and self._audit_keys)
         if self._audit_keys is None:
             self.verdict.unproved += 1
             return True
         key = self._audit_keys.get(key_id)
-        return key is not None and hmac.compare_digest(hmac.new(key, content, hashlib.sha256).hexdigest(), event["hash"])
+        return key is not None and hmac.compare_digest(hmac.new(key, content, hashlib.sha256).hexdigest(), digest)
 
     def _rest(self, last: str) -> None:
-        self.verdict.chains = len(self._chains)
         for entity, chain in sorted(self._chains.items()):
+            self._follow(entity, chain)
             while chain.waiting:
                 self._pass_over(entity, chain)
+        self.verdict.chains = len(self._chains)
         for path in sorted(self._folder.glob("events/*.jsonl.gz")):
             name = f"events/{path.name}"
             if name in self._named or path.name.startswith("."):

@@ -26,6 +26,7 @@ from accessportal.evidence.config import current as current_signer
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
 from accessportal.history import operations as history
+from accessportal.identity import erasing
 from accessportal.jobs.schedules import Line
 from accessportal.kernel import runs
 from accessportal.kernel.actors import system
@@ -288,6 +289,12 @@ def sweep_authz() -> Report:
 def delete_scopes() -> Report:
     """What is in scopes that are being deleted goes; of which none is left, the receipt is written."""
     return authz.carry_out_deletions(actor=system("delete_scopes"), clock=_CLOCK)
+
+
+@job
+def go_on_erasing() -> Report:
+    """Nothing names the people any more whose erasing was begun."""
+    return erasing.go_on_erasing(actor=system("go_on_erasing"), clock=_CLOCK)
 
 
 @job

@@ -63,6 +63,8 @@ def replaced_in(value: Any, replace: Callable[[str], str]) -> Any:
         return replace(value)
     if isinstance(value, dict):
         return {replace(name): replaced_in(one, replace) for name, one in value.items()}
+    if isinstance(value, tuple | frozenset):
+        return type(value)(replaced_in(one, replace) for one in value)
     if isinstance(value, list):
         return [replaced_in(one, replace) for one in value]
     return value

@@ -48,6 +48,9 @@ class PortalModel(Model):
     known_schema: ClassVar[int] = 1
     # The attribute with the epoch seconds after which DynamoDB deletes an item by itself.
     time_to_live: ClassVar[str] = ""
+    # What tells more of people than their addresses: where it lies, and the attribute with the address of whom it is about. Without one it
+    # is a map by address. It goes when they are erased.
+    about_people: ClassVar[Mapping[str, str]] = {}
 
     class Meta:
         table_name = "unset"

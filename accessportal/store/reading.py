@@ -185,7 +185,7 @@ def _known_item(model: type[PortalModel], raw: RawItem) -> PortalModel:
     try:
         return known(model.from_raw_data(dict(raw)))
     except (AttributeDeserializationError, NewerItem) as error:
-        raise unreadable(model, _key_in(model, raw), error) from error
+        raise unreadable(model, key_in(model, raw), error) from error
 
 
 def _values_of_key(model: type[PortalModel], raw: RawItem) -> tuple[Any, ...]:
@@ -312,7 +312,7 @@ def _converted(
             if stand_in is not None:
                 items.append(stand_in(raw))
             else:
-                broken.append(unreadable(model, _key_in(model, raw), error).item)
+                broken.append(unreadable(model, key_in(model, raw), error).item)
     return tuple(items), tuple(broken)
 
 
@@ -363,7 +363,7 @@ def scan_records(model: type[M], convert: Callable[[M], R | None], *, past: Call
         try:
             convert(_complete(model.from_raw_data(dict(raw))))
         except BROKEN as error:
-            past(unreadable(model, _key_in(model, raw), error).item)
+            past(unreadable(model, key_in(model, raw), error).item)
 
     found = scan_all(model, convert, stand_in=named, segment=0, segments=1)
     return (one for one in found if one is not None)
@@ -381,7 +381,8 @@ def _complete(item: M) -> M:
     return item
 
 
-def _key_in(model: type[PortalModel], raw: RawItem) -> tuple[Any, ...]:
+def key_in(model: type[PortalModel], raw: RawItem) -> tuple[Any, ...]:
+    """The key of an item as DynamoDB sends it."""
     return tuple(next(iter(raw[key.attr_name].values())) for key in keys_of(model).values())
 
 

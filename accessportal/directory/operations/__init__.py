@@ -10,7 +10,7 @@ from accessportal.directory.operations.groups import create_group, delete_group,
 from accessportal.directory.operations.memberships import grant_membership, leave_group, revoke_membership
 from accessportal.directory.operations.moving import move_group
 from accessportal.directory.operations.people import create_person, rename_person, set_person_state
-from accessportal.directory.operations.signing import forget_identity, record_sign_in, record_sign_out
+from accessportal.directory.operations.signing import forget_identity, letting_go, record_sign_in, record_sign_out
 from accessportal.directory.store.departures import settle_departure
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "found_directory",
     "grant_membership",
     "leave_group",
+    "letting_go",
     "move_group",
     "record_sign_in",
     "record_sign_out",

@@ -9,13 +9,14 @@ from typing import TypeVar
 
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import told
+from accessportal.audit.queries import end_of_chain
 from accessportal.audit.states import Draft
 from accessportal.directory.following import follow
 from accessportal.directory.operations.groups import create_group
 from accessportal.directory.operations.memberships import grant_membership, with_claim
 from accessportal.directory.operations.people import create_person
 from accessportal.directory.operations.rights import require_people_right
-from accessportal.directory.operations.writing import about_membership, end_of_chain, mirrored, settled, told_person
+from accessportal.directory.operations.writing import about_membership, mirrored, settled, told_person
 from accessportal.directory.policy.tree import path_ancestors
 from accessportal.directory.policy.words import clean_email, clean_group_id, clean_name
 from accessportal.directory.states import (

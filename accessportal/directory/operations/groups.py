@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from accessportal.audit.operations import told
+from accessportal.audit.queries import end_of_chain
 from accessportal.audit.states import Draft
 from accessportal.directory.operations.finding import group_named
 from accessportal.directory.operations.rights import require_group_right
-from accessportal.directory.operations.writing import ask_to_look, end_of_chain, mirrored, settled
+from accessportal.directory.operations.writing import ask_to_look, mirrored, settled
 from accessportal.directory.policy.tree import path_ancestors, require_depth, require_parent
 from accessportal.directory.policy.words import clean_description, clean_group_id, clean_name, is_group_id
 from accessportal.directory.states import ROOT, Changed, Group, GroupVerb, State, group_entity

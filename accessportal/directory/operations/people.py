@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from accessportal.audit.queries import end_of_chain
 from accessportal.audit.states import Draft
 from accessportal.directory.operations.accounts import taken_for
 from accessportal.directory.operations.finding import held_by, require_not_deleting
 from accessportal.directory.operations.last_root_admin import is_standing_admin, require_another_root_admin
 from accessportal.directory.operations.memberships import first_membership
 from accessportal.directory.operations.rights import require_people_right
-from accessportal.directory.operations.writing import ask_to_look, end_of_chain, mirrored, settled, told_person
+from accessportal.directory.operations.writing import ask_to_look, mirrored, settled, told_person
 from accessportal.directory.policy.words import clean_email, clean_name
 from accessportal.directory.states import Changed, GroupRole, Person, PersonVerb, State, person_entity
 from accessportal.directory.store.accounts import get_kept_identity

@@ -8,20 +8,21 @@ from datetime import datetime
 
 from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import prepare_event
+from accessportal.audit.queries import end_of_chain
 from accessportal.audit.states import Draft
 from accessportal.directory.operations.accounts import still_theirs
 from accessportal.directory.operations.finding import held_by
 from accessportal.directory.operations.rights import require_people_right
-from accessportal.directory.operations.writing import end_of_chain, settled, told_person
+from accessportal.directory.operations.writing import settled, told_person
 from accessportal.directory.policy.words import key_of
 from accessportal.directory.queries.lists import find_owner
 from accessportal.directory.states import Person, PersonVerb, person_entity
-from accessportal.directory.store.accounts import forget_steps, get_kept_identity, write_accounts
+from accessportal.directory.store.accounts import forget_steps, get_kept_identity, nobody_has, write_accounts
 from accessportal.directory.store.people import PersonChange, write_person
 from accessportal.directory.store.reading import get_person
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
-from accessportal.store.transactions import Step
+from accessportal.store.transactions import Insert, Step
 
 
 def record_sign_in(*, email: str, identity: str = "", method: str, actor: Actor, now: datetime) -> Person:
@@ -87,6 +88,15 @@ def forget_identity(*, email: str, actor: Actor, now: datetime) -> Person | None
     return settled(attempt)
 
 
+def letting_go(*, key: str, actor: Actor, now: datetime) -> list[Step]:
+    """The steps that hold while nobody has the address, after which it keeps no account of the sign-in service."""
+    kept = get_kept_identity(key)
+    if not kept:
+        return [nobody_has(key)]
+    draft = Draft("user.identity_forgotten", key, {"issuer": kept.partition("#")[0]})
+    return [nobody_has(key), *forget_steps(kept, key), _next_event(key, draft, actor, now)]
+
+
 def _taken_by(other: Person, wanted: Person) -> str:
     """An address is for life: who is renamed at the sign-in service is followed by an admin, who moves what the person may do."""
     return (
@@ -108,8 +118,11 @@ def _written(person: Person, wanted: Person, draft: Draft, actor: Actor, now: da
 
 
 def _write_about_the_gone(key: str, draft: Draft, accounts: Sequence[Step], actor: Actor, now: datetime) -> None:
+    write_accounts(accounts, events=[_next_event(key, draft, actor, now)])
+
+
+def _next_event(key: str, draft: Draft, actor: Actor, now: datetime) -> Insert:
     """The chain goes on where it ended. Whoever makes the person anew meanwhile writes the same event of it: one fails."""
     entity = person_entity(key)
     sequence, head = end_of_chain(entity)
-    event = prepare_event(draft, entity=entity, sequence=sequence + 1, prev_hash=head, actor=actor, now=now)
-    write_accounts(accounts, events=[event.step])
+    return prepare_event(draft, entity=entity, sequence=sequence + 1, prev_hash=head, actor=actor, now=now).step

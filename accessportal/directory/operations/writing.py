@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from accessportal.audit import queries as audit_queries
 from accessportal.audit.operations import told
 from accessportal.audit.states import Draft
 from accessportal.directory.following import follow
@@ -15,7 +14,8 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.ports import after_commit
-from accessportal.store.transactions import ConditionFailed, Guard, Insert, Overtaken, until_written
+from accessportal.store.erasures import ErasureItem
+from accessportal.store.transactions import ConditionFailed, Guard, Insert, Overtaken, step_model, until_written
 
 R = TypeVar("R", Person, Group, Person | None)
 T = TypeVar("T")
@@ -31,6 +31,9 @@ def settled(attempt: Callable[[], T], *, guards: Sequence[Guard] = ()) -> T:
         except ConditionFailed as failed:
             if any(failed.step is guard for guard in guards):
                 raise Conflict("The request changed while the membership was being changed.", code="guard_failed") from failed
+            if step_model(failed.step) is ErasureItem:
+                words = "The person with this address is being erased. Wait until that is done, then try again."
+                raise Conflict(words, code="being_erased") from failed
             raise Overtaken from failed
 
     contended = Conflict("Others keep changing the same person or group right now. Try again.", code="directory_contended")
@@ -54,12 +57,6 @@ def told_person(person: Person, drafts: Sequence[Draft], *, actor: Actor, now: d
         person, event = told(person, draft, actor=actor, now=now)
         events.append(event)
     return person, events
-
-
-def end_of_chain(entity: str) -> tuple[int, str]:
-    """Sequence and hash of the last event of ``entity``: the chain of what was deleted must not be started a second time."""
-    newest = audit_queries.history(entity, limit=1).items
-    return (newest[0].sequence, newest[0].hash) if newest else (0, "")
 
 
 def about_membership(action: str, claim: Claim, after: Membership | None, *, of: Membership, now: datetime, **more: str) -> Draft:

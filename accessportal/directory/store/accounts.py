@@ -52,6 +52,12 @@ def keep_step(identity: str, key: str) -> Step:
     return Upsert(DirectoryItem, pk, [DirectoryItem.identity.set(identity)], models.ALWAYS, sk)
 
 
+def nobody_has(key: str) -> Guard:
+    """No person has the address."""
+    pk, sk = models.person_key(key)
+    return Guard(DirectoryItem, pk, DirectoryItem.pk.does_not_exist(), sk, may_be_missing=True)
+
+
 def forget_steps(identity: str, key: str) -> list[Step]:
     """The address keeps no account any more, and the account, where it is ``key``'s, is nobody's."""
     steps: list[Step] = []

@@ -9,6 +9,7 @@ from datetime import datetime
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
+from accessportal.audit.queries import nameless
 from accessportal.directory import models
 from accessportal.directory.models import DirectoryItem
 from accessportal.directory.states import ROOT, Membership, Person, State
@@ -16,6 +17,7 @@ from accessportal.directory.store.accounts import keep_step
 from accessportal.directory.store.conversion import claims_value, iso, role_value
 from accessportal.directory.store.departures import departure_step
 from accessportal.directory.store.following import deletion_step, work_step
+from accessportal.store.erasures import not_under_way
 from accessportal.store.transactions import Change, Guard, Insert, Remove, Step, transact
 
 MOST_ADMINS = 200
@@ -104,6 +106,8 @@ def person_steps(change: PersonChange, *, by: str, at: datetime) -> list[Step]:
     steps = [_person_step(change, by=by, at=at), *(_membership_step(one, now=at) for one in change.memberships)]
     if change.after is None and change.before is not None and change.before.identity:
         steps.append(keep_step(change.before.identity, change.key))
+    if change.before is None and (pseudonym := nameless(change.key)) != change.key:
+        steps.append(not_under_way(pseudonym))
     return steps
 
 

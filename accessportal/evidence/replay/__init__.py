@@ -17,6 +17,8 @@ __all__ = ["ABOVE", "EXISTS", "KINDS", "Kind", "Told", "differences", "kind_of",
 
 _SIGN_IN = Kind(acts={"sign_in.refused": NOTHING}, facts=lambda _record: {}, is_itemized=False)
 
+_ERASURE = Kind(acts={"person.erasure_begun": NOTHING, "person.erased": NOTHING}, facts=lambda _record: {}, is_itemized=False)
+
 KINDS: Mapping[str, Kind] = {
     "request": REQUEST,
     "person": PERSON,
@@ -35,6 +37,7 @@ KINDS: Mapping[str, Kind] = {
     "line": LINE,
     "restore": RESTORE,
     "sign_in": _SIGN_IN,
+    "erasure": _ERASURE,
 }
 """By the beginning of the entity's name."""
 

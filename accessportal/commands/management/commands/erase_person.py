@@ -1,0 +1,1 @@
+from accessportal.commands.directory import erase_person as Command

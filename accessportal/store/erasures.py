@@ -1,0 +1,75 @@
+"""Who was erased, and who is being erased: by pseudonym alone.
+
+One small table, ``Erasures`` (PK ``pseudonym``), durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+
+from accessportal.store.base import PortalModel, register
+from accessportal.store.reading import read_as, scan_all
+from accessportal.store.records import Records
+from accessportal.store.transactions import Guard
+
+
+@register
+class ErasureItem(PortalModel):
+    """One person. Times are epoch seconds."""
+
+    base_table_name = "Erasures"
+
+    class Meta:
+        table_name = "Erasures"
+        billing_mode = "PAY_PER_REQUEST"
+
+    pseudonym = UnicodeAttribute(hash_key=True)
+    begun_by = UnicodeAttribute()
+    begun_at = NumberAttribute()
+    ended_at = NumberAttribute(null=True)
+    version = NumberAttribute()
+    audit_head = UnicodeAttribute()
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """``ended_at`` is ``None`` while it is under way."""
+
+    pseudonym: str
+    begun_by: str
+    begun_at: datetime
+    ended_at: datetime | None = None
+    version: int = 0
+    audit_head: str = ""
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return f"erasure#{self.pseudonym}"
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.ended_at is None
+
+
+ERASURES = Records(ErasureItem, Erasure)
+
+
+def find_erasure(pseudonym: str) -> Erasure | None:
+    """Strongly read."""
+    return ERASURES.get(pseudonym)
+
+
+def every_erasure() -> Iterator[Erasure]:
+    """Strongly read, in no order. :raises Unavailable: also when one can't be read."""
+    items = scan_all(ErasureItem, lambda item: item, stand_in=lambda raw: ErasureItem.from_raw_data(dict(raw)), segment=0, segments=1)
+    return (read_as(ERASURES.record, item) for item in items)
+
+
+def not_under_way(pseudonym: str) -> Guard:
+    """Whoever makes the person anew meanwhile would be erased with them."""
+    return Guard(ErasureItem, pseudonym, ErasureItem.ended_at.exists() | ErasureItem.version.does_not_exist(), may_be_missing=True)

@@ -1,0 +1,233 @@
+"""Erasing a person: afterwards no table tells who they were, and every chain holds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+from django.apps import apps
+from django.test import Client
+
+from accessportal.access_requests import operations
+from accessportal.access_requests.states import AccessRequest
+from accessportal.audit import config, queries
+from accessportal.audit.operations import begin_erasure, pseudonyms
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole
+from accessportal.identity import erasing
+from accessportal.identity.operations import ensure_user
+from accessportal.kernel.actors import person, system
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from accessportal.mirror import operations as mirror
+from accessportal.store import replacing
+from accessportal.store.erasures import find_erasure
+from tests.commands.conftest import run
+from tests.crashing import Killed, Process, living
+from tests.evidence.conftest import Office
+from tests.fixtures_story import Story
+from tests.fixtures_twin import REGION
+
+ALICE, NAME = "alice@example.com", "Alice Park"
+
+
+def everything() -> list[str]:
+    """Each item of each table, and each row of Django's database, as text."""
+    client = boto3.client("dynamodb", region_name=REGION)
+    found = []
+    for table in client.get_paginator("list_tables").paginate().search("TableNames"):
+        items = client.get_paginator("scan").paginate(TableName=table).search("Items")
+        found += [f"{table} {json.dumps(item, default=str)}" for item in items]
+    for model in apps.get_models():
+        found += [f"{model.__name__} {row}" for row in model._default_manager.values()]
+    return found
+
+
+def telling_of(*words: str) -> list[str]:
+    return [text for text in everything() if any(word.casefold() in text.casefold() for word in words)]
+
+
+def settle(story: Story) -> None:
+    """What the jobs do within the next minutes."""
+    for _ in range(3):
+        story.clock.advance(70)
+        operations.end_departed(clock=story.clock)
+        story.tick()
+        mirror.sweep_mirror(clock=story.clock)
+
+
+@pytest.fixture
+def gone(story: Story) -> Story:
+    """Alice signed in, asked, held, was refused, decided, and left."""
+    alice, now = person(ALICE), story.clock.now()
+    directory.record_sign_in(email=ALICE, identity="https://issuer#sub-77", method="openid_connect", actor=alice, now=now)
+    Client().force_login(ensure_user(email=ALICE, name=NAME))
+    directory.rename_person(email=ALICE, name="Alice Liddell", actor=system("test"), now=now)
+    held = story.approve(story.ask_for_prod())
+    story.deny(story.ask_for_prod(seconds=1800))
+    story.tick()
+    story.end(held)
+    for email, role in ((ALICE, GroupRole.ADMIN), ("sam@example.com", GroupRole.READER)):
+        directory.grant_membership(email=email, group_id="/engineering", role=role, actor=system("test"), now=now)
+    joined = story.ask_to_join(role="contributor", actor=story.sam)
+    story.approve(joined, actor=alice)
+    story.tick()
+    directory.delete_person(email=ALICE, actor=story.olga, now=story.clock.now())
+    settle(story)
+    return story
+
+
+def ask_as_bob(story: Story, reason: str) -> AccessRequest:
+    """For the development account, which its rule gives at once."""
+    group = "/engineering/payments"
+    directory.grant_membership(email=story.bob.name, group_id=group, role=GroupRole.READER, actor=system("test"), now=story.clock.now())
+    return story.ask(actor=story.bob, reason=reason)
+
+
+def erase(story: Story, email: str = "Alice@Example.com", **more: Any) -> erasing.Erased:
+    return erasing.erase_person(email=email, actor=story.olga, clock=story.clock, **more)
+
+
+def verified() -> None:
+    told = run("verify_audit", "--json")
+    assert (told.json["breaks"], told.code) == ([], 0)
+
+
+def test_after_it_no_table_tells_who_they_were(gone: Story) -> None:
+    assert len(telling_of(ALICE, "liddell", NAME)) > 20
+
+    counted = erase(gone, is_dry=True)
+    assert telling_of(ALICE)
+    done = erase(gone)
+
+    assert telling_of(ALICE, "liddell", NAME, "sub-77") == []
+    # The account of the sign-in service, two items, was let go before the walk.
+    assert counted.items == {**done.items, "AccessManagement": 2, "AuditLog": done.items["AuditLog"] - 1}
+    assert (done.typed, done.walks) == ((), 2)
+    assert queries.chain_of(f"person#{ALICE}") == ()
+    chain = queries.chain_of(f"person#{done.pseudonym}")
+    assert [event.action for event in chain[-2:]] == ["user.deleted", "user.identity_forgotten"]
+    assert queries.breaks_in(chain) == []
+    assert [event.action for event in queries.chain_of(f"erasure#{done.pseudonym}")] == ["person.erasure_begun", "person.erased"]
+    verified()
+    assert erase(gone).items == {}
+
+
+def test_killed_after_every_single_write_the_job_goes_on(gone: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = queries.chain_of(f"person#{ALICE}")
+    lives = 0
+    while True:
+        process = Process(fatal=0, after=True)
+        with living(process, monkeypatch, reads=frozenset({"Scan", "Query", "GetItem", "BatchGetItem"})):
+            try:
+                erase(gone) if lives == 0 else erasing.go_on_erasing(actor=system("test"), clock=gone.clock)
+            except Killed:
+                process.reboot()
+        if not process.died:
+            break
+        lives += 1
+        if lives % 12 == 3:
+            verified()
+    assert lives > 20
+    assert telling_of(ALICE, "liddell", "sub-77") == []
+    kept = queries.chain_of(f"person#{pseudonyms().of(ALICE)}")
+    assert [event.hash for event in kept[:-1]] == [event.hash for event in chain]
+    verified()
+
+
+def test_two_at_once_lose_nothing(gone: Story) -> None:
+    """The second one comes to each item that the first has written since it was read."""
+    written = len(queries.chain_of(f"person#{ALICE}"))
+    pseudonym = pseudonyms().of(ALICE)
+    real = replacing._write
+    overtaken = []
+
+    def after_another(model: Any, raw: Any, after: Any, **more: Any) -> bool:
+        assert real(model, raw, after, **more)
+        overtaken.append(raw)
+        return real(model, raw, after, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replacing, "_write", after_another)
+        erase(gone)
+    assert overtaken
+    assert len(queries.chain_of(f"person#{pseudonym}")) == written + 1
+    assert telling_of(ALICE) == []
+    verified()
+
+
+def test_events_of_before_pseudonyms_are_sealed_and_whoever_seals_them_falsely_is_found(gone: Story, installed: Office) -> None:
+    keys = config.current()
+    config.configure(replace(keys, pseudonyms=None))
+    asked = ask_as_bob(gone, f"As {ALICE.upper()} said")
+    config.configure(keys)
+    gone.end(asked, actor=gone.bob)
+
+    done = erase(gone)
+
+    assert telling_of(ALICE) == []
+    verified()
+    chain = queries.chain_of(asked.entity)
+    assert [bool(event.seal) for event in chain] == [True, False]
+    assert done.pseudonym in chain[0].data["reason"]
+    for forged in (
+        replace(chain[0], actor="mallory@example.com"),
+        replace(chain[0], seal=":".join((*chain[0].seal.split(":")[:1], "", "0"))),
+    ):
+        assert [one.problem for one in queries.breaks_in([forged, chain[1]])] == ["was changed after it was written"]
+    installed.clock.advance(26 * 3600)
+    installed.export()
+    assert installed.breaks() == []
+    assert ALICE.encode() not in b"".join(gzip.decompress(path.read_bytes()) for path in installed.folder.glob("events/*"))
+
+
+def test_whoever_comes_back_goes_on_and_may_be_erased_again(gone: Story) -> None:
+    first = erase(gone)
+    length = len(queries.chain_of(f"person#{first.pseudonym}"))
+    begin_erasure(pseudonym=first.pseudonym, further=(), actor=gone.olga, now=gone.clock.now())
+    with pytest.raises(Conflict, match="being erased"):
+        directory.create_person(email=ALICE, name=NAME, actor=gone.olga, now=gone.clock.now())
+    erasing.go_on_erasing(actor=system("test"), clock=gone.clock)
+
+    directory.create_person(email=ALICE, name=NAME, actor=gone.olga, now=gone.clock.now())
+    verified()
+    assert [event.sequence for event in queries.chain_of(f"person#{ALICE}")] == list(range(1, length + 2))
+    with pytest.raises(Conflict, match="still in the directory"):
+        erase(gone)
+
+    directory.delete_person(email=ALICE, actor=gone.olga, now=gone.clock.now())
+    settle(gone)
+    erase(gone)
+    assert telling_of(ALICE, NAME) == []
+    verified()
+
+
+def test_who_is_here_or_unknown_is_not_erased(gone: Story) -> None:
+    for email, error, words in (
+        ("bob@example.com", Conflict, "Delete the person first"),
+        ("nobody@example.com", NotFound, "Nobody with this address"),
+        ("a#b@example.com", InvalidRequest, "can't be told apart"),
+    ):
+        with pytest.raises(error, match=words):
+            erase(gone, email)
+    with pytest.raises(NotAllowed, match="Only operators"):
+        erasing.erase_person(email=ALICE, actor=gone.bob, clock=gone.clock)
+    keys = config.current()
+    config.configure(replace(keys, pseudonyms=None))
+    with pytest.raises(Conflict, match="PORTAL_PSEUDONYM_KEY"):
+        erase(gone)
+    config.configure(keys)
+    assert find_erasure(pseudonyms().of(ALICE)) is None
+
+
+def test_a_name_that_somebody_typed_stays_and_is_told(gone: Story) -> None:
+    asked = ask_as_bob(gone, f"{NAME} asked me to")
+
+    told = run("erase_person", ALICE, "--as", "olga@example.com")
+
+    assert told.code == 0
+    assert told.lines[0].startswith(f"{pseudonyms().of(ALICE)} is in the place of the person now. Items that named them:")
+    assert {line.partition(": ")[2] for line in told.lines[1:]} == {f"ActiveRequests: {asked.request_id}", f"AuditLog: {asked.entity} 1"}
