@@ -34,6 +34,7 @@ class Call:
     writes: int = 403
     asks: int = 403
     cares: int = 403
+    reads: int = 403
 
     def answer(self, token: str) -> int:
         answers = {
@@ -43,6 +44,7 @@ class Call:
             Scope.AUTHZ_WRITE: self.writes,
             Scope.LEASES_ASK: self.asks,
             Scope.LEASES_ADMIN: self.cares,
+            Scope.HISTORY: self.reads,
         }
         return answers[Scope(token)] if token in list(Scope) else 401
 
@@ -54,6 +56,10 @@ def authz(verb: str, checks: int, writes: int, **body: object) -> Call:
 
 def leases(method: str, path: str, asks: int, cares: int, **body: object) -> Call:
     return Call(method, f"/v1/{path}", 403, 403, json.dumps(body), asks=asks, cares=cares)
+
+
+def history(path: str, reads: int) -> Call:
+    return Call("GET", f"/v1/history/{path}", 403, 403, reads=reads)
 
 
 NO_LEASE = "3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11"
@@ -118,6 +124,9 @@ CALLS = {
     "list_held_leases": [leases("GET", "admin/leases", 403, 200)],
     "freeze_lease": [leases("POST", f"admin/leases/{NO_LEASE}/freeze", 403, 404, **WHY)],
     "unfreeze_lease": [leases("POST", f"admin/leases/{NO_LEASE}/unfreeze", 403, 404)],
+    # No job has made the history.
+    "who_had": [history("who-had?kind=group&name=/&at=1", 503), history("who-had?kind=group&name=/&at=soon", 400)],
+    "what_had": [history("what-had?email=a@example.com&from=1&to=2", 503), history("what-had?email=a@example.com&from=2&to=1", 400)],
 }
 
 

@@ -42,6 +42,7 @@ _OPEN_TO = {
     Scope.AUTHZ_WRITE: (Scope.AUTHZ_WRITE,),
     Scope.LEASES_ASK: (Scope.LEASES_ASK, Scope.LEASES_ADMIN),
     Scope.LEASES_ADMIN: (Scope.LEASES_ADMIN,),
+    Scope.HISTORY: (Scope.HISTORY,),
 }
 
 
@@ -88,6 +89,8 @@ def _client(token: ApiToken, needed: Scope, ahead: ReadAhead) -> Client:
     actor = client(token.token_id)
     if is_admin:
         actor = replace(actor, roles=frozenset({Role.OPERATOR}), operator_until=token.expires_at)
+    if token.scope is Scope.HISTORY:
+        actor = replace(actor, roles=frozenset({Role.AUDITOR}))
     return Client(actor, is_admin, token, ahead)
 
 

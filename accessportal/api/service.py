@@ -10,13 +10,14 @@ from accessportal.api.accounts import router as accounts
 from accessportal.api.admin import router as admin
 from accessportal.api.authz import router as authz
 from accessportal.api.errors import to_response
+from accessportal.api.history import router as history
 from accessportal.api.leases import router as leases
 from accessportal.api.lending import router as lending
 from accessportal.api.runs import router as runs
 
 _DESCRIPTION = """Takes and gives back sandboxes of the pool; asks for AWS accounts in people's names; grants, takes back and answers
-questions about approvals and relationships. Every request needs a bearer token; errors have one shape, with a `code` for programs. A
-request that got no answer may be sent again unchanged: with the same key it does nothing twice."""
+questions about approvals and relationships; tells who had access to what. Every request needs a bearer token; errors have one shape,
+with a `code` for programs. A request that got no answer may be sent again unchanged: with the same key it does nothing twice."""
 
 # Its own addresses for the document are off: ours have the policy of the page and need no rendering at each request.
 api = NinjaAPI(
@@ -33,6 +34,7 @@ api.add_router("admin/", runs)
 api.add_router("authz/", authz)
 api.add_router("leases", leases)
 api.add_router("admin/", accounts)
+api.add_router("history/", history)
 # The framework has handlers of its own for these; what is more special than they are is not handled by it.
 for kind in (Exception, Http404, HttpError, ValidationError):
     api.add_exception_handler(kind, to_response)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from rich.console import Console
@@ -15,7 +15,7 @@ from accessportal.commands import restoring, terminal
 from accessportal.commands.audit_items import Item, breaks_of_places, breaks_of_rules, every_item
 from accessportal.commands.audit_walk import Walk
 from accessportal.commands.base import Outcome, PortalCommand, command, failed
-from accessportal.commands.flags import BadUsage, Flag, read_file, read_whole_number
+from accessportal.commands.flags import BadUsage, Flag, read_file, read_moment, read_whole_number
 from accessportal.commands.terminal import Document, say
 from accessportal.evidence.config import current
 from accessportal.evidence.heads import SignedHeads, read_signed_heads
@@ -23,7 +23,6 @@ from accessportal.evidence.queries import evidence_files
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.pages import Unreadable
-from accessportal.kernel.texts import cut
 from accessportal.store.restores import Restore, every_restore
 
 _MOST_WORKERS = 64
@@ -131,17 +130,6 @@ def rotate_audit_key(*, now: datetime) -> Document:
     return {"key_id": key.partition(":")[0], "key": key, "steps": steps}
 
 
-def _read_moment(text: str, flag: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        words = f"“{cut(text)}” is no moment with its zone: give one like 2026-03-02T08:15:00Z."
-        raise BadUsage(words, flag=flag, code="moment_unreadable")
-    return moment.astimezone(UTC)
-
-
 def _show_restore(document: Document, console: Console) -> None:
     for name, told in document["steps"].items():
         say(console, f"{name}: {told}")
@@ -160,7 +148,7 @@ def _show_restore(document: Document, console: Console) -> None:
 def after_restore(
     *,
     restored_to: Annotated[
-        datetime | None, Flag("the moment that the tables were restored to, like 2026-03-02T08:15:00Z", "T", _read_moment)
+        datetime | None, Flag("the moment that the tables were restored to, like 2026-03-02T08:15:00Z", "T", read_moment)
     ] = None,
     confirm: Annotated[
         bool, Flag("all was looked at: end what may have ended since then, clean what was put aside, and grant again")

@@ -7,6 +7,7 @@ import inspect
 from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -145,6 +146,18 @@ def read_whole_number(text: str, flag: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise BadUsage(f"“{cut(text)}” is not a whole number: give 0 or more.", flag=flag, code="number_unreadable")
     return int(text)
+
+
+def read_moment(text: str, flag: str) -> datetime:
+    """A moment with its zone, in UTC."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        words = f"“{cut(text)}” is no moment with its zone: give one like 2026-03-02T08:15:00Z."
+        raise BadUsage(words, flag=flag, code="moment_unreadable")
+    return moment.astimezone(UTC)
 
 
 def read_pairs(given: Sequence[str], flag: str) -> dict[str, str]:

@@ -47,7 +47,8 @@ def create_token(
         Flag(
             "track: lend sandboxes and give them back; admin: that, and the care of the whole pool; "
             "authz:check: ask about approvals and relationships; authz:write: that, and grant and revoke them; "
-            "leases:ask: ask for account leases in people's names; leases:admin: that, and the care of the pool of accounts"
+            "leases:ask: ask for account leases in people's names; leases:admin: that, and the care of the pool of accounts; "
+            "history: ask who had access to what, as auditors may"
         ),
     ],
     home_scope: Annotated[

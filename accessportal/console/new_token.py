@@ -29,6 +29,7 @@ _SCOPES = {
     Scope.AUTHZ_WRITE: ("Grants", "That, and grants, extends and revokes them."),
     Scope.LEASES_ASK: ("Leases", "Asks for account leases in people's names, for what they may ask for, and gives them back."),
     Scope.LEASES_ADMIN: ("Accounts", "That, and the whole pool of accounts: lists, restore, retire, freeze, quarantine, cleaning."),
+    Scope.HISTORY: ("History", "Asks who had access to what, and when, as auditors may."),
 }
 _DAYS = [("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year"), ("", "Only when it is revoked")]
 

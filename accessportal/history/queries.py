@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 
+from accessportal.catalog.queries import find_account
 from accessportal.history import policy, store
 from accessportal.history.states import Answer, Held, Interval, NotMadeYet, Progress, Thing, ThingKind
 from accessportal.kernel.actors import Actor, fold_email
@@ -54,6 +55,27 @@ def who_had(*, thing: Thing, right: str = "", at: datetime, cursor: str | None =
 
     page = _paged(f"history.who_had:{thing.key}:{right}:{at}", sources, read, cursor, limit)
     return Answer(page, policy.known_until(progress), tuple(left_out))
+
+
+def find_thing(kind: ThingKind, text: str) -> Thing:
+    """What people call it: an account by id, or by the name that it has now; a group by its path; a sandbox by its id; of an approval or a
+    relationship its scope, a slash, and the resource or object.
+
+    :raises InvalidRequest: for one of these without a scope.
+    """
+    name, field = text.strip(), kind.value
+    if not name:
+        raise InvalidRequest(f"Say which {field}.", code=f"{field}_missing", field=field)
+    if kind.has_scope:
+        scope, slash, name = name.partition("/")
+        if not slash or not name:
+            words = "Give its scope, a slash, and the resource or object, like tenant:acme-corp/docs/plan."
+            raise InvalidRequest(words, code=f"{field}_unreadable", field=field)
+        return Thing(kind, name, scope)
+    if kind in (ThingKind.ACCOUNT, ThingKind.LEASE):
+        account = find_account(account=name)
+        return Thing(kind, account.account_id if account else name)
+    return Thing(kind, name)
 
 
 def every_holder(*, thing: Thing, right: str = "", at: datetime, actor: Actor) -> Iterator[Held]:

@@ -20,7 +20,7 @@ LONGEST_NAME = 80
 class Scope(enum.StrEnum):
     """What a token opens: the lending of sandboxes to tracks, or that and the care of the whole pool; within its home scope,
     questions about approvals and relationships, or these and their writing; asking for account leases in people's names, or that and the
-    care of the pool of accounts."""
+    care of the pool of accounts; who had access to what."""
 
     TRACK = "track"
     ADMIN = "admin"
@@ -28,6 +28,7 @@ class Scope(enum.StrEnum):
     AUTHZ_WRITE = "authz:write"
     LEASES_ASK = "leases:ask"
     LEASES_ADMIN = "leases:admin"
+    HISTORY = "history"
 
     @property
     def has_home(self) -> bool:

@@ -1,0 +1,1 @@
+from accessportal.commands.history import rebuild_history as Command

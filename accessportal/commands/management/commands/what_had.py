@@ -1,0 +1,1 @@
+from accessportal.commands.history import what_had as Command

@@ -1,0 +1,1 @@
+from accessportal.commands.history import who_had as Command
