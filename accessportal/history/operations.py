@@ -109,8 +109,10 @@ class _Following(Run):
 
     def read_days(self, progress: Progress, name: str) -> None:
         """What happened since this reading was here last, up to as long ago as it looks for late events."""
-        end = whole_second(self.clock.now()) - policy.LATE[name]
-        for some in _together(audit.events_between(progress.read_until[name] - policy.MARGIN, end)):
+        begin, end = progress.read_until[name] - policy.MARGIN, whole_second(self.clock.now()) - policy.LATE[name]
+        if begin >= end:
+            return
+        for some in _together(audit.events_between(begin, end)):
             self.events += len(some)
             self._read(progress, dict.fromkeys(event.entity for event in some if tells(event)))
             if self.is_over:

@@ -152,7 +152,9 @@ def _sources(generation: int, thing: Thing, at: datetime) -> list[_Source]:
         return [_Source(generation, thing.key, part) for part in _parts_at(at)]
     above = _above(generation, thing.name, at)
     own = [] if above and above[0].is_off else [_Source(generation, thing.key, part) for part in _parts_at(at)]
-    paths = ((edge.thing.key, above[: number + 1]) for number, edge in enumerate(above))
+    # What is given in a group that is disabled gives nothing.
+    off = {edge.who for edge in above if edge.is_off}
+    paths = ((edge.thing.key, above[: number + 1]) for number, edge in enumerate(above) if edge.thing.name not in off)
     return own + [_RoleSource(generation, key, part, path=path) for key, path in paths for part in _parts_at(at)]
 
 

@@ -1,0 +1,168 @@
+"""Runs that die after each of their writes, two at once, events that come late, a log that was restored or damaged: the same history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+
+from accessportal.audit import store as audit_store
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole, State
+from accessportal.history import operations, policy, queries, store
+from accessportal.history.models import HistoryItem
+from accessportal.history.states import FollowReport, Mark, Thing, ThingKind
+from accessportal.kernel.errors import NoAnswer, NotAllowed
+from tests.crashing import Killed, Process, living
+from tests.fixtures_story import Story
+from tests.fixtures_twin import REGION
+from tests.history.test_against_events import rows
+
+READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
+PAYMENTS = Thing(ThingKind.GROUP, "/engineering/payments")
+
+
+def follow(story: Story) -> FollowReport:
+    return operations.follow(workers=1, clock=story.clock)
+
+
+def work(story: Story) -> None:
+    """Something opens, changes and is over; Sam is in two groups when he is disabled."""
+    request = story.ask()
+    story.carry_out(request)
+    directory.grant_membership(
+        email="sam@example.com", group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now()
+    )
+    follow(story)
+    story.carry_out(story.end(request))
+    directory.set_person_state(email="sam@example.com", state=State.DISABLED, actor=story.olga, now=story.clock.now())
+    story.clock.advance(300)
+
+
+def test_killed_after_each_write(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of the two who had something in the groups: more than go into one transaction.
+    monkeypatch.setattr(store, "_MOST_STEPS", 2)
+    work(story)
+    process, lives = Process(fatal=0, after=True), 0
+    with living(process, monkeypatch, reads=READS):
+        while True:
+            process._fatal = len(process.names)
+            try:
+                report = follow(story)
+            except Killed:
+                process.reboot()
+                lives += 1
+                continue
+            break
+    assert lives > 5
+    assert report.is_ok
+    before = rows()
+    assert operations.rebuild(workers=1, actor=story.olga, clock=story.clock).is_ok
+    assert rows() == before
+
+
+def test_two_at_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run does all between the reading and the writing of each of this one's steps."""
+    work(story)
+    keep, raced = store.keep_mark, []
+
+    def slow(generation: int, before: Mark, after: Mark) -> Mark:
+        if before.entity not in raced:
+            raced.append(before.entity)
+            follow(story)
+        return keep(generation, before, after)
+
+    monkeypatch.setattr(store, "keep_mark", slow)
+    assert follow(story).is_ok
+    assert raced
+    monkeypatch.undo()
+    monkeypatch.setattr(policy, "PARTS", 1)
+    before = rows()
+    assert operations.rebuild(workers=1, actor=story.olga, clock=story.clock).is_ok
+    assert rows() == before
+
+
+def test_an_event_that_the_index_shows_late(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is met an hour, or three days, later."""
+    follow(story)
+    story.clock.advance(60)
+    directory.grant_membership(
+        email="sam@example.com", group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now()
+    )
+    shown = audit_store.events_of_shard_between
+    story.clock.advance(600)
+    with monkeypatch.context() as patch:
+        hidden: Callable[..., Any] = lambda *given: (one for one in shown(*given) if one.entity != "person#sam@example.com")  # noqa: E731
+        patch.setattr(audit_store, "events_of_shard_between", hidden)
+        follow(story)
+    follow(story)
+    assert "sam@example.com" not in members(story)
+    story.clock.advance(3_600)
+    follow(story)
+    assert "sam@example.com" in members(story)
+
+
+def members(story: Story) -> set[str]:
+    return {one.who for one in queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana).page.items}
+
+
+def test_an_entity_without_an_answer_stops_the_run(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is said to be known that was not read."""
+    follow(story)
+    known = queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana).known_until
+    work_at = story.clock.now()
+    story.clock.advance(60)
+    directory.grant_membership(
+        email="sam@example.com", group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now()
+    )
+    story.clock.advance(600)
+
+    def silent(*_given: Any) -> Mark:
+        raise NoAnswer("The database did not answer.", code="store_unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "get_mark", silent)
+        report = follow(story)
+    assert "did not answer" in report.stopped
+    assert queries.who_had(thing=PAYMENTS, at=work_at, actor=story.ana).known_until == known
+    assert follow(story).is_ok
+    assert "sam@example.com" in members(story)
+
+
+def test_a_damaged_event_is_passed_over_and_named(story: Story) -> None:
+    follow(story)
+    directory.grant_membership(
+        email="sam@example.com", group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now()
+    )
+    sequence = audit_store.history("person#sam@example.com", limit=1).items[0].sequence
+    boto3.client("dynamodb", region_name=REGION).update_item(
+        TableName="AuditLog",
+        Key={"entity": {"S": "person#sam@example.com"}, "sequence": {"N": str(sequence)}},
+        UpdateExpression="SET #data = :data",
+        ExpressionAttributeNames={"#data": "data"},
+        ExpressionAttributeValues={":data": {"M": {}}},
+    )
+    story.clock.advance(300)
+    report = follow(story)
+    assert [(one.item, "makes no sense" in one.error) for one in report.failures] == [(f"person#sam@example.com, event {sequence}", True)]
+    assert follow(story).is_ok
+
+
+def test_a_log_that_was_restored(story: Story) -> None:
+    """Other events with the numbers of those that were read: nothing is guessed, and made anew it is right."""
+    follow(story)
+    mark = store.get_mark(1, "person#sam@example.com")
+    store.keep_mark(1, mark, mark.to(head="another"))
+    directory.grant_membership(
+        email="sam@example.com", group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now()
+    )
+    story.clock.advance(300)
+    assert "rebuild_history" in follow(story).failures[0].error
+    with pytest.raises(NotAllowed):
+        operations.rebuild(workers=1, actor=story.ana, clock=story.clock)
+    assert operations.rebuild(workers=1, actor=story.olga, clock=story.clock).is_ok
+    assert "sam@example.com" in members(story)
+    places = {item.place.partition("|")[0] for item in HistoryItem.scan()}
+    assert places == {"2", "progress"}

@@ -1,0 +1,78 @@
+"""The same answers by commands, by the API and after the job; each for whom it is."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accessportal.jobs import tasks
+from accessportal.kernel.clock import to_epoch
+from accessportal.tokens import operations as tokens
+from accessportal.tokens.states import Scope
+from tests.commands.conftest import run
+from tests.fixtures_story import Story
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def told(story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
+    """Alice has an account, and the job has been by since."""
+    monkeypatch.setattr(tasks, "_CLOCK", story.clock)
+    monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: story.clock)
+    story.carry_out(story.approve(story.ask_for_prod()))
+    story.clock.advance(300)
+    assert "parts_left 0" in tasks.follow_history()
+    return story
+
+
+def test_commands(told: Story) -> None:
+    at = f"{told.clock.now() - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"
+    who = run("who_had", "--account", "payments-prod", "--at", at, "--as", "ana@example.com", "--json").json
+    (held,) = who["held"]
+    assert (held["who"], held["interval"]["rule"], held["interval"]["decided_by"]) == (
+        "alice@example.com",
+        "prod-readonly",
+        ["bob@example.com"],
+    )
+    shown = run("who_had", "--account", "payments-prod", "--at", at, "--as", "ana@example.com").out
+    assert "alice@example.com" in shown
+    assert "Known up to 2026-03-02" in shown
+    assert "Nobody." in run("who_had", "--sandbox", "nothing", "--at", at, "--as", "olga@example.com").out
+    what = ("what_had", "alice@example.com", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-03T00:00:00Z")
+    assert {one["interval"]["thing"]["kind"] for one in run(*what, "--as", "alice@example.com", "--json").json["held"]} == {
+        "account",
+        "group",
+    }
+    assert run(*what, "--as", "bob@example.com").code == 1
+    assert run("who_had", "--account", "payments-prod", "--at", at, "--as", "alice@example.com").code == 1
+    assert run("who_had", "--account", "payments-prod", "--at", "yesterday", "--as", "ana@example.com").code == 2
+    assert run("who_had", "--approval", "tenant:acme", "--at", at, "--as", "ana@example.com").code == 1
+
+
+def test_made_anew_by_an_operator(told: Story) -> None:
+    assert run("rebuild_history", "--as", "ana@example.com").code == 1
+    assert run("rebuild_history", "--as", "olga@example.com", "--json").json["parts_left"] == 0
+
+
+def test_api(told: Story) -> None:
+    now = told.clock.now()
+    made = tokens.create_token(name="siem", scope=Scope.HISTORY, actor=told.olga, now=now)
+    headers = {"Authorization": f"Bearer {made.text}"}
+
+    def get(path: str) -> Any:
+        response = Client().get(f"/v1/history/{path}", headers=headers)
+        assert response.status_code == 200, response.content
+        return json.loads(response.content)
+
+    told_at = to_epoch(now) - 300
+    page = get(f"who-had?kind=account&name=payments-prod&at={told_at}&right=ReadOnlyAccess")
+    (held,) = page["items"]
+    assert (held["who"], held["interval"]["decided_by"], held["over_at"]) == ("alice@example.com", ["bob@example.com"], None)
+    assert page["known_until"] == to_epoch(now) - 120
+    what = get(f"what-had?email=alice@example.com&from={told_at - 3600}&to={told_at + 1}&limit=1")
+    assert (len(what["items"]), bool(what["next_cursor"])) == (1, True)
