@@ -52,9 +52,11 @@ class Interval:
     ``entity``. A group below a group has itself as ``who``; ``is_off``: it is disabled.
 
     ``until``: when it was to end, as last written; ``ended_at``: when somebody or time ended it; ``gone_at``: when that was proved.
+    ``key`` is unique, in order of time, and the same whenever it is made anew; it stays when somebody in it is replaced by a pseudonym.
     ``proved_at``: when it was proved to be there. ``begun_how`` and ``gone_how`` are the proof in words, with AWS's job; that it is gone
     is event ``gone_sequence`` of ``entity``."""
 
+    key: str
     thing: Thing
     who: str
     right: str
@@ -75,12 +77,6 @@ class Interval:
     gone_how: str = ""
     gone_sequence: int = 0
     is_off: bool = False
-
-    @property
-    def key(self) -> str:
-        """Unique, and the same whenever it is made anew; in order of time."""
-        names = join_key(self.entity, str(self.sequence), self.thing.key, self.who, self.right, self.reason)
-        return f"{moment_key(self.from_at)}#{hashlib.sha256(names.encode()).hexdigest()[:24]}"
 
     @property
     def is_group(self) -> bool:
@@ -191,6 +187,11 @@ class RestoredSince(Unavailable):
     def __init__(self, entity: str) -> None:
         words = f"The events of {entity} are not those that the history was made of. Run rebuild_history."
         super().__init__(words, code="history_outdated")
+
+
+def key_of(from_at: datetime, *names: str) -> str:
+    """The key of what began then and is told apart by its names."""
+    return f"{moment_key(from_at)}#{hashlib.sha256(join_key(*names).encode()).hexdigest()[:24]}"
 
 
 def moment_key(moment: datetime) -> str:

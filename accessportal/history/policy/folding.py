@@ -10,7 +10,7 @@ from typing import Any
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
 from accessportal.history.policy.requests import RequestFacts
-from accessportal.history.states import Interval, Mark, Thing
+from accessportal.history.states import Interval, Mark, Thing, key_of
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.ids import is_request_id
 
@@ -67,8 +67,16 @@ class Chain:
             "proved_at": event.at if is_proved else None,
             "until": facts.end(event.at),
         }
+        right = right or facts.right
         interval = Interval(
-            thing=thing, who=who, reason=reason, right=right or facts.right, entity=self.entity, sequence=event.sequence, **(begun | told)
+            key=key_of(begun["from_at"], self.entity, str(event.sequence), thing.key, who, right, reason),
+            thing=thing,
+            who=who,
+            reason=reason,
+            right=right,
+            entity=self.entity,
+            sequence=event.sequence,
+            **(begun | told),
         )
         self._keep(interval)
         return interval
