@@ -78,18 +78,6 @@ def find_thing(kind: ThingKind, text: str) -> Thing:
     return Thing(kind, name)
 
 
-def every_holder(*, thing: Thing, right: str = "", at: datetime, actor: Actor) -> Iterator[Held]:
-    """All of :func:`who_had`, with every member of every group."""
-    policy.may_ask(actor).require()
-    generation = made().generation
-    for source in _sources(generation, thing, at):
-        for interval in every(lambda cursor: source.page(at, cursor, _BIG_PAGE)):  # noqa: B023 - read before the next one
-            if interval.is_at(at) and right in ("", interval.right):
-                yield Held(interval, source.path)
-                if interval.is_group:
-                    yield from (Held(interval, path) for path in _members(generation, interval, at))
-
-
 def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None = None, limit: int = 50, actor: Actor) -> Answer:
     """Everything that somebody had from ``begin`` on and before ``end``, by themselves and through groups. Pages as those of
     :func:`who_had`.
@@ -113,11 +101,6 @@ def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None =
 
     page = _paged(f"history.what_had:{who}:{begin}:{end}", sources, read, cursor, limit)
     return Answer(page, policy.known_until(progress), left_out)
-
-
-def progress() -> Progress | None:
-    """How far the history is; ``None``: it was never begun."""
-    return store.get_progress()
 
 
 def made() -> Progress:
