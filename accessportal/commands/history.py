@@ -18,6 +18,7 @@ from accessportal.kernel.clock import Clock
 from accessportal.kernel.pages import Page
 
 _PAGE = 200
+_USUAL = timedelta(days=30)
 _LIMIT = Flag("show so many at most (0: all; default: 200)", "N", read_whole_number)
 _COLUMNS: Columns = {
     "who": "who",
@@ -68,9 +69,10 @@ def who_had(
     approval: Annotated[str | None, Flag("a resource within its scope, like tenant:acme/docs/plan", "SCOPE/RESOURCE")] = None,
     relationship: Annotated[str | None, Flag("an object within its scope, like tenant:acme/team", "SCOPE/OBJECT")] = None,
     right: Annotated[str, Flag("only with this permission set, role, action or relation", "NAME")] = "",
-    at: Annotated[datetime, Flag("the moment, like 2026-03-02T08:15:00Z", "T", read_moment)],
+    at: Annotated[datetime | None, Flag("the moment, like 2026-03-02T08:15:00Z (default: now)", "T", read_moment)] = None,
     limit: Annotated[int, _LIMIT] = 200,
     actor: Actor,
+    now: datetime,
 ) -> Document:
     """Show who had access to a thing at a moment: since when, until when, by which request and rule, decided by whom. A group is followed
     by whoever was in it then. Auditors and operators may."""
@@ -79,27 +81,30 @@ def who_had(
     thing = queries.find_thing(kind, name)
 
     def ask(cursor: str | None) -> Answer:
-        return queries.who_had(thing=thing, right=right, at=at, cursor=cursor, limit=_PAGE, actor=actor)
+        return queries.who_had(thing=thing, right=right, at=at or now, cursor=cursor, limit=_PAGE, actor=actor)
 
-    return {"thing": thing, "at": at} | _all(limit, ask)
+    return {"thing": thing, "at": at or now} | _all(limit, ask)
 
 
 @command("alice@example.com --from 2026-03-01T00:00:00Z --to 2026-04-01T00:00:00Z --as ana@example.com", show=_show)
 def what_had(
     email: Annotated[str, Flag("whose", "EMAIL")],
     *,
-    begin: Annotated[datetime, Flag("from this moment on", "T", read_moment, name="--from")],
-    end: Annotated[datetime, Flag("before this moment", "T", read_moment, name="--to")],
+    begin: Annotated[datetime | None, Flag("from this moment on (default: 30 days before --to)", "T", read_moment, name="--from")] = None,
+    end: Annotated[datetime | None, Flag("before this moment (default: now)", "T", read_moment, name="--to")] = None,
     limit: Annotated[int, _LIMIT] = 200,
     actor: Actor,
+    now: datetime,
 ) -> Document:
     """Show everything that somebody had in a time, by themselves and by their groups. Everybody may for themselves, auditors and operators
     for all."""
+    until = end or now
+    since = begin or until - _USUAL
 
     def ask(cursor: str | None) -> Answer:
-        return queries.what_had(email=email, begin=begin, end=end, cursor=cursor, limit=_PAGE, actor=actor)
+        return queries.what_had(email=email, begin=since, end=until, cursor=cursor, limit=_PAGE, actor=actor)
 
-    return {"email": email, "from": begin, "to": end} | _all(limit, ask)
+    return {"email": email, "from": since, "to": until} | _all(limit, ask)
 
 
 @command("--minutes 30 --as olga@example.com", show=show_report)
