@@ -7,6 +7,7 @@ import re
 import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
+from pytest_django import Settings
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest
@@ -78,7 +79,8 @@ def test_home_and_form(busy_day: BusyDay, open_as: OpenAs) -> None:
     look_at(alice, "form-relationship-refused")
 
 
-def test_requests_in_every_state(busy_day: BusyDay, open_as: OpenAs) -> None:
+def test_requests_in_every_state(busy_day: BusyDay, open_as: OpenAs, settings: Settings) -> None:
+    settings.AWS_START_URL = "https://example.awsapps.com/start"
     alice = open_as("alice")
     for name in ("active", "shared", "granting", "stuck", "half_approved", "ended", "denied", "lapsed"):
         visit(alice, page_of(getattr(busy_day, name)), f"request-{name.replace('_', '-')}")
