@@ -118,7 +118,8 @@ def _breaks(entity: str, item: Item | None, events: Sequence[AuditEvent], began:
         return breaks
     # While somebody is erased, their address may stand in one of them and the pseudonym in the other.
     nameless = [replace(event, **{name: audit.nameless_in(getattr(event, name)) for name in _TELLING}) for event in events]
-    return differences(kind, replay(kind, nameless), audit.nameless_in(item.facts), entity=entity, version=item.version)
+    differs = differences(kind, replay(kind, nameless), audit.nameless_in(item.facts), entity=entity, version=item.version)
+    return breaks if differs else []
 
 
 def _breaks_of_gone(entity: str, events: Sequence[AuditEvent], began: datetime) -> list[ChainBreak]:
