@@ -25,7 +25,7 @@ from accessportal.evidence.states import DayFile, ExportReport
 from accessportal.evidence.store import EvidenceFiles
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, InvalidRequest, PortalError
+from accessportal.kernel.errors import Conflict, InvalidRequest, NoAnswer, PortalError, Unavailable
 
 
 def export(
@@ -116,7 +116,7 @@ def _left_out(day: date, firsts: Mapping[str, int], before: Sequence[date], file
     query for each chain that no recent file has, and the digests of the days on which these were last changed."""
     recent: dict[str, int] = {}
     for one in before[-policy.DAYS_READ_AGAIN :]:
-        recent |= _heads(files, one)
+        recent |= _heads(files, one) or {}
     ends: dict[date, list[tuple[AuditEvent, Iterator[AuditEvent]]]] = defaultdict(list)
     for entity, first in firsts.items():
         if before and recent.get(entity, 0) < first - 1:
@@ -141,18 +141,21 @@ def _back_from(first: int, entity: str, day: date) -> Iterator[AuditEvent]:
 
 
 def _filed_about(event: AuditEvent, before: Sequence[date], files: EvidenceFiles) -> Callable[[AuditEvent], bool]:
-    """Whether one of the same day is in its file, or in one of the next, where late ones are. What has no day among those that were written
-    can't be read, and is filed as such."""
+    """Whether one of the same day is in its file, or in one of the next, where late ones are. What a digest that is missing or can't be
+    read would tell is not told anew."""
     at = event.at.date()
     heads = [_heads(files, one) for one in before if at <= one <= at + policy.DAY * policy.DAYS_READ_AGAIN]
-    return lambda one: not heads or any(found.get(one.entity, 0) >= one.sequence for found in heads)
+    return lambda one: at not in before or any(found is None or found.get(one.entity, 0) >= one.sequence for found in heads)
 
 
-def _heads(files: EvidenceFiles, day: date) -> dict[str, int]:
+def _heads(files: EvidenceFiles, day: date) -> dict[str, int] | None:
+    """``None`` when the digest can't be read: the verifier names it, and the days after it go on."""
     try:
         return {entity: int(sequence) for entity, (sequence, _) in files.digest(day)[0]["heads"].items()}
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise Conflict(f"{policy.digest_name(day)} has no heads. Look at it, and verify the evidence.", code="digest_damaged") from error
+    except NoAnswer:
+        raise
+    except (Unavailable, ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:

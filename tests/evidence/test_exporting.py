@@ -311,3 +311,18 @@ def test_events_that_are_written_while_a_day_is_exported_are_late(office: Office
     assert office.export().days == 2
     everything = sum(sequence for sequence, _ in office.chains.values())
     assert (office.breaks(), office.verify().chains, office.verify().events) == ([], 4, everything)
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"heads": {"request#1": 7}}', None])
+def test_a_digest_of_long_ago_that_can_not_be_read_stops_no_day(office: Office, damage: bytes | None) -> None:
+    office.work(1)
+    office.clock.advance(9 * 24 * 3600)
+    office.export()
+    digest = office.folder / f"digests/{TODAY}.json"
+    digest.unlink() if damage is None else digest.write_bytes(damage)
+    office.work(1)
+
+    report = office.export()
+
+    assert (report.days, report.late, report.stopped) == (1, 0, "")
+    assert office.breaks()
