@@ -371,6 +371,7 @@ def test_a_job_that_fails_before_its_heartbeat_is_told_to_have_failed(
         "audit",
         "authz",
         "catalog",
+        "erasing",
         "history",
         "leases",
         "mirror",
