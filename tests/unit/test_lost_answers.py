@@ -24,7 +24,7 @@ from accessportal.directory.store import reading as directory_reading
 from accessportal.directory.store import whole as directory_whole
 from accessportal.kernel.errors import Unavailable
 from accessportal.rules import store as rules_store
-from accessportal.store import coordination, reading, tables
+from accessportal.store import coordination, reading, replacing, tables
 from accessportal.store.base import registered_models
 from accessportal.store.coordination import CoordinationItem
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Insert, Remove, Upsert, transact, update_one
@@ -34,6 +34,7 @@ from tests.fixtures_twin import LostAnswers, refuse, send_again_at_once, when
 UNTIL = CoordinationItem.until
 CHANGE = Change(CoordinationItem, "one", [UNTIL.set(2)], UNTIL == 1)
 UPSERT = Upsert(CoordinationItem, "one", [UNTIL.set(2)], UNTIL == 1)
+ITEM = {"name": {"S": "one"}}
 CLOCK: Any = SimpleNamespace(now=lambda: START, sleep=lambda _seconds: None)
 Call = Callable[[], object]
 # What talks to the store: by the module below ``accessportal`` and the function.
@@ -58,6 +59,9 @@ CALLS: dict[str, Call] = {
     ),
     "store.coordination.reserve_slot": lambda: coordination.reserve_slot("pace", gap_seconds=1.0, longest_wait_seconds=5.0, now=START),
     "store.tables.ensure_table": lambda: tables.ensure_table(CoordinationItem, clock=CLOCK),
+    "store.replacing.replace_in_table": lambda: replacing.replace_in_table(CoordinationItem, dict, is_dry=True),
+    "store.replacing._write update": lambda: replacing._write(CoordinationItem, ITEM, ITEM | {"until": {"N": "2"}}, may_overwrite=True),
+    "store.replacing._write move": lambda: replacing._write(CoordinationItem, ITEM, {"name": {"S": "two"}}, may_overwrite=False),
     "audit.store.every_entity": lambda: list(audit_store.every_entity()),
     "store.reading.scan_records": lambda: list(rules_store.every_versions(past=print)),
     "rules.store._read_items": lambda: rules_store._read_items([("rule", 1)]),
