@@ -84,6 +84,7 @@ class Conf(BaseSettings):
     oidc_trusts_emails_of: str = ""
     oidc_sign_out_url: str = ""
     help_contact: str = "your operator"
+    docs_url: str = ""
     session_idle_minutes: int = Field(default=60, ge=1, le=60 * 24 * 7)
     session_hours: int = Field(default=12, ge=1, le=24 * 7)
 

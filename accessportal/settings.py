@@ -52,6 +52,7 @@ OIDC_NAME_CLAIM = _conf.oidc_name_claim
 OIDC_TRUSTS_EMAILS_OF = _conf.oidc_trusts_emails_of
 OIDC_SIGN_OUT_URL = _conf.oidc_sign_out_url
 HELP_CONTACT = _conf.help_contact
+DOCS_URL = _conf.docs_url
 SESSION_IDLE_MINUTES = _conf.session_idle_minutes
 SESSION_HOURS = _conf.session_hours
 

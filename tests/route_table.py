@@ -95,6 +95,7 @@ ROUTES: dict[str, list[Route]] = {
     # Nothing is answered before the history is made; with it: tests/console/test_history.py.
     "my_history": [signed_in("/history/", 503), signed_in("/history/?from=yesterday", 400)],
     "my_history_export": [signed_in("/history/export/csv/", 503), signed_in("/history/export/pdf/", 404)],
+    "help": [signed_in("/help/")],
     "new": [signed_in("/requests/new/")],
     "new_request": [
         signed_in("/requests/new/aws_account/?account=payments-dev"),

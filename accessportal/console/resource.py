@@ -79,15 +79,20 @@ class Ask:
         return {"actor": self.actor, "now": self.now, "cursor": self.cursor, "limit": self.limit}
 
 
-def filled(fetch: Callable[..., Page[Any]], ask: Ask, *, most_reads: int) -> Page[Any]:
-    """A whole page for people, of what lies in shares, each of them a short list; ``fetch`` takes ``cursor`` and ``limit``. After so many
-    reads the page says "look further"."""
+_MOST_LOOKED_AT = 200
+
+
+def filled(fetch: Callable[..., Page[Any]], ask: Ask, *, most_reads: int, keep: Callable[[Any], bool] | None = None) -> Page[Any]:
+    """A whole page for people, of what lies in shares, each of them a short list, or of what ``keep`` leaves; ``fetch`` takes ``cursor``
+    and ``limit``. After so many reads the page says "look further"."""
     found: list[Any] = []
     unreadable: list[Unreadable] = []
     cursor = ask.cursor
-    for _ in range(most_reads):
-        page = fetch(cursor=cursor, limit=ask.limit - len(found))
-        found += page.items
+    for number in range(most_reads):
+        # The fewer were left of the last, the more are looked at next.
+        limit = ask.limit - len(found) if keep is None else max(ask.limit, min(ask.limit * 2**number, _MOST_LOOKED_AT))
+        page = fetch(cursor=cursor, limit=limit)
+        found += filter(keep, page.items) if keep else page.items
         unreadable += page.unreadable
         cursor = page.next_cursor
         if cursor is None or len(found) >= ask.limit:

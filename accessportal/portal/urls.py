@@ -6,6 +6,7 @@ from django.urls import path
 
 from accessportal.portal import accounts, my_history, sandboxes
 from accessportal.portal.directory import groups, people
+from accessportal.portal.help import show as show_help
 from accessportal.portal.requests import home, new, page
 from accessportal.web import addresses, tally  # noqa: F401  # the converters of addresses
 
@@ -33,5 +34,6 @@ urlpatterns = [
     path("people/<email:email>/live/", people.live, name="person_live"),
     path("people/<email:email>/<slug:deed>/", people.confirm, name="person_deed"),
     path("fragments/for-me/", home.for_me, name="for_me"),
+    path("help/", show_help, name="help"),
     path("fragments/approvals/", tally.show, name="approvals_tally"),
 ]

@@ -15,9 +15,11 @@ from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
 from accessportal.web.facts import Fact, facts_of
 from accessportal.web.names import Names
-from accessportal.web.presenting import Tone, seconds_after_end, words_for_lateness
+from accessportal.web.presenting import Tone, holder, seconds_after_end, words_for_lateness
 
 _LATEST = 20
+
+_CALLED = {"fence": "hand-over", "track": "holder"}
 
 Notes = Callable[[Mapping[str, Any], Fields], Iterable[str]]
 
@@ -53,7 +55,7 @@ class Line:
     @property
     def data(self) -> Iterable[Fact]:
         """All that the event holds."""
-        return facts_of(self.event.data)
+        return facts_of(_in_words(self.event.data))
 
 
 def latest_of(record: Chained) -> dict[str, Any]:
@@ -63,13 +65,15 @@ def latest_of(record: Chained) -> dict[str, Any]:
     return {"events": events[: -_LATEST - 1 : -1], "breaks": breaks}
 
 
-_CALLED = {"fence": "hand-over"}
+def _in_words(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The words of the tables become people's."""
+    return {_CALLED.get(key, key): holder(str(value)) if key == "track" else value for key, value in data.items()}
 
 
 def line_of(event: AuditEvent) -> Line:
     """The event with the few values that say what it was about."""
     brief = _shown(event).facts
-    facts = tuple(fact for key in brief if key in event.data for fact in facts_of({_CALLED.get(key, key): event.data[key]}))
+    facts = tuple(fact for key in brief if key in event.data for fact in facts_of(_in_words({key: event.data[key]})))
     return Line(event, _title(event), _shown(event).tone, event.actor, facts=facts, hides_data=bool(event.data.keys() - set(brief)))
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.kernel.durations import format_duration
+from accessportal.sandboxes.states import PEOPLES_TRACKS
 
 _SOON_SECONDS = 90
 _QUICK_SECONDS = 2
@@ -130,6 +131,11 @@ sso_start_url = {start_url}
 sso_region = {region}
 sso_registration_scopes = sso:account:access
 """
+
+
+def holder(track: str) -> str:
+    """Who has a sandbox: the name of a program's track, or the address of a person."""
+    return track.removeprefix(PEOPLES_TRACKS)
 
 
 def typed_duration(seconds: int) -> str:

@@ -10,6 +10,7 @@ from django.test import Client
 from accessportal.access_requests import queries
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
+from accessportal.identity.operations import record_password_sign_in
 from accessportal.jobs import tasks as jobs
 from accessportal.kernel.errors import Unavailable
 from accessportal.web.addresses import KeyConverter
@@ -306,6 +307,23 @@ def test_the_audit_of_a_day_pages_without_losing_events_of_one_moment(story: Sto
 
     # Everything in the story's setup happened at the same instant.
     assert len(seen) == len(set(seen)) > 20
+
+
+def test_events_are_sentences_with_names_and_sign_ins_stay_out_until_asked_for(story: Story, as_person: SignIn) -> None:
+    olga = as_person("olga")
+    asked = story.approve(story.ask_for_prod())
+    record_password_sign_in(email="bob@example.com", now=story.clock.now())
+
+    def found(given: str) -> list[str]:
+        return [row.record.action for row in olga.get(f"/admin/audit/?pattern={given}").context["rows"]]
+
+    assert found("day&action=request.&actor=Bob@example.com") == ["request.approved"]
+    assert found("actor&q=bob@example.com") == ["request.approved"]
+    assert sorted(found("actor&q=bob@example.com&sign_ins=yes")) == ["request.approved", "user.signed_in"]
+    assert found("day&action=user.signed_in") == ["user.signed_in"]
+    shown = page(olga, "/admin/audit/?pattern=day&action=request.approved")
+    assert '>Bob Ito</a>, for <span title="alice@example.com">Alice Park</span>' in shown
+    assert f'href="/requests/{asked.request_id}/"' in shown
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])

@@ -256,7 +256,7 @@ class AccountPool(Resource):
         Column("Account", "console/leases/cell_name.html", "col-who"),
         Column("Holder", "console/leases/cell_holder.html", "col-what"),
         Column("State", "console/leases/cell_state.html", "col-state"),
-        Column("To know", "console/leases/cell_trouble.html", "col-context"),
+        Column("What is in the way", "console/leases/cell_trouble.html", "col-context"),
     )
     file_columns = exported(
         "account_id",

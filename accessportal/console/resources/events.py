@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,16 +12,38 @@ from django.urls import reverse
 
 from accessportal.audit import queries
 from accessportal.audit.states import AuditEvent
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, read_day
+from accessportal.console.event_words import action_choices, tell_all
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, filled, read_day
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.pages import Page
-from accessportal.web.events import line_of
 from accessportal.web.exporting import exported
+
+_QUIET = frozenset({"user.signed_in", "user.signed_out"})
+_ACTION = Parameter("What happened", required=False, name="action", choices=(("", "Anything"), *action_choices()))
+_ACTOR = Parameter("By whom", "alice@example.com", required=False, name="actor")
+_SIGN_INS = Parameter("with sign-ins", input_type="checkbox", required=False, name="sign_ins")
+
+
+def _by_day(ask: Ask) -> Page[AuditEvent]:
+    # Each read is one of each of the four shards.
+    return filled(partial(queries.list_day, day_of(ask)), ask, most_reads=2, keep=partial(_is_wanted, ask))
 
 
 def _by_actor(ask: Ask) -> Page[AuditEvent]:
-    name = ask.parameter if ask.parameter.startswith("system:") else fold_email(ask.parameter)
-    return queries.by_actor(name, **ask.part)
+    return filled(partial(queries.by_actor, _actor(ask.parameter)), ask, most_reads=6, keep=partial(_is_wanted, ask))
+
+
+def _is_wanted(ask: Ask, event: AuditEvent) -> bool:
+    action, actor = ask.more.get("action", ""), _actor(ask.more.get("actor", ""))
+    if actor and event.actor != actor:
+        return False
+    if not action:
+        return event.action not in _QUIET or bool(ask.more.get("sign_ins"))
+    return event.action.startswith(action) if action.endswith(".") else event.action == action
+
+
+def _actor(text: str) -> str:
+    return fold_email(text) if "@" in text else text
 
 
 def day_of(ask: Ask) -> date:
@@ -37,8 +60,8 @@ class Events(Resource):
     notice_template = "console/audit/around.html"
     columns = (
         Column("When", "console/cells/event_when.html", "col-when"),
-        Column("What", "console/cells/event_what.html", "col-what"),
-        Column("About", "console/cells/event_about.html", "col-context"),
+        Column("What happened", "console/cells/event_what.html", "col-what"),
+        Column("To what", "console/cells/event_about.html", "col-context"),
     )
     file_columns = exported(
         "at",
@@ -59,8 +82,9 @@ class Events(Resource):
         Pattern(
             name="day",
             label="By day",
-            fetch=lambda ask: queries.list_day(day=day_of(ask), **ask.part),
+            fetch=_by_day,
             parameter=Parameter("Day (UTC)", "2026-03-02", "date", required=False),
+            more=(_ACTION, _ACTOR, _SIGN_INS),
             empty_title="Nothing happened on this day",
             empty_hint="Days run from midnight to midnight UTC; look at the day before.",
         ),
@@ -69,6 +93,7 @@ class Events(Resource):
             label="By actor",
             fetch=_by_actor,
             parameter=Parameter("Actor", "alice@example.com or system:tick"),
+            more=(_ACTION, _SIGN_INS),
             empty_title="This actor has changed nothing",
             empty_hint="People are named by their e-mail address, parts of the portal like system:tick.",
         ),
@@ -83,7 +108,7 @@ class Events(Resource):
     )
 
     def rows(self, items: Sequence[AuditEvent], ask: Ask) -> list[Row]:
-        return [Row("", event, line_of(event)) for event in items]
+        return [Row("", told.line.event, told) for told in tell_all(items, ask.book.directory)]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         """The neighbouring days, for the list by day; the check of the chain, for the list by entity."""
@@ -95,6 +120,7 @@ class Events(Resource):
         return {
             "day": day,
             "day_value": day.isoformat(),
+            "given": urlencode({name: value for name, value in ask.more.items() if value}),
             "day_before": day - timedelta(days=1) if day > date.min else day,
             "day_after": day + timedelta(days=1) if day < ask.now.date() else None,
         }

@@ -12,17 +12,18 @@ from accessportal.access_requests.queries import ApproverBook
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
-from accessportal.kernel.actors import Actor
+from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.errors import NotFound
 from accessportal.kernel.pages import Page
 from accessportal.sandboxes import operations, policy, queries
-from accessportal.sandboxes.states import Run, Sandbox, Status, Unreadable
+from accessportal.sandboxes.states import PEOPLES_TRACKS, Run, Sandbox, Status, Unreadable
 from accessportal.upstream import client as upstream
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.events import latest_of
 from accessportal.web.exporting import exported
 from accessportal.web.forms import ReasonForm
+from accessportal.web.presenting import holder
 
 # Some hundred hand-overs; older ones are on the page of its history.
 _HOLDERS_FROM = 500
@@ -147,7 +148,7 @@ def _quarantine(sandbox: Sandbox, data: Data, actor: Actor, now: datetime) -> To
 def _release(sandbox: Sandbox, data: Data, actor: Actor, now: datetime) -> Told:
     fence = sandbox.fence_held
     released = operations.release_by_operator(sandbox_id=sandbox.sandbox_id, reason=data["reason"], fence=fence, actor=actor, now=now)
-    return Told(f"{sandbox.name} was taken from {released.track}, and is being cleaned.")
+    return Told(f"{sandbox.name} was taken from {holder(released.track)}, and is being cleaned.")
 
 
 def _whose(sandbox: Sandbox) -> str:
@@ -161,8 +162,8 @@ def _why_out_of_use(sandbox: Sandbox) -> str:
 
 
 def _quarantine_words(sandbox: Sandbox) -> str:
-    holder = f" {sandbox.track} loses it at once, with all that is in it." if sandbox.status is Status.ALLOCATED else ""
-    return f"Nobody gets {sandbox.name} until it is restored.{holder}"
+    loses = f" {holder(sandbox.track)} loses it at once, with all that is in it." if sandbox.status is Status.ALLOCATED else ""
+    return f"Nobody gets {sandbox.name} until it is restored.{loses}"
 
 
 def _restore_words(sandbox: Sandbox) -> str:
@@ -174,7 +175,7 @@ RELEASE: Deed[Sandbox] = Deed(
     name="release",
     label="Take back",
     question=lambda sandbox: f"Take {sandbox.name} back?",
-    explain=lambda sandbox: f"{sandbox.track} loses {sandbox.name} at once; it is cleaned, and then others get it.",
+    explain=lambda sandbox: f"{holder(sandbox.track)} loses {sandbox.name} at once; it is cleaned, and then others get it.",
     button="Take back",
     may=partial(_offered, frozenset({Status.ALLOCATED})),
     run=_release,
@@ -221,6 +222,11 @@ def _readable(name: str, one: Sandbox | Unreadable) -> Any:
     return getattr(one, name) if isinstance(one, Sandbox) else "unreadable" if name == "status" else None
 
 
+def _track(text: str) -> str:
+    """People are tracks, too."""
+    return f"{PEOPLES_TRACKS}{fold_email(text)}" if "@" in text and not text.startswith(PEOPLES_TRACKS) else text
+
+
 class Sandboxes(Resource):
     name = "sandboxes"
     singular = "sandbox"
@@ -233,7 +239,7 @@ class Sandboxes(Resource):
         Column("Sandbox", "console/cells/sandbox_name.html", "col-who"),
         Column("Holder", "console/cells/sandbox_holder.html", "col-what"),
         Column("State", "console/cells/sandbox_state.html", "col-state"),
-        Column("To know", "console/cells/sandbox_trouble.html", "col-context"),
+        Column("What is in the way", "console/cells/sandbox_trouble.html", "col-context"),
     )
     file_columns = exported("sandbox_id", "external_id", *((name, partial(_readable, name)) for name in _IN_FILES))
     patterns = (
@@ -256,8 +262,8 @@ class Sandboxes(Resource):
         Pattern(
             name="track",
             label="Of a track",
-            fetch=lambda ask: queries.list_of_track(track=ask.parameter, **ask.part),
-            parameter=Parameter("The track", "track-123 or person:alice@example.com"),
+            fetch=lambda ask: queries.list_of_track(track=_track(ask.parameter), **ask.part),
+            parameter=Parameter("The holder", "A track’s name or alice@example.com"),
             empty_title="This track holds nothing",
             empty_hint="What a track held once, and others got since, is told by each sandbox’s own history.",
         ),
