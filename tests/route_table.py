@@ -226,6 +226,14 @@ for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().t
     ROUTES[f"console_{resource}_operate"] = [post(f"{page}do/disable/", 302, 403, 403, 403, 302, 302, confirmed="yes")]
 ROUTES["console_people"] += [overseers("/admin/people/?q=al"), overseers("/admin/people/?pattern=behind")]
 ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 302, 302, key="sam@example.com", confirmed="yes")]
+# Nothing differs in the story: what is asked of a difference is not found.
+ROUTES |= {
+    "console_drift": [overseers("/admin/drift/")],
+    "console_drift_detail": [overseers("/admin/drift/nothing/", 404)],
+    "console_drift_history": [overseers("/admin/drift/nothing/history/", 404)],
+    "console_drift_operate": [overseers("/admin/drift/nothing/do/repair/", 404)],
+    "console_drift_bulk": [post("/admin/drift/bulk/repair/", 302, 403, 403, 403, 400, 400, key="nothing")],
+}
 ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineering")]
 ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/nothing/", 302, 403, 403, 403, 404, 404, key="/security")]
 TOKEN = {"name": "Lab runner", "scope": "track", "rate_per_minute": "600", "days": "", "submission_id": ABSENT}
@@ -376,6 +384,7 @@ for resource in ("assignments", "rules", "audit", "accounts", "permission-sets",
     ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]
 for resource in (
     "assignments",
+    "drift",
     "people",
     "groups",
     "rules",

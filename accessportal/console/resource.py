@@ -239,6 +239,10 @@ class Resource:
         """Context of ``notice_template``, shown above every list."""
         return {}
 
+    def badge(self) -> str:
+        """A word beside its name in the navigation, when there is something to look at."""
+        return ""
+
     def find(self, text: str, ask: Ask) -> tuple[str, Mapping[str, str]]:
         """The pattern and its inputs that answer what somebody typed into the box. :raises InvalidRequest: with remedies."""
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,14 @@ from accessportal.kernel.actors import Actor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A page that the navigation leads to; ``about`` says what it is for, on the start page."""
+    """A page that the navigation leads to; ``about`` says what it is for, on the start page; ``badge`` is a word where something is."""
 
     label: str
     url_name: str
     icon: str
     about: str
     right: Right = Right.READERS
+    badge: Callable[[], str] = lambda: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Shown:
     icon: str
     about: str
     is_current: bool
+    badge: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ _CHECK = Place(
 )
 # A resource by its name; what is no resource as a place of its own.
 _ROOMS: Mapping[str, Sequence[str | Place]] = {
-    "Access": ("requests", "assignments", "rules", _WHY, "approvals", "relationships", "scopes", _CHECK),
+    "Access": ("requests", "assignments", "drift", "rules", _WHY, "approvals", "relationships", "scopes", _CHECK),
     "Directory": ("people", "groups"),
     "Catalog": ("accounts", "permission-sets"),
     "Lending": ("sandboxes", "sandbox-runs", "account-pool", "leases"),
@@ -87,7 +89,7 @@ def rooms_for(actor: Actor, path: str, framework: Iterable[Mapping[str, Any]]) -
     # Some places lie under the address of another one: only that with the longest address is the current one.
     current = max((url for places in urls.values() for _, url in places if path.startswith(url)), key=len, default="")
     shown = {
-        name: tuple(Shown(place.label, url, place.icon, place.about, url == current) for place, url in places)
+        name: tuple(Shown(place.label, url, place.icon, place.about, url == current, place.badge()) for place, url in places)
         for name, places in urls.items()
     }
     return tuple(Room(name, places) for name, places in shown.items() if places)
@@ -97,4 +99,4 @@ def _place(member: str | Place) -> Place:
     if isinstance(member, Place):
         return member
     at = RESOURCES[member]
-    return Place(label=at.plural, url_name=f"admin:console_{at.name}", icon=at.icon, about=at.about, right=at.right)
+    return Place(label=at.plural, url_name=f"admin:console_{at.name}", icon=at.icon, about=at.about, right=at.right, badge=at.badge)

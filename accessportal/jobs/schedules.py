@@ -66,6 +66,7 @@ _LISTED = (
     Job("mirror_directory", minutes=1, timeout_seconds=150),
     Job("compare_directory", minutes=24 * 60, timeout_seconds=900),
     Job("reconcile_assignments", minutes=15, timeout_seconds=600),
+    Job("mend_difference", timeout_seconds=150),
     Job("compare_subjects", minutes=60, timeout_seconds=900),
     Job("sync_catalog", minutes=10, timeout_seconds=900),
     Job("expire_sandboxes", minutes=1, timeout_seconds=150, line=Line.SWEEP),

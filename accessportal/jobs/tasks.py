@@ -17,6 +17,7 @@ from django.db import close_old_connections
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import AccessRequest, ReconcileReport
+from accessportal.assignments.states import Remedy
 from accessportal.audit import operations as audit
 from accessportal.audit.operations import topic_sender
 from accessportal.audit.queries import count_unpublished
@@ -27,11 +28,12 @@ from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
 from accessportal.history import operations as history
 from accessportal.identity import erasing
+from accessportal.identity.queries import actor_named
 from accessportal.jobs.schedules import Line
 from accessportal.kernel import runs
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import Conflict, NotFound
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotFound
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Report
 from accessportal.leases import operations as leases
@@ -39,7 +41,7 @@ from accessportal.leases import states as leases_states
 from accessportal.mirror import operations as mirror
 from accessportal.mirror.queries import is_mirrored
 from accessportal.observe import heartbeats
-from accessportal.observe.heartbeats import DRIFT, NEWEST_DAY_AT
+from accessportal.observe.heartbeats import DRIFT, NEWEST_DAY_AT, Beat
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import states as sandboxes_states
 from accessportal.sandboxes.states import Run, SyncStopped
@@ -189,7 +191,7 @@ def reconcile_assignments() -> str:
     report = requests.last_report(clock=_CLOCK) if comparison.finished_at is not None else None
     former = heartbeats.last_beat("reconcile_assignments")
     # A part tells how far it is, beside what the last whole comparison found.
-    told: Mapping[str, Any] = _told_by(report) if report is not None else former.detail if former is not None else {}
+    told: Mapping[str, Any] = _told_by(report, former) if report is not None else former.detail if former is not None else {}
     progress = {"pairs": comparison.pairs, "pairs_read": comparison.pairs_read, "begun_at": comparison.begun_at.timestamp()}
     is_ok = not any(told.get(name) for name in _FOUND if name != "not_ours")
     _beat("reconcile_assignments", {**told, **progress}, is_ok=is_ok)
@@ -206,10 +208,13 @@ def reconcile_assignments() -> str:
     return _words(found)
 
 
-def _told_by(report: ReconcileReport) -> dict[str, Any]:
+def _told_by(report: ReconcileReport, former: Beat | None) -> dict[str, Any]:
     finished_at = report.comparison.finished_at
+    seen = {one["finding_id"]: one.get("since") for one in (former.detail.get(DRIFT, []) if former else [])}
     counts = {name: report.counts[name] for name in _FOUND}
-    return {**counts, "finished_at": finished_at.timestamp() if finished_at else 0.0, DRIFT: _drift(report)[:_MOST_FINDINGS]}
+    ended = finished_at.timestamp() if finished_at else 0.0
+    drift = [{**one, "since": seen.get(one["finding_id"]) or ended} for one in _drift(report)[:_MOST_FINDINGS]]
+    return {**counts, "finished_at": ended, DRIFT: drift}
 
 
 def _drift(report: ReconcileReport) -> list[dict[str, Any]]:
@@ -217,6 +222,28 @@ def _drift(report: ReconcileReport) -> list[dict[str, Any]]:
     found = [(one.drift.value, one.key, one.claims, one.finding_id) for one in (*report.missing, *report.unknown, *report.left_over)]
     found += [("dead_claim", one.key, (one.request_id,), one.finding_id) for one in report.dead_claims]
     return [{"drift": drift, **asdict(key), "claims": list(claims), "finding_id": name} for drift, key, claims, name in found]
+
+
+def mend_difference(*, finding_id: str, remedy: str, operator: str) -> str:
+    """What an operator ordered about one finding of the last comparison is done, or the reason why not stands beside it. An order that is
+    lost costs ordering it again."""
+    now = _CLOCK.now()
+    actor = actor_named(email=operator, now=now)
+    if not actor.is_operator:
+        return f"{operator} is no operator any more"
+    try:
+        done = requests.reconcile_assignments(remedies=[Remedy(remedy)], chosen=[finding_id], actor=actor, clock=_CLOCK)
+        why = done.stopped or "; ".join(map(str, (*done.waiting, *done.unreadable)))
+    except InvalidRequest as error:
+        # Another comparison has ended since, and did not find it.
+        return error.message
+    close_old_connections()
+    beat = heartbeats.last_beat("reconcile_assignments")
+    if beat is not None:
+        others = [one for one in beat.detail.get(DRIFT, []) if why or one["finding_id"] != finding_id]
+        noted = [one | {"note": why} if one["finding_id"] == finding_id else one for one in others]
+        heartbeats.tell("reconcile_assignments", {**beat.detail, DRIFT: noted})
+    return why or "mended"
 
 
 @job

@@ -44,6 +44,11 @@ def beat(part: str, *, now: datetime, is_ok: bool = True, detail: Mapping[str, A
     Heartbeat.objects.update_or_create(part=part, defaults={"beat_at": now, "is_ok": is_ok, "detail": dict(detail or {})})
 
 
+def tell(part: str, detail: Mapping[str, Any]) -> None:
+    """What ``part`` reported is this from now on; it is no sign of life."""
+    Heartbeat.objects.filter(part=part).update(detail=dict(detail))
+
+
 def fail(part: str, *, now: datetime) -> None:
     """A run of ``part`` has failed. When it last showed itself stays, and gets older until a run comes to its end."""
     if not Heartbeat.objects.filter(part=part).update(is_ok=False):

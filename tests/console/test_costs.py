@@ -63,10 +63,10 @@ def test_the_list_of_what_differs_reads_no_record_of_its_rows(story: Story, as_p
         story.clock.advance(3)
     jobs.reconcile_assignments()
     olga = as_person("olga")
-    shown = olga.get("/admin/assignments/?pattern=drift").content.decode()
+    shown = olga.get("/admin/drift/").content.decode()
     assert shown.count("claimed and once proved present, but not there") == 2
 
-    cost = cost_of(lambda: olga.get("/admin/assignments/?pattern=drift"))
+    cost = cost_of(lambda: olga.get("/admin/drift/"))
 
     assert cost.total() <= 10, cost
 

@@ -8,8 +8,10 @@ import pytest
 from django.test import Client
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.operations import reconciling
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
+from accessportal.console.resources import drift
 from accessportal.identity.operations import record_password_sign_in
 from accessportal.jobs import tasks as jobs
 from accessportal.kernel.errors import Unavailable
@@ -357,10 +359,10 @@ def test_a_cell_names_a_few_and_counts_the_rest(story: Story, as_person: SignIn)
 
 def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
     olga = as_person("olga")
-    assert "They have not been held against IAM Identity Center yet." in page(olga, "/admin/assignments/")
+    assert "Our records have not been held against IAM Identity Center yet." in page(olga, "/admin/assignments/")
     held = story.carry_out(story.ask())
     jobs.reconcile_assignments()
-    assert "Nothing differs" in page(olga, "/admin/assignments/?pattern=drift")
+    assert "Nothing differs" in page(olga, "/admin/drift/")
 
     story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
     story.clock.advance(60)
@@ -368,21 +370,69 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
 
     # No read for each of up to a hundred findings, on every list of assignments.
     monkeypatch.setattr(assignments, "find", lambda **_: pytest.fail("read for nothing"))
-    drift = page(olga, "/admin/assignments/?pattern=drift")
+    drift = page(olga, "/admin/drift/")
     assert "Missing" in drift
     assert "claimed and once proved present, but not there" in drift
     assert held.request_id in drift
     last = assignments.comparisons().last
     assert last is not None
-    assert all(one.finding_id in drift for one in assignments.found_by(comparison=last).findings)
+    (found,) = assignments.found_by(comparison=last).findings
+    assert f"/admin/drift/{found.finding_id}/" in drift
+    assert "seen since" in drift
     present = page(olga, "/admin/assignments/")
     assert 'Drift <span class="tally">1</span>' in present
     assert "Missing" in present
-    assert "by our records," in present
+    assert "by our records present," in present
+    assert '<span class="state live">Present</span>' not in present
     (assignment,) = assignments.list_by_state(state=AssignmentState.PRESENT).items
     assert f"/admin/assignments/{KeyConverter().to_url(assignment.assignment_id)}/" in drift
     detail = page(olga, f"/admin/assignments/{KeyConverter().to_url(assignment.assignment_id)}/")
     assert "Missing" in detail
+
+
+def test_what_differs_is_mended_by_an_operators_order(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    ordered: list[dict[str, str]] = []
+    monkeypatch.setattr(drift, "after_commit", lambda _name, **payload: ordered.append(payload))
+    olga, ana = as_person("olga"), as_person("ana")
+    story.carry_out(story.ask())
+    key = story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess")
+    story.twin.sso.delete_account_assignment(**key)
+    story.twin.sso.create_account_assignment(**story.twin.key("bob@example.com", "payments-dev", "ReadOnlyAccess"))
+    story.clock.advance(60)
+    jobs.reconcile_assignments()
+    since = story.clock.now()
+    story.clock.advance(900)
+    jobs.reconcile_assignments()
+    missing, unknown = drift.last_drift()
+    assert (missing.drift, unknown.drift, missing.since) == ("missing", "unknown", since)
+
+    detail = page(olga, f"/admin/drift/{unknown.finding_id}/")
+    assert all(label in detail for label in (">Adopt…<", ">Remove…<"))
+    assert ">Repair…<" not in detail
+    assert "…</button>" not in page(ana, f"/admin/drift/{missing.finding_id}/")
+    assert ana.post(f"/admin/drift/{missing.finding_id}/do/repair/", {"confirmed": "yes"}).status_code == 403
+    olga.post(f"/admin/drift/{missing.finding_id}/do/repair/", {"confirmed": "yes"})
+    olga.post(f"/admin/drift/{unknown.finding_id}/do/adopt/", {"confirmed": "yes"})
+    assert [one["operator"] for one in ordered] == ["olga@example.com"] * 2
+    for one in ordered:
+        assert jobs.mend_difference(**one) == "mended"
+
+    assert "Nothing differs" in page(olga, "/admin/drift/")
+    wanted = {(one.account_id, one.permission_set_arn) for one in story.twin.front.assignments()}
+    assert (key["TargetId"], key["PermissionSetArn"]) in wanted
+
+
+def test_what_can_not_be_mended_says_why_beside_it(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    story.twin.sso.create_account_assignment(**story.twin.key("bob@example.com", "payments-dev", "ReadOnlyAccess"))
+    story.clock.advance(60)
+    jobs.reconcile_assignments()
+    (unknown,) = drift.last_drift()
+    monkeypatch.setattr(reconciling, "brake", lambda *_args, **_words: "Too many would go.")
+
+    jobs.mend_difference(finding_id=unknown.finding_id, remedy="remove_unknown", operator="olga@example.com")
+
+    assert "Last order: Too many would go." in page(as_person("olga"), "/admin/drift/")
+    assert jobs.mend_difference(finding_id=unknown.finding_id, remedy="adopt", operator="ana@example.com").endswith("no operator any more")
 
 
 def test_stock_pages_say_that_their_times_are_in_utc(story: Story, as_person: SignIn) -> None:

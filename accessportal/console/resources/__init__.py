@@ -7,6 +7,7 @@ from accessportal.console.resources.account_pool import POOL
 from accessportal.console.resources.assignments import Assignments
 from accessportal.console.resources.authz import RECORDS
 from accessportal.console.resources.catalog import Accounts, PermissionSets
+from accessportal.console.resources.drift import Differences
 from accessportal.console.resources.events import Events
 from accessportal.console.resources.evidence import Evidence
 from accessportal.console.resources.groups import Groups
@@ -24,6 +25,7 @@ RESOURCES: dict[str, Resource] = {
     for resource in (
         Requests(),
         Assignments(),
+        Differences(),
         People(),
         Groups(),
         Rules(),

@@ -10,33 +10,12 @@ from typing import Any
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest
 from accessportal.assignments import queries
-from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Drift
-from accessportal.catalog import queries as catalog
-from accessportal.catalog.states import PrincipalType
+from accessportal.assignments.states import Assignment, AssignmentState
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
+from accessportal.console.resources.drift import KEY, drift_by_id, names_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotFound
-from accessportal.kernel.pages import Page
-from accessportal.observe import heartbeats
 from accessportal.web.exporting import exported
-
-# As many as the job keeps (jobs.tasks).
-_KEPT = 100
-_UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
-
-_KEY = tuple((name, f"key.{name}") for name in ("principal_type", "principal_id", "account_id", "permission_set_arn"))
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the catalog calls the parts of the key; the bare ids where it does not know them (any more)."""
-
-    principal: str
-    account: str
-    ou_path: str
-    permission_set: str
-    drift: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,50 +23,6 @@ class Claim:
     request_id: str
     request: AccessRequest | None
     subject_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Drifted:
-    """What the last comparison found to differ; ``assignment_id`` is empty for what the portal had no record of then."""
-
-    drift: str
-    key: AssignmentKey
-    claims: tuple[str, ...]
-    assignment_id: str
-    finding_id: str
-
-
-def _last_drift() -> tuple[Drifted, ...]:
-    beat = heartbeats.last_beat(heartbeats.RECONCILE)
-    return tuple(_drifted(**one) for one in (beat.detail.get(heartbeats.DRIFT, []) if beat else []))
-
-
-def _drifted(*, drift: str, claims: Sequence[str], finding_id: str = "", **key: str) -> Drifted:
-    found = AssignmentKey(**{**key, "principal_type": PrincipalType(key["principal_type"])})  # type: ignore[arg-type]
-    return Drifted(drift, found, tuple(claims), "" if drift in _UNRECORDED else queries.id_of(key=found), finding_id)
-
-
-def _drift_by_id() -> dict[str, str]:
-    return {one.assignment_id: one.drift for one in _last_drift() if one.assignment_id}
-
-
-def _count_drift(ask: Ask) -> Count:
-    """The job keeps the first hundred."""
-    found = len(_last_drift())
-    return Count(found, is_more=found >= _KEPT)
-
-
-def names_of(assignment: Assignment | Drifted) -> Names:
-    key = assignment.key
-    principal = catalog.find_principal(principal_id=key.principal_id)
-    account = catalog.find_account(account=key.account_id)
-    permission_set = catalog.find_permission_set_by_arn(arn=key.permission_set_arn)
-    return Names(
-        principal=principal.label if principal else key.principal_id,
-        account=account.name if account else key.account_id,
-        ou_path=account.ou_path if account else "",
-        permission_set=permission_set.name if permission_set else key.permission_set_arn,
-    )
 
 
 class Assignments(Resource):
@@ -105,7 +40,7 @@ class Assignments(Resource):
     file_columns = exported(
         "assignment_id",
         "state",
-        *_KEY,
+        *KEY,
         "claims",
         "changed_at",
         "called_at",
@@ -141,21 +76,6 @@ class Assignments(Resource):
             empty_title="Nothing has been taken back yet",
             empty_hint="An assignment stays here, proved absent, after its last claim ended.",
         ),
-        Pattern(
-            name="drift",
-            label="Drift",
-            fetch=lambda _ask: Page(_last_drift()),
-            columns=(
-                Column("Who", "console/cells/assignment_who.html", "col-who"),
-                Column("Has", "console/cells/assignment_what.html", "col-what"),
-                Column("Held by", "console/cells/assignment_claims.html", "col-context"),
-                Column("What differs", "console/cells/assignment_drift.html", "col-state"),
-            ),
-            file_columns=exported("drift", "finding_id", *_KEY, "claims"),
-            tally=_count_drift,
-            empty_title="Nothing differs",
-            empty_hint="When IAM Identity Center holds something else than the claims say, the next comparison puts it here.",
-        ),
     )
     sections = (
         Section("Held by", "console/assignments/claims.html"),
@@ -178,8 +98,8 @@ class Assignments(Resource):
     def entity(self, record: Assignment) -> str:
         return f"assignment#{record.assignment_id}"
 
-    def rows(self, items: Sequence[Assignment | Drifted], ask: Ask) -> list[Row]:
-        drift = _drift_by_id() if items else {}
+    def rows(self, items: Sequence[Assignment], ask: Ask) -> list[Row]:
+        drift = drift_by_id() if items else {}
         return [Row(one.assignment_id, one, replace(names_of(one), drift=drift.get(one.assignment_id, ""))) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
@@ -188,7 +108,7 @@ class Assignments(Resource):
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
         return {
             "compared": queries.comparisons().last,
-            "drift": _drift_by_id().get(record.assignment_id, ""),
+            "drift": drift_by_id().get(record.assignment_id, ""),
             "names": names_of(record),
             "claims": [_claim(claim, ask) for claim in sorted(record.claims)],
         }

@@ -1,0 +1,189 @@
+"""What IAM Identity Center holds without us, and what it lacks; and mending each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from accessportal.assignments import queries
+from accessportal.assignments.states import Assignment, AssignmentKey, Drift, Remedy
+from accessportal.catalog import queries as catalog
+from accessportal.catalog.states import PrincipalType
+from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import from_epoch
+from accessportal.kernel.counts import Count
+from accessportal.kernel.decisions import Decision, allow, refuse
+from accessportal.kernel.errors import NotFound
+from accessportal.kernel.pages import Page
+from accessportal.kernel.ports import after_commit
+from accessportal.observe import heartbeats
+from accessportal.web.deeds import Data, Deed, Told
+from accessportal.web.exporting import exported
+
+# As many as the job keeps (jobs.tasks).
+_KEPT = 100
+_UNRECORDED = (Drift.UNKNOWN, Drift.NOT_OURS)
+
+KEY = tuple((name, f"key.{name}") for name in ("principal_type", "principal_id", "account_id", "permission_set_arn"))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the catalog calls the parts of the key; the bare ids where it does not know them (any more)."""
+
+    principal: str
+    account: str
+    ou_path: str
+    permission_set: str
+    drift: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """What the last comparison found to differ; ``assignment_id`` is empty for what the portal had no record of then. ``since``: when a
+    comparison found it first; ``note`` tells of the last order to mend it."""
+
+    drift: str
+    key: AssignmentKey
+    claims: tuple[str, ...]
+    assignment_id: str
+    finding_id: str
+    since: datetime | None = None
+    note: str = ""
+
+    @property
+    def entity(self) -> str:
+        return f"assignment#{queries.id_of(key=self.key)}"
+
+
+def last_drift() -> tuple[Drifted, ...]:
+    beat = heartbeats.last_beat(heartbeats.RECONCILE)
+    return tuple(_drifted(**one) for one in (beat.detail.get(heartbeats.DRIFT, []) if beat else []))
+
+
+def _drifted(*, drift: str, claims: Sequence[str], finding_id: str = "", since: float | None = None, note: str = "", **key: str) -> Drifted:
+    found = AssignmentKey(**{**key, "principal_type": PrincipalType(key["principal_type"])})  # type: ignore[arg-type]
+    assignment_id = "" if drift in _UNRECORDED else queries.id_of(key=found)
+    return Drifted(drift, found, tuple(claims), assignment_id, finding_id, from_epoch(since) if since else None, note)
+
+
+def drift_by_id() -> dict[str, str]:
+    return {one.assignment_id: one.drift for one in last_drift() if one.assignment_id}
+
+
+def names_of(assignment: Assignment | Drifted) -> Names:
+    key = assignment.key
+    principal = catalog.find_principal(principal_id=key.principal_id)
+    account = catalog.find_account(account=key.account_id)
+    permission_set = catalog.find_permission_set_by_arn(arn=key.permission_set_arn)
+    return Names(
+        principal=principal.label if principal else key.principal_id,
+        account=account.name if account else key.account_id,
+        ou_path=account.ou_path if account else "",
+        permission_set=permission_set.name if permission_set else key.permission_set_arn,
+    )
+
+
+# Which remedy mends which difference, and what it does.
+_REMEDIES: dict[Remedy, tuple[str, dict[str, str]]] = {
+    Remedy.REPAIR: (
+        "Repair",
+        {
+            "missing": "It is made again in IAM Identity Center, as work of the request that holds it, and tried until that is proved.",
+            "left_over": "It is removed from IAM Identity Center: no request holds it any more.",
+            "dead_claim": "What a request holds that is over is taken off; the access goes when nothing else holds it.",
+        },
+    ),
+    Remedy.ADOPT: ("Adopt", {"unknown": "It is recorded as held from outside. The portal never takes it away."}),
+    Remedy.REMOVE_UNKNOWN: ("Remove", {"unknown": "It is removed from IAM Identity Center. Whoever uses it loses it at once."}),
+}
+
+
+def _may_mend(remedy: Remedy, record: Drifted, actor: Actor, _now: datetime) -> Decision:
+    if not actor.is_operator:
+        return refuse("Only operators mend what differs.", code="not_an_operator")
+    if record.drift not in _REMEDIES[remedy][1]:
+        return refuse("That is no remedy for this difference.", code="no_remedy")
+    return allow("Operators mend what differs.")
+
+
+def _order(remedy: Remedy, record: Drifted, _data: Data, actor: Actor, _now: datetime) -> Told:
+    after_commit("mend_difference", finding_id=record.finding_id, remedy=remedy.value, operator=actor.name)
+    return Told("It is ordered. It leaves this list when it is done; when it can’t be, the reason stands beside it.")
+
+
+def _deed(remedy: Remedy) -> Deed[Drifted]:
+    label, words = _REMEDIES[remedy]
+    return Deed(
+        name=remedy.value.replace("_", "-"),
+        label=label,
+        question=lambda record: f"{label}?",
+        explain=lambda record: (
+            f"{words.get(record.drift, '')} It is looked at once more before. Nothing goes when it would be too much at once."
+        ),
+        button=label,
+        may=partial(_may_mend, remedy),
+        run=partial(_order, remedy),
+        is_for=lambda actor, _book: actor.is_operator,
+        stale_codes=frozenset({"no_remedy"}),
+        is_destructive=remedy is Remedy.REMOVE_UNKNOWN,
+    )
+
+
+class Differences(Resource):
+    name = "drift"
+    singular = "difference"
+    plural = "Drift"
+    icon = "git-compare"
+    about = "What IAM Identity Center holds without a request, and what it lacks, since when; repair, adopt or remove it."
+    columns = (
+        Column("Who", "console/cells/drift_who.html", "col-who"),
+        Column("Has", "console/cells/assignment_what.html", "col-what"),
+        Column("Held by", "console/cells/assignment_claims.html", "col-context"),
+        Column("What differs", "console/cells/assignment_drift.html", "col-state"),
+    )
+    file_columns = exported("drift", "finding_id", "since", *KEY, "claims")
+    patterns = (
+        Pattern(
+            name="all",
+            label="Drift",
+            fetch=lambda _ask: Page(last_drift()),
+            empty_title="Nothing differs",
+            empty_hint="When IAM Identity Center holds something else than the requests say, the next comparison puts it here.",
+        ),
+    )
+    sections = (Section("What differs", "console/assignments/difference.html"),)
+    deeds = tuple(map(_deed, Remedy))
+    notice_template = "console/assignments/compared.html"
+
+    def load(self, key: str, actor: Actor, now: datetime) -> Drifted:
+        self.right.require(actor)
+        found = next((one for one in last_drift() if one.finding_id == key), None)
+        if found is None:
+            raise NotFound("That differs no more, or was found by another comparison.", code="finding_unknown")
+        return found
+
+    def title(self, record: Drifted) -> str:
+        names = names_of(record)
+        return f"{names.account} · {names.permission_set} for {names.principal}"
+
+    def head(self, record: Drifted) -> None:
+        """What the portal never made has no record that says where its events end."""
+
+    def rows(self, items: Sequence[Drifted], ask: Ask) -> list[Row]:
+        return [Row(one.finding_id, one, names_of(one)) for one in items]
+
+    def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
+        return {"compared": queries.comparisons()}
+
+    def details(self, record: Drifted, ask: Ask) -> dict[str, Any]:
+        return {"names": names_of(record)}
+
+    def badge(self) -> str:
+        """The job keeps the first hundred."""
+        found = len(last_drift())
+        return Count(found, is_more=found >= _KEPT).words
