@@ -379,6 +379,9 @@ for resource, key in (("audit", "{event}"), ("accounts", "{account}"), ("permiss
     ROUTES[f"console_{resource}_detail"] = [readers(f"/admin/{resource}/{key}/", 404)]
     ROUTES[f"console_{resource}_history"] = [readers(f"/admin/{resource}/{key}/history/", 404)]
     ROUTES[f"console_{resource}_operate"] = [post(f"/admin/{resource}/{key}/do/nothing/", 302, 403, 403, 404, 404, 404)]
+ROUTES["console_accounts_detail"] = [overseers("/admin/accounts/{account}/"), overseers("/admin/accounts/nothing/", 404)]
+ROUTES["console_accounts_history"] = [overseers("/admin/accounts/{account}/history/", 404)]
+ROUTES["console_accounts_operate"] = [post("/admin/accounts/{account}/do/nothing/", 302, 403, 403, 403, 404, 404)]
 for resource in ("assignments", "rules", "audit", "accounts", "permission-sets", "evidence", "history"):
     ROUTES[f"console_{resource}"] = [overseers(f"/admin/{resource}/")]
     ROUTES[f"console_{resource}_bulk"] = [post(f"/admin/{resource}/bulk/nothing/", 302, 403, 403, 403, 404, 404)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from accessportal.rules import policy, store
-from accessportal.rules.reach import reaches
+from accessportal.rules.reach import reaches, reaches_person
 from accessportal.rules.states import Question, Reach, Rule, RuleDecision
 from accessportal.rules.store import current_set, every_versions, find_versions, rule_history, rule_set_head
 
@@ -37,6 +37,11 @@ def reach_of(*, group_id: str, groups_above: Sequence[str]) -> tuple[Reach, ...]
     """Tell which rules in force the people in a group approve by, and which serve or refuse them, by the group's name or one above (root
     first); in file order. Users whom rules name are not told."""
     return tuple(one for rule in current_rules() for one in reaches(rule, group_id=group_id, groups_above=groups_above))
+
+
+def reach_of_person(*, subject: str, groups: frozenset[str], direct: frozenset[str]) -> tuple[Reach, ...]:
+    """Tell which rules in force serve or refuse somebody, and which they approve by, in file order."""
+    return tuple(one for rule in current_rules() for one in reaches_person(rule, subject=subject, groups=groups, direct=direct))
 
 
 def decide(*, question: Question, among: Iterable[Rule]) -> RuleDecision:

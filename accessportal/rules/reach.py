@@ -1,9 +1,10 @@
-"""Which groups a rule reaches. Pure."""
+"""Which groups and people a rule reaches. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from accessportal.rules.matching import includes
 from accessportal.rules.states import Effect, People, Reach, Reaching, Rule
 
 
@@ -22,6 +23,14 @@ def reaches(rule: Rule, *, group_id: str, groups_above: Sequence[str]) -> Iterat
         named = rule.terms.admins_by(nearest_first)
         if named:
             yield Reach(rule.name, Reaching.ADMINS_APPROVE, named)
+
+
+def reaches_person(rule: Rule, *, subject: str, groups: frozenset[str], direct: frozenset[str]) -> Iterator[Reach]:
+    """What ``rule`` makes of somebody who is in ``groups``, and ``direct``ly in some of them; admins by their role are not told."""
+    if includes(rule.subjects, subject=subject, groups=groups, direct=direct):
+        yield Reach(rule.name, Reaching.SERVED if rule.effect is Effect.ALLOW else Reaching.REFUSED, subject)
+    if rule.approval.required and includes(rule.approval.approvers, subject=subject, groups=groups, direct=direct):
+        yield Reach(rule.name, Reaching.APPROVES, subject)
 
 
 def _named(who: People, nearest_first: Sequence[str]) -> str:

@@ -143,3 +143,41 @@ def test_no_password_can_be_set(story: Story, as_person: SignIn) -> None:
         for answer in (olga.get(path), olga.post(path, {"old_password": "correct horse", "new_password1": "x", "new_password2": "x"})):
             assert answer.status_code == 404
             assert "Passwords are not changed here." in answer.content.decode()
+
+
+def test_an_account_tells_who_has_it_who_may_have_it_and_what_was_asked(story: Story, as_person: SignIn) -> None:
+    olga, account = as_person("olga"), story.twin.accounts["payments-dev"]
+    held = story.carry_out(story.ask())
+    ended = story.end(story.carry_out(story.ask(permission_set="ReadOnlyAccess")))
+
+    shown = olga.get(f"/admin/accounts/{account}/")
+
+    assert next(one.request.request_id for one in shown.context["held"]) in {held.request_id, ended.request_id}
+    assert {one.request.request_id for one in shown.context["latest"]} == {held.request_id, ended.request_id}
+    assert [rule.name for rule in shown.context["rules"]] == ["dev-power"]
+    assert 'href="/requests/new/aws_account/?account=payments-dev"' in shown.content.decode()
+
+
+def test_a_rule_tells_who_holds_by_it_and_its_last_use(story: Story, as_person: SignIn) -> None:
+    held, waiting = story.carry_out(story.ask()), story.ask_for_prod()
+
+    def about(rule: str) -> tuple[list[str], list[str]]:
+        context = as_person("ana").get(f"/admin/rules/{rule}/").context
+        return tuple([one.request.request_id for one in context[name]] for name in ("held", "latest"))  # type: ignore[return-value]
+
+    assert about("dev-power") == ([held.request_id], [held.request_id])
+    assert about("prod-readonly") == ([], [waiting.request_id])
+
+
+def test_a_person_sees_by_which_rules_they_ask_and_approve(story: Story, as_person: SignIn) -> None:
+    def rules_of(viewer: str, person: str) -> set[tuple[str, str]]:
+        reach = as_person(viewer).get(f"/people/{person}@example.com/").context["reach"]
+        return {(one.rule_name, one.reaching.value) for one in reach}
+
+    assert rules_of("olga", "sam") == {
+        ("security-accounts", "is refused"),
+        ("prod-readonly", "approves"),
+        ("prod-power", "approves"),
+        ("stand-in-operators", "approves"),
+    }
+    assert ("dev-power", "is served") in rules_of("alice", "alice")

@@ -43,7 +43,7 @@ from accessportal.access_requests.queries.lists import (
     search,
 )
 from accessportal.access_requests.queries.offering import kinds_served, operators, seeker_of, ways_in
-from accessportal.access_requests.queries.previews import explain, preview
+from accessportal.access_requests.queries.previews import explain, preview, rules_about_account
 from accessportal.access_requests.store import every_request
 
 __all__ = [
@@ -84,6 +84,7 @@ __all__ = [
     "places_in_line",
     "preview",
     "recent_of",
+    "rules_about_account",
     "search",
     "seeker_of",
     "title_of",

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from accessportal.access_requests import policy
 from accessportal.access_requests.kind import Resolved, kind_named
+from accessportal.access_requests.kinds.aws_account.terms import AccountAsked, AccountTerms
 from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.offering import ways_in
 from accessportal.access_requests.queries.subjects import facts_of, subject_facts
 from accessportal.access_requests.queries.time_held import held_of, with_held
 from accessportal.access_requests.states import AccessRequest, Preview, Subject, WayIn
+from accessportal.catalog.states import Account
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.rules.matching import is_served_by_membership, judge
-from accessportal.rules.states import Effect, RuleDecision
-from accessportal.rules.terms import Part
+from accessportal.rules.states import Effect, Rule, RuleDecision
+from accessportal.rules.terms import Finding, Part
 
 
 def preview(
@@ -146,3 +148,14 @@ def _with_held(found: Preview, held: Sequence[AccessRequest], now: datetime) -> 
 
 def _impossible(reason: str, *, field: str = "") -> Preview:
     return Preview(outcome="impossible", reason=reason, field=field)
+
+
+def rules_about_account(*, account: Account, among: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Those that give something in this account, or refuse it, whoever asks, in their order."""
+    asked = AccountAsked(account_id=account.account_id, account_name=account.name, ou_path=account.ou_path, tags=account.tags)
+    return tuple(rule for rule in among if isinstance(rule.terms, AccountTerms) and not any(_flaws_of(rule, rule.terms, asked)))
+
+
+def _flaws_of(rule: Rule, terms: AccountTerms, asked: AccountAsked) -> Iterator[Finding]:
+    """Asked for the first thing that the rule offers, so that the account alone decides."""
+    return terms.judge(replace(asked, permission_set=next(iter(terms.permission_sets), "")), is_deny=rule.effect is Effect.DENY)

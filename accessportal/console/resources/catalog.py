@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.urls import reverse
+
+from accessportal.access_requests import queries as requests
+from accessportal.access_requests.states import Search
 from accessportal.catalog import queries
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
+from accessportal.catalog.states import Account
+from accessportal.console.holding import held_and_asked
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section
+from accessportal.kernel.actors import Actor
+from accessportal.kernel.errors import NotFound
 from accessportal.kernel.moments import is_recent
 from accessportal.web.exporting import exported
 
@@ -50,6 +58,34 @@ class Accounts(_FromCatalog):
             empty_hint="Search by name, 12-digit number, OU path or tag value; or the catalog was never synced (run sync_catalog).",
         ),
     )
+
+    sections = (
+        Section("Who has it now", "console/held.html"),
+        Section("Who may have it", "console/accounts/rules.html"),
+        Section("Asked for last", "console/latest.html"),
+        Section("Facts", "console/accounts/facts.html", is_aside=True),
+    )
+    has_history = False
+
+    def load(self, key: str, actor: Actor, now: datetime) -> Account:
+        self.right.require(actor)
+        found = queries.find_account(account=key)
+        if found is None:
+            raise NotFound("The catalog knows no such account.", code="account_unknown")
+        return found
+
+    def title(self, record: Account) -> str:
+        return record.name
+
+    def rows(self, items: Sequence[Account], ask: Ask) -> list[Row]:
+        return [Row(item.account_id, item) for item in items]
+
+    def details(self, record: Account, ask: Ask) -> dict[str, Any]:
+        return {
+            **held_and_asked(Search(account_id=record.account_id), ask),
+            "all_url": f"{reverse('admin:console_requests')}?pattern=all&account={record.account_id}",
+            "rules": requests.rules_about_account(account=record, among=ask.book.rules.values()),
+        }
 
 
 class PermissionSets(_FromCatalog):

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
+from django.urls import reverse
+
+from accessportal.access_requests.states import Search
+from accessportal.console.holding import held_and_asked
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
 from accessportal.console.rule_versions import versions_of
 from accessportal.kernel.actors import Actor
@@ -66,6 +71,8 @@ class Rules(Resource):
         ),
     )
     sections = (
+        Section("Who holds by it", "console/held.html"),
+        Section("Asked for last", "console/latest.html"),
         Section("Versions", "console/rules/versions.html"),
         Section("As it is now", "console/rules/facts.html", is_aside=True),
     )
@@ -91,4 +98,11 @@ class Rules(Resource):
         return [Row(rule.name, rule) for rule in items]
 
     def details(self, record: tuple[Rule, ...], ask: Ask) -> dict[str, Any]:
-        return {"rule": record[0], "current": queries.find_rule(name=record[0].name), "versions": versions_of(record)}
+        name = record[0].name
+        return {
+            **held_and_asked(Search(rule_name=name), ask),
+            "all_url": f"{reverse('admin:console_requests')}?{urlencode({'pattern': 'all', 'rule': name})}",
+            "rule": record[0],
+            "current": queries.find_rule(name=name),
+            "versions": versions_of(record),
+        }

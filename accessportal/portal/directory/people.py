@@ -23,6 +23,8 @@ from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.directory.waiting_for_cognito import waits
+from accessportal.rules import queries as rules
+from accessportal.rules.states import Reach
 from accessportal.web.deeds import Deed
 from accessportal.web.events import latest_of
 from accessportal.web.names import Names
@@ -104,6 +106,7 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
         "is_whole": explained.is_whole,
         "held": [_held(holding, explained, names, now) for holding in explained.direct],
         "counts_in": sorted(explained.groups),
+        "reach": _reach(explained) if sees_requests and explained.is_whole else (),
         "access": _access(explained, unreadable) if sees_requests else [],
         "unreadable": unreadable,
         "sees_requests": sees_requests,
@@ -115,6 +118,11 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
         "now": now,
     }
     return live_part.rendered(request, "portal/person_body.html", context)
+
+
+def _reach(explained: Explanation) -> tuple[Reach, ...]:
+    direct = frozenset(holding.membership.group_id for holding in explained.direct)
+    return rules.reach_of_person(subject=explained.person.key, groups=explained.groups, direct=direct)
 
 
 def _held(holding: Holding, explained: Explanation, names: Names, now: datetime) -> Held:
