@@ -56,7 +56,7 @@ def _told(event: AuditEvent, names: Names) -> Told:
     prefix, _, key = event.entity.partition("#")
     thing, url_name = _THINGS.get(prefix, (prefix.replace("_", " ").capitalize(), ""))
     by = event.actor.partition(":")[2].replace("_", " ") if event.actor.startswith("system:") else names(event.actor)
-    is_same = event.subject in (key, event.actor) and prefix != "request"
+    is_same = event.subject in (key, event.actor)
     return Told(
         line_of(event),
         f"the portal ({by})" if event.actor.startswith("system:") else by,
