@@ -105,21 +105,22 @@ def _late(day: date, before: Sequence[date], files: EvidenceFiles) -> list[Audit
     seen = _hashes(policy.without_note(line) for one in recent for line in lines_in(files, one))
     days = ((one, event) for one in recent for event in audit.events_of_day(one))
     late = [event for one, event in days if hashlib.sha256(policy.line_of(event, day=one)).digest() not in seen]
-    firsts: dict[str, int] = {}
+    firsts: dict[str, tuple[int, str]] = {}
     for event in itertools.chain(late, audit.events_of_day(day)):
-        firsts[event.entity] = min(firsts.get(event.entity, event.sequence), event.sequence)
+        here = event.sequence, audit.name_outside(event)
+        firsts[event.entity] = min(firsts.get(event.entity, here), here)
     return sorted([*late, *_left_out(day, firsts, before, files)], key=lambda event: (event.at, event.entity, event.sequence))
 
 
-def _left_out(day: date, firsts: Mapping[str, int], before: Sequence[date], files: EvidenceFiles) -> Iterator[AuditEvent]:
+def _left_out(day: date, firsts: Mapping[str, tuple[int, str]], before: Sequence[date], files: EvidenceFiles) -> Iterator[AuditEvent]:
     """What comes before ``firsts`` in their chains, happened before ``day`` and is in no file, back to an event that is in one. It takes a
     query for each chain that no recent file has, and the digests of the days on which these were last changed."""
     recent: dict[str, int] = {}
     for one in before[-policy.DAYS_READ_AGAIN :]:
         recent |= _heads(files, one) or {}
     ends: dict[date, list[tuple[AuditEvent, Iterator[AuditEvent]]]] = defaultdict(list)
-    for entity, first in firsts.items():
-        if before and recent.get(entity, 0) < first - 1:
+    for entity, (first, name) in firsts.items():
+        if before and recent.get(name, 0) < first - 1:
             chain = _back_from(first, entity, day)
             if (event := next(chain, None)) is not None:
                 ends[event.at.date()].append((event, chain))
@@ -142,10 +143,15 @@ def _back_from(first: int, entity: str, day: date) -> Iterator[AuditEvent]:
 
 def _filed_about(event: AuditEvent, before: Sequence[date], files: EvidenceFiles) -> Callable[[AuditEvent], bool]:
     """Whether one of the same day is in its file, or in one of the next, where late ones are. What a digest that is missing or can't be
-    read would tell is not told anew."""
+    read would tell is not told anew, nor what was sealed since: its file has it under another name."""
     at = event.at.date()
     heads = [_heads(files, one) for one in before if at <= one <= at + policy.DAY * policy.DAYS_READ_AGAIN]
-    return lambda one: at not in before or any(found is None or found.get(one.entity, 0) >= one.sequence for found in heads)
+
+    def is_filed(one: AuditEvent) -> bool:
+        name = audit.name_outside(one)
+        return bool(one.seal) or at not in before or any(found is None or found.get(name, 0) >= one.sequence for found in heads)
+
+    return is_filed
 
 
 def _heads(files: EvidenceFiles, day: date) -> dict[str, int] | None:

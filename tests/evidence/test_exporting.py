@@ -326,3 +326,15 @@ def test_a_digest_of_long_ago_that_can_not_be_read_stops_no_day(office: Office, 
 
     assert (report.days, report.late, report.stopped) == (1, 0, "")
     assert office.breaks()
+
+
+@pytest.mark.parametrize("entity", ["person#alice@example.com", "membership#alice@example.com", "request#1"])
+def test_a_chain_that_goes_on_after_a_long_time_tells_nothing_twice(office: Office, entity: str) -> None:
+    """Also where files have a pseudonym in the place of a person."""
+    for _ in range(3):
+        office.write(entity)
+        office.clock.advance(9 * 24 * 3600)
+        report = office.export()
+        assert (report.late, report.stopped) == (0, "")
+    assert office.breaks() == []
+    assert office.verify().events == 3
