@@ -428,6 +428,8 @@ ROUTES |= {
     "api:get_stats": [everybody("/v1/admin/stats", 401)],
     "api:order_sync": [post("/v1/admin/sync", *(401,) * 6)],
     "api:order_cleanup": [post("/v1/admin/cleanup", *(401,) * 6)],
+    "api:who_had": [everybody("/v1/history/who-had", 401)],
+    "api:what_had": [everybody("/v1/history/what-had", 401)],
     "api:get_job": [everybody("/v1/admin/jobs/some", 401)],
     "api:restore_sandbox": [post("/v1/admin/sandboxes/some/restore", *(401,) * 6)],
     "api:quarantine_sandbox": [post("/v1/admin/sandboxes/some/quarantine", *(401,) * 6, reason="Broken")],
