@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from accessportal.catalog.queries import find_account
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.history import queries
-from accessportal.history.states import Held, Thing, ThingKind
+from accessportal.history.states import Held, ThingKind
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.web.holdings import FILE_COLUMNS, USUAL_TIME, AnswerPage, names_of, page_of
 from accessportal.web.moments import read_moment
@@ -31,21 +30,12 @@ def _who_had(ask: Ask) -> AnswerPage:
     kind = ask.more["kind"] or ThingKind.ACCOUNT
     if kind not in set(ThingKind):
         raise InvalidRequest("Choose what it is: an account, a group, a sandbox.", code="kind_unknown", field="kind")
-    thing = _named(ThingKind(kind), ask.parameter)
+    try:
+        thing = queries.find_thing(ThingKind(kind), ask.parameter)
+    except InvalidRequest as error:
+        raise InvalidRequest(error.message, code=error.code, field="q") from error
     at = read_moment(ask.more["at"], field="at")
     return page_of(queries.who_had(thing=thing, right=ask.more["right"], at=at, actor=ask.actor, **ask.part), at=at)
-
-
-def _named(kind: ThingKind, text: str) -> Thing:
-    """An account by name or number, a group by its path, a sandbox by its id; else a scope, a slash, and a resource or object."""
-    if kind.has_scope:
-        scope, _, name = text.partition("/")
-        if not name:
-            words = "Give its scope, a slash, and the resource or object, like tenant:acme-corp/docs/plan."
-            raise InvalidRequest(words, code="thing_unreadable", field="q")
-        return Thing(kind, name, scope)
-    account = find_account(account=text) if kind in (ThingKind.ACCOUNT, ThingKind.LEASE) else None
-    return Thing(kind, account.account_id if account else text)
 
 
 def _what_had(ask: Ask) -> AnswerPage:
