@@ -19,6 +19,7 @@ from accessportal.mirror import operations as mirror
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import StoreSettings, configure
 from accessportal.store.cursors import configure_cursors
+from accessportal.store.erasures import ErasureItem
 from tests.conftest import FakeClock
 from tests.fixtures_twin import REGION, plain_twin
 from tests.moto_snapshots import build_once
@@ -63,7 +64,7 @@ def town(clock: FakeClock, settings: Settings) -> Iterator[FakeClock]:
 
 
 def _build(settings: Settings) -> None:
-    for model in (DirectoryItem, AuditItem, RuleItem):
+    for model in (DirectoryItem, AuditItem, ErasureItem, RuleItem):
         model.create_table(wait=True)
     assert run("found_directory", "--admin", "olga@example.com", "--name", "Olga Berg").code == 0
     for group_id in ("/engineering", "/engineering/payments", "/engineering/payments/ledger", "/security"):

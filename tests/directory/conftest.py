@@ -18,6 +18,7 @@ from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import Actor, person, system
 from accessportal.mirror.operations import comparing as mirror_comparing
 from accessportal.store.base import StoreSettings, configure
+from accessportal.store.erasures import ErasureItem
 from tests.conftest import FakeClock
 from tests.fixtures_twin import Twin, plain_twin
 from tests.mirror.world import World
@@ -39,7 +40,7 @@ def empty_directory() -> Iterator[None]:
 
 
 def _create_tables() -> None:
-    for model in (DirectoryItem, AuditItem):
+    for model in (DirectoryItem, AuditItem, ErasureItem):
         model.create_table(wait=True)
 
 
