@@ -451,8 +451,6 @@ for verb in ("restore", "retire", "quarantine"):
     ROUTES[f"api:{verb}_account"] = [post(f"/v1/admin/accounts/111111111111/{verb}", *(401,) * 6)]
 for verb in ("freeze", "unfreeze"):
     ROUTES[f"api:{verb}_lease"] = [post(f"/v1/admin/leases/{LEASE}/{verb}", *(401,) * 6)]
-for verb in ("who-had", "what-had"):
-    ROUTES[f"api:{verb.replace('-', '_')}"] = [everybody(f"/v1/history/{verb}", 401), post(f"/v1/history/{verb}", *(405,) * 6)]
 ROUTES["api:list_records"] = [post("/v1/authz/list", *(401,) * 6), everybody("/v1/authz/list", 405)]
 # The framework's own pages inside the admin site.
 ROUTES |= {
