@@ -13,6 +13,7 @@ from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import system
 from accessportal.rules.models import RuleItem
 from accessportal.store.base import StoreSettings, configure
+from accessportal.store.erasures import ErasureItem
 from tests.fixtures_twin import plain_twin
 from tests.moto_snapshots import build_once
 from tests.rules.stories import NOW, OLGA
@@ -35,7 +36,7 @@ def tables() -> Iterator[None]:
 
 
 def _create_tables() -> None:
-    for model in (RuleItem, DirectoryItem, AuditItem):
+    for model in (RuleItem, DirectoryItem, AuditItem, ErasureItem):
         model.create_table(wait=True)
 
 
