@@ -39,7 +39,7 @@ def test_the_document_is_drawn_and_tried_out(desk: Desk, live_server: LiveServer
     page.goto("/v1/docs")
 
     expect(page.get_by_role("heading", name="Access Portal API")).to_be_visible()
-    expect(page.locator(".opblock")).to_have_count(33)
+    expect(page.locator(".opblock")).to_have_count(35)
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "api-docs.png", full_page=True)
     assert faults_of_ours(page) == []
