@@ -11,6 +11,8 @@ import time_machine
 from django.conf import settings
 from django.core.cache import cache
 from django.db.backends.base.base import BaseDatabaseWrapper
+from hypothesis import HealthCheck
+from hypothesis import settings as examples
 
 from accessportal.observe import health
 from accessportal.sandboxes.operations import taking
@@ -29,6 +31,10 @@ pytest_plugins = [
     "tests.scheduling",
     "tests.chance",
 ]
+
+# A busy machine makes examples slowly, and that says nothing of the product.
+examples.register_profile("portal", suppress_health_check=[HealthCheck.too_slow])
+examples.load_profile("portal")
 
 
 def pytest_collection_finish() -> None:
