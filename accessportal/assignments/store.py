@@ -30,7 +30,13 @@ class NoSeat(Exception):
     """All places for open creations are taken."""
 
 
-_assignments = Records(AssignmentItem, Assignment)
+def _require_own_key(assignment: Assignment) -> None:
+    """Who writes to the table could else have another's access taken away, and this one told as gone."""
+    if assignment.assignment_id != id_for(assignment.key):
+        raise ValueError("its parts are not those of its key")
+
+
+_assignments = Records(AssignmentItem, Assignment, check=_require_own_key)
 get = _assignments.get
 get_many = _assignments.get_many
 every_assignment = partial(scan_records, AssignmentItem, _assignments.record)

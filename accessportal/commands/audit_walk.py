@@ -16,6 +16,7 @@ from accessportal.audit.states import AuditEvent, ChainBreak
 from accessportal.commands.audit_items import Item
 from accessportal.evidence.heads import SignedHeads
 from accessportal.evidence.replay import EXISTS, differences, kind_of, replay
+from accessportal.kernel.pages import UnreadableItem
 
 # Whoever is changed so often between two reads is looked at as it was read, up to its version.
 _MOST_LOOKS = 6
@@ -98,7 +99,11 @@ def _settled(entity: str, item: Item | None, events: Sequence[AuditEvent], began
     for _ in range(_MOST_LOOKS):
         if not breaks or item is None:
             return breaks
-        now = item.again()
+        try:
+            now = item.again()
+        except UnreadableItem:
+            # It is named among the breaks already.
+            return breaks
         if now is not None and (now.version, now.audit_head, now.facts) == (item.version, item.audit_head, item.facts):
             return breaks
         item, events = now, audit.chain_of(entity)

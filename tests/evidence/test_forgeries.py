@@ -310,3 +310,23 @@ def test_each_forgery_is_found_and_nothing_else(world: World, monkeypatch: pytes
 
     assert [one for one in made if not any(told[:2] == one[:2] and told[2].startswith(one[2]) for told in found)] == []
     assert {one[:2] for one in found} - {one[:2] for one in made} == FURTHER
+
+
+def test_an_assignment_of_another_person_is_found(world: World) -> None:
+    """Else the portal would take the access of somebody else away in AWS, and tell that of Alice as gone."""
+    item = world.tables.find("Assignments", permission_set_arn=text(world.story.twin.permission_sets["PowerUserAccess"]))
+    world.tables.put("Assignments", item | {"principal_id": text("mallory")})
+
+    assert {one[:2] for one in breaks()} == {(item["assignment_id"]["S"], 0)}
+
+
+def test_what_can_not_be_read_hides_no_forgery(world: World) -> None:
+    membership = world.tables.find("AccessManagement", pk=text("U:erin@example.com"), sk=text("G:/engineering"))
+    world.tables.put("AccessManagement", membership | {"createdAt": text("one day")})
+    a_bare_operator(world)
+
+    assert {one[:2] for one in breaks()} == {
+        ("U:erin@example.com, G:/engineering", 0),
+        ("person#erin@example.com", 2),
+        ("person#mallory@example.com", 1),
+    }
