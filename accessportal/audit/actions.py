@@ -29,6 +29,7 @@ _MEMBERSHIP = ("email", "group_id", "role", "claim", "ends_at", "effective_role"
 _ASKED = ("kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends", "requested_by")
 
 _SCOPED = ("key", "old_expires_at", "expires_at", "claim")
+_RELATED = (*_SCOPED, "relation_type")
 
 ACTIONS: dict[str, ActionSpec] = {
     # access_requests
@@ -148,15 +149,15 @@ ACTIONS: dict[str, ActionSpec] = {
     "approval.expired": _spec("Over, and tidied away", *_SCOPED),
     "approval.deleted": _spec("Deleted with its scope", *_SCOPED),
     "approval.moved": _spec("Moved to another scope", "key", "moved_to"),
-    "relationship.granted": _spec("Added", *_SCOPED),
-    "relationship.extended": _spec("End moved", *_SCOPED),
-    "relationship.replaced": _spec("Added anew", *_SCOPED),
-    "relationship.held": _spec("Held by a request", *_SCOPED),
-    "relationship.released": _spec("No longer held by a request", *_SCOPED),
-    "relationship.revoked": _spec("Removed", *_SCOPED),
-    "relationship.expired": _spec("Over, and tidied away", *_SCOPED),
-    "relationship.deleted": _spec("Deleted with its scope", *_SCOPED),
-    "relationship.moved": _spec("Moved to another scope", "key", "moved_to"),
+    "relationship.granted": _spec("Added", *_RELATED),
+    "relationship.extended": _spec("End moved", *_RELATED),
+    "relationship.replaced": _spec("Added anew", *_RELATED),
+    "relationship.held": _spec("Held by a request", *_RELATED),
+    "relationship.released": _spec("No longer held by a request", *_RELATED),
+    "relationship.revoked": _spec("Removed", *_RELATED),
+    "relationship.expired": _spec("Over, and tidied away", *_RELATED),
+    "relationship.deleted": _spec("Deleted with its scope", *_RELATED),
+    "relationship.moved": _spec("Moved to another scope", "key", "moved_to", "relation_type"),
     "authz_scope.opened": _spec("Scope opened"),
     "authz_scope.policy_set": _spec("Policy set", "policy", "old_policy"),
     "authz_scope.deletion_begun": _spec("Deletion begun"),

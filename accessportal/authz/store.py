@@ -185,6 +185,8 @@ class Ledger(Generic[R]):
 
     def _draft(self, record: R, verb: str, data: dict[str, Any]) -> Draft:
         told = {name: value for name, value in data.items() if value is not None}
+        if isinstance(record, Relationship):
+            told["relation_type"] = record.relation_type.value
         return Draft(f"{self.word}.{verb}", record.names[0], {"key": record.key, **told}, scope=record.scope)
 
     def insert(self, record: R, *, data: dict[str, Any], further: Sequence[Step] = (), actor: Actor, now: datetime) -> R:
@@ -219,7 +221,7 @@ class Ledger(Generic[R]):
 
         :raises ConditionFailed: when one of ``further`` does not hold.
         """
-        draft = self._draft(before, verb, data)
+        draft = self._draft(after, verb, data)
         return audit.change(self.records, before, after, draft=draft, actor=actor, now=now, further=further)
 
     def remove(self, record: R, verb: str, *, data: dict[str, Any], further: Sequence[Step] = (), actor: Actor, now: datetime) -> None:

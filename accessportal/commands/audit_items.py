@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import AccessRequest
@@ -18,8 +18,8 @@ from accessportal.directory.states import Group, PersonHolding
 from accessportal.evidence.replay import ABOVE, KINDS
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import NotFound, Unavailable
-from accessportal.kernel.pages import Unreadable
+from accessportal.kernel.errors import NoAnswer, NotFound, Unavailable
+from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.leases import queries as leases
 from accessportal.rules import queries as rules
 from accessportal.sandboxes import queries as sandboxes
@@ -33,6 +33,7 @@ _ACTOR = system("verify_audit")
 _RULE_SET = "ruleset#current"
 _LOOKS = 4
 Past = Callable[[Unreadable], object]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +83,14 @@ def every_item(past: Past) -> Iterator[Item]:
         # Other programs bring some into the pool; those have no chain until the portal has written them.
         if sandbox.version:
             yield _item(sandbox, partial(sandboxes.find, sandbox_id=sandbox.sandbox_id))
-    pool = _pool()
-    if pool.version:
+    pool = _read_past(_pool, past)
+    if pool is not None and pool.version:
         yield _item(pool, _pool)
     for row in leases.every_row(past=past):
         yield _item(row, partial(leases.find_row, row))
     for name in LINES:
-        line = waiting.get_with_places(name, past=past)
-        if line.version or line.places:
+        line = _read_past(partial(waiting.get_with_places, name, past=past), past)
+        if line is not None and (line.version or line.places):
             yield _item(line, partial(waiting.get_with_places, name, past=past))
     for restore in every_restore():
         yield _item(restore, partial(_restore, restore.epoch))
@@ -100,6 +101,14 @@ def every_item(past: Past) -> Iterator[Item]:
             yield _item(record, partial(ledger.get, record.scope, record.names))
     for scope in authz.every_scope(past=past):
         yield _item(scope, partial(authz.get_scope, scope.scope))
+
+
+def _read_past(read: Callable[[], R], past: Past) -> R | None:
+    try:
+        return read()
+    except UnreadableItem as error:
+        past(error.item)
+        return None
 
 
 def breaks_of_places(items: MutableMapping[str, Item]) -> list[ChainBreak]:
@@ -127,11 +136,10 @@ def breaks_of_rules() -> list[ChainBreak]:
     """Whether the rules in force can be read as their load wrote them."""
     try:
         rules.current_set()
+    except NoAnswer:
+        raise
     except Unavailable as error:
-        head = rules.rule_set_head()
-        if error.code != "rules_incomplete" or head is None:
-            raise
-        return [ChainBreak(_RULE_SET, head.version, error.message)]
+        return [ChainBreak(_RULE_SET, 0, error.message)]
     return []
 
 

@@ -91,9 +91,17 @@ def _versions(name: str, items: Iterable[RuleItem]) -> RuleVersions:
         version=0 if head is None else int(head.current_version or 0),
         audit_head="" if head is None else head.audit_head or "",
         versions={number: _words_of(item) for number, item in sorted(told.items())},
-        of_each={number: tuple(int(one["version"]) for one in item.entries) for number, item in told.items() if item.entries is not None},
+        of_each={number: _numbers_in(item) for number, item in told.items() if item.entries is not None},
         is_removed=head is not None and bool(head.removed),
     )
+
+
+def _numbers_in(item: RuleItem) -> tuple[int, ...]:
+    """Which version of each rule is in a set; none where that can't be read."""
+    try:
+        return tuple(int(one["version"]) for one in item.entries)
+    except BROKEN:
+        return ()
 
 
 def _words_of(item: RuleItem) -> str:
@@ -140,9 +148,13 @@ def _read_set(pointer: RuleItem) -> RuleSet:
     if manifest is None:
         raise _incomplete("its list of rules is missing")
     listed = list(manifest.entries or [])
-    newer = [entry for entry in listed if "kind" in entry and entry["kind"] not in kinds()]
-    entries = [entry for entry in listed if entry not in newer]
-    found = _read_items((entry["name"], int(entry["version"])) for entry in entries)
+    try:
+        newer = [entry for entry in listed if "kind" in entry and entry["kind"] not in kinds()]
+        entries = [entry for entry in listed if entry not in newer]
+        wanted = [(entry["name"], int(entry["version"])) for entry in entries]
+    except BROKEN as error:
+        raise _incomplete("its list of rules was changed") from error
+    found = _read_items(wanted)
     rules = []
     for position, entry in enumerate(entries):
         item = found.get((entry["name"], int(entry["version"])))

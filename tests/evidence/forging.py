@@ -143,5 +143,6 @@ class World:
         for who in ("alice", "bob"):
             approval = Approval(DOCS, who, "docs/plan", "GET", granted_by="olga@example.com", granted_at=self.now)
             authz.grant(APPROVALS, approval, ttl_seconds=HOUR, caller=caller, now=self.now)
-        relation = Relationship(DOCS, "alice", "editor", "docs/plan", RelationType.ROLE, created_by="olga@example.com", created_at=self.now)
-        authz.grant(RELATIONSHIPS, relation, ttl_seconds=HOUR, caller=caller, now=self.now)
+        for who in ("alice", "bob"):
+            relation = Relationship(DOCS, who, "editor", "docs/plan", RelationType.ROLE, created_by="olga@example.com", created_at=self.now)
+            authz.grant(RELATIONSHIPS, relation, ttl_seconds=HOUR, caller=caller, now=self.now)

@@ -290,6 +290,14 @@ FORGERIES: tuple[Forgery, ...] = (
         subjects={"M": {"groups": {"L": [text("/")]}, "users": {"L": []}}},
     ),
     a_claim_on_an_assignment,
+    changed(
+        "Relationships",
+        {"subject": text("bob")},
+        f"relationship#{DOCS}#bob#editor#docs/plan",
+        1,
+        "relation_type is membership, and the events tell role",
+        relation_type=text("membership"),
+    ),
 )
 
 
@@ -297,7 +305,7 @@ FURTHER = {
     # the other one of two, and the rules in force that can't be read any more
     ("group#/engineering", 1),
     ("group#/security", 1),
-    ("ruleset#current", 1),
+    ("ruleset#current", 0),
 }
 
 
@@ -318,6 +326,39 @@ def test_an_assignment_of_another_person_is_found(world: World) -> None:
     world.tables.put("Assignments", item | {"principal_id": text("mallory")})
 
     assert {one[:2] for one in breaks()} == {(item["assignment_id"]["S"], 0)}
+
+
+UNREAD: dict[str, tuple[str, dict[str, Raw], dict[str, Raw], set[tuple[str, int]]]] = {
+    "the head of a line": (
+        "WaitingLine",
+        {"PK": text("LINE#sandbox"), "SK": text("HEAD")},
+        {"schema_version": number(99)},
+        {("LINE#sandbox, HEAD", 0)},
+    ),
+    "the head of the pool": ("SandboxPool", {"PK": text("POOL"), "SK": text("META")}, {"schema_version": number(99)}, {("POOL, META", 0)}),
+    "which rules are in force": (
+        "AccessRules",
+        {"rule_name": text("#set"), "version": number(0)},
+        {"schema_version": number(99)},
+        {("#set, 0", 0), ("ruleset#current", 0)},
+    ),
+    "the rules in force": (
+        "AccessRules",
+        {"rule_name": text("#set"), "version": number(1)},
+        {"entries": {"L": [text("mine")]}},
+        {("ruleset#current", 0), ("ruleset#current", 1)},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNREAD)
+def test_what_stands_alone_and_can_not_be_read_hides_no_forgery(world: World, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    table, told, values, found = UNREAD[what]
+    world.tables.put(table, world.tables.find(table, **told) | values)
+    monkeypatch.setattr("accessportal.rules.store._cached", None)
+    a_bare_operator(world)
+
+    assert {one[:2] for one in breaks()} == found | {("person#mallory@example.com", 1)}
 
 
 def test_what_can_not_be_read_hides_no_forgery(world: World) -> None:

@@ -144,12 +144,17 @@ RULE_SET = Kind(
 
 
 def _granted(event: AuditEvent, _before: Facts) -> Facts:
-    told = {"key": event.data["key"], "expires_at": event.data.get("expires_at"), EXISTS: True}
+    told = {"key": event.data["key"], EXISTS: True, **_end_and_type(event)}
     return told | {"holders": [event.data.get("claim", DIRECT)]}
 
 
+def _end_and_type(event: AuditEvent) -> Facts:
+    """Approvals have no type, and older events do not tell it."""
+    return {"expires_at": event.data.get("expires_at"), "relation_type": event.data.get("relation_type", UNTOLD)}
+
+
 def _given_more(event: AuditEvent, before: Facts) -> Facts:
-    return {"expires_at": event.data.get("expires_at"), "holders": joined(before.get("holders", UNTOLD), event.data.get("claim", DIRECT))}
+    return {**_end_and_type(event), "holders": joined(before.get("holders", UNTOLD), event.data.get("claim", DIRECT))}
 
 
 def _held(event: AuditEvent, before: Facts) -> Facts:
@@ -157,13 +162,13 @@ def _held(event: AuditEvent, before: Facts) -> Facts:
     claim, over_at = event.data["claim"], before.get("expires_at")
     seconds_left = over_at - event.at.timestamp() if isinstance(over_at, int) else float("inf")
     known: Any = before.get("holders", UNTOLD) if seconds_left > 1 else [] if seconds_left < -1 else UNTOLD
-    return {"expires_at": event.data.get("expires_at"), "holders": joined(known, claim)}
+    return {**_end_and_type(event), "holders": joined(known, claim)}
 
 
 def _released(event: AuditEvent, before: Facts) -> Facts:
     """With the claim those go that are over."""
     left = parted(before.get("holders", UNTOLD), event.data["claim"])
-    return {"expires_at": event.data.get("expires_at"), "holders": Among(tuple(left)) if isinstance(left, list) else left}
+    return {**_end_and_type(event), "holders": Among(tuple(left)) if isinstance(left, list) else left}
 
 
 def _may_vanish(facts: Facts, now: datetime) -> bool:
@@ -185,7 +190,12 @@ def _ledger(word: str) -> Kind:
             f"{word}.deleted": GONE,
             f"{word}.moved": GONE,
         },
-        facts=of("key", "expires_at", holders=lambda record: sorted(record.held_until)),
+        facts=of(
+            "key",
+            "expires_at",
+            holders=lambda record: sorted(record.held_until),
+            relation_type=lambda record: getattr(record, "relation_type", None),
+        ),
         may_vanish=_may_vanish,
     )
 
