@@ -56,8 +56,8 @@ class PartSeen(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Who asks, when, and for which part of a list. ``book``: what this web request has read already; ``more``: what was given besides
-    the first input."""
+    """Who asks, when, and for which part of a list. ``book`` and ``seen``, first pages by the name of their pattern: what this web
+    request has read already; ``more``: what was given besides the first input."""
 
     actor: Actor
     book: ApproverBook
@@ -65,6 +65,7 @@ class Ask:
     more: Mapping[str, str] = field(default_factory=dict)
     cursor: str | None = None
     limit: int = PAGE_SIZE
+    seen: dict[str, Page[Any]] = field(default_factory=dict)
 
     @property
     def now(self) -> datetime:
@@ -252,7 +253,11 @@ class Resource:
         if not name:
             mine = self.patterns_for(ask.actor)
             *firsts, last = [pattern for pattern in mine if pattern.name in self.opens_on] or mine[:1]
-            return next((pattern for pattern in firsts if pattern.fetch(ask).items), last)
+            for pattern in firsts:
+                ask.seen[pattern.name] = page = pattern.fetch(ask)
+                if page.items:
+                    return pattern
+            return last
         for pattern in self.patterns:
             if pattern.name == name:
                 pattern.right.require(ask.actor)

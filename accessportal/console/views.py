@@ -80,8 +80,7 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
         return HttpResponse(status=204)
     context |= {"ticked": take(request).getlist("key"), "is_refresh": is_part and "mark" in request.GET}
     if not is_part or context["is_refresh"]:
-        shown = Count(len(context["rows"]), is_more=bool(context["next_url"] or context["unreadable"]))
-        context["tabs"] = _tabs(resource, pattern, ask, shown)
+        context["tabs"] = _tabs(resource, pattern, ask)
     if is_part:
         return render_page(request, "console/_results.html", context)
     input_error = context["input_error"]
@@ -118,12 +117,14 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
     rows, next_url, refused, page = [], "", None, None
     unreadable: tuple[Unreadable, ...] = ()
     try:
-        page = Page(()) if missing else pattern.fetch(ask)
+        page = Page(()) if missing else ask.seen.get(pattern.name) or pattern.fetch(ask)
     except InvalidRequest as error:
         if error.field not in given:
             raise
         refused = error
     else:
+        if ask.cursor is None:
+            ask.seen[pattern.name] = page
         rows, unreadable = resource.rows(page.items, ask), page.unreadable
         passed = [*was, ask.cursor or _FIRST][-_MOST_BACK:]
         next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor, ask.more, passed) if page.next_cursor else ""
@@ -175,8 +176,8 @@ def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:
     return hashlib.sha256(f"{told}|{bool(next_url)}".encode()).hexdigest()[:16]
 
 
-def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: Count) -> list[dict[str, Any]]:
-    """The lists to choose from; none when there is only one. ``shown`` rows of the first page are not counted again."""
+def _tabs(resource: Resource, current: Pattern, ask: Ask) -> list[dict[str, Any]]:
+    """The lists to choose from; none when there is only one. What is live is counted beside live lists alone."""
     tabs = [pattern for pattern in resource.patterns_for(ask.actor) if pattern.is_tab]
     unbound = Ask(actor=ask.actor, book=ask.book)
     if len(tabs) < 2:
@@ -186,16 +187,19 @@ def _tabs(resource: Resource, current: Pattern, ask: Ask, shown: Count) -> list[
             "label": pattern.label,
             "url": list_url(resource, pattern.name),
             "is_current": pattern is current,
-            "tally": _tally(pattern, unbound, shown if pattern is current and ask.cursor is None else None),
+            "tally": "" if pattern.is_live and not current.is_live else _tally(pattern, unbound, ask.seen.get(pattern.name)),
         }
         for pattern in tabs
     ]
 
 
-def _tally(pattern: Pattern, ask: Ask, known: Count | None) -> str:
+def _tally(pattern: Pattern, ask: Ask, first_page: Page[Any] | None) -> str:
+    """What was read already is not counted again."""
     if pattern.tally is None:
         return ""
-    return (known or pattern.tally(ask)).words
+    if first_page is None:
+        return pattern.tally(ask).words
+    return Count(len(first_page.items), is_more=bool(first_page.next_cursor or first_page.unreadable)).words
 
 
 @require_safe

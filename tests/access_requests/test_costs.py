@@ -186,7 +186,7 @@ def test_a_page_reads_each_person_group_and_rule_once(story: Story) -> None:
     assert costs == {
         "home": "QB" + "IIII" + "G" + "IBIIB" + "I",
         "form": "QB" + "I" + "G" + "IBIB" + "I",
-        "pending": "QB" + "I" + 12 * "I" + "GBIBIIBIBIBIIQ",
+        "pending": "QB" + "I" + 12 * "I" + "GBIBIBIBIBIIQ",
         "approve": "QB" + "GG" + "GQGQBBIT",
         "end": "QB" + "G" + "GIT",
     }

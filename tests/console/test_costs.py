@@ -55,6 +55,47 @@ def test_a_full_queue_is_a_handful_of_requests_and_one_a_person_side_by_side(sto
     assert cost.total() <= 7, cost
 
 
+def test_no_page_of_the_console_takes_more_than_twelve_requests(story: Story, as_person: Any) -> None:
+    story.carry_out(story.ask())
+    story.end(story.carry_out(story.ask(permission_set="ReadOnlyAccess")))
+    fill(story)
+    olga, account = as_person("olga"), story.twin.accounts["payments-dev"]
+    pages = [
+        "requests/?pattern=all",
+        "requests/?pattern=all&q=alice@example.com&state=ACTIVE",
+        "requests/?pattern=all&account=payments-dev&rule=dev-power",
+    ]
+    pages += [
+        "requests/?pattern=active",
+        "requests/?pattern=stuck",
+        "requests/?pattern=unreadable",
+        "audit/",
+        "audit/?action=request.",
+        "people/",
+    ]
+    pages += [f"accounts/{account}/", "rules/prod-readonly/", "", "people/alice@example.com/"]
+
+    # The bar is counted once a session.
+    olga.get("/admin/")
+    for page in pages:
+        address = page if page == pages[-1] else f"admin/{page}"
+        cost = cost_of(lambda address=address: [olga.get(f"/{address}")])  # type: ignore[misc]
+        # An operator's page of a person looks at each of their groups, side by side.
+        assert cost.total() <= 12, (address, cost)
+
+
+def test_the_lists_before_the_chosen_one_are_read_once(story: Story, as_person: Any) -> None:
+    """Nothing waits for Olga; what waits for Bob is the second list, each of its people is asked for side by side."""
+    fill(story)
+    olga = as_person("olga")
+    assert olga.get("/admin/requests/").context["pattern"].name == "pending"
+
+    cost = cost_of(lambda: olga.get("/admin/requests/"))
+
+    assert cost.pop("Query SubjectIndex") == PEOPLE
+    assert cost.total() <= 12, cost
+
+
 def test_the_list_of_what_differs_reads_no_record_of_its_rows(story: Story, as_person: Any) -> None:
     for seconds in (600, 700):
         story.carry_out(story.ask(seconds=seconds, permission_set="PowerUserAccess" if seconds == 600 else "ReadOnlyAccess"))

@@ -209,11 +209,11 @@ def _waiting_for(
 
 def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: ApproverBook | None = None) -> Count:
     """How many requests wait for the actor, counted to about ``up_to``: those of each rule by which they approve, however many
-    others wait. Where an operator stands in, only a look at those with the nearest deadlines tells."""
+    others wait. Where an operator stands in, only a look at those with the nearest deadlines tells: first, as it may have been all."""
     book = book or ApproverBook(now=now)
-    looks = [partial(_waiting_by_rule, name) for name in book.approved_rules(actor)]
+    looks: list[_Fetch] = [partial(_waiting_by_rule, name) for name in book.approved_rules(actor)]
     if actor.is_operator:
-        looks.append(partial(_pending_page, limit=_COUNTED_AT_ONCE))
+        looks.insert(0, partial(_pending_page, limit=_COUNTED_AT_ONCE))
     found: set[str] = set()
     is_more = False
     for look in looks:
@@ -222,6 +222,8 @@ def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: App
         is_more |= page.next_cursor is not None or bool(page.unreadable)
         if len(found) >= up_to:
             return Count(len(found), is_more=is_more or look is not looks[-1])
+        if actor.is_operator and look is looks[0] and page.next_cursor is None:
+            break
     return Count(len(found), is_more=is_more)
 
 
@@ -229,9 +231,11 @@ def _waiting_by_rule(rule_name: str, cursor: str | None) -> Page[AccessRequest]:
     return store.page_by_rule(rule_name, Status.PENDING, cursor=cursor, limit=_COUNTED_AT_ONCE)
 
 
-def list_undecidable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
+def list_undecidable(
+    *, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25, book: ApproverBook | None = None
+) -> Page[AccessRequest]:
     """Pending requests whose rule has too few approvers left: operators stand in, and the rule wants mending."""
-    book = ApproverBook(now=now)
+    book = book or ApproverBook(now=now)
     _may_list(actor, now, book)
 
     def orphans(requests: Sequence[AccessRequest]) -> Iterable[AccessRequest]:

@@ -149,7 +149,7 @@ class Requests(Resource):
             name="undecidable",
             is_live=True,
             label="Nobody can decide",
-            fetch=lambda ask: queries.list_undecidable(**ask.part_seen),
+            fetch=lambda ask: queries.list_undecidable(book=ask.book, **ask.part_seen),
             columns=(WHO, ASKS_FOR, CONTEXT),
             bulk=("approve", "deny"),
             empty_title="Every pending request has somebody who can decide it",
@@ -191,9 +191,12 @@ class Requests(Resource):
         return f"{queries.title_of(request=record)} for {record.subject_id}"
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
+        if ask.more:
+            # The list of everything shows no context.
+            return [_row(request, None, None) for request in items]
         deciding = {request.subject_id for request in items if request.status is Status.PENDING}
         recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, limit=_CONTEXT_DEPTH, book=ask.book) if deciding else {}
-        return [_row(request, recent.get(request.subject_id), ask) for request in items]
+        return [_row(request, recent.get(request.subject_id), ask.book) for request in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> Mapping[str, Any]:
         return told(ask) if pattern.name == "all" else {}
@@ -215,10 +218,10 @@ class Requests(Resource):
         raise InvalidRequest(_suggest(text, named), code="nothing_found", field="find")
 
 
-def _row(request: AccessRequest, recent: Page[AccessRequest] | None, ask: Ask) -> Row:
-    context = context_of(request, recent.items, now=ask.now, is_all=recent.next_cursor is None) if recent else None
+def _row(request: AccessRequest, recent: Page[AccessRequest] | None, book: queries.ApproverBook | None) -> Row:
+    context = context_of(request, recent.items, now=book.now, is_all=recent.next_cursor is None) if recent and book else None
     described = replace(queries.describe(request=request), title=queries.title_of(request=request))
-    tally = ask.book.tally(request) if request.status is Status.PENDING else None
+    tally = book.tally(request) if book and request.status is Status.PENDING else None
     return Row(request.request_id, request, Seen(described, context, tally))
 
 
