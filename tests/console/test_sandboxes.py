@@ -60,16 +60,16 @@ def release(labs: Labs, sandbox: Sandbox, track: str) -> None:
 
 def test_lists_by_status_and_by_track_with_the_pool_on_top(labs: Labs, as_person: SignIn) -> None:
     labs.fill("lab-one", "lab-two", "lab-three")
-    labs.take_elsewhere("track-7")
+    labs.take_elsewhere("team:sam@example.com/7")
     labs.count()
     ana = as_person("ana")
 
     first = shown(ana, BASE)
-    assert "track-7" in first
+    assert "team:sam@example.com/7" in first
     assert "<strong>2</strong>" in first
     assert first.count("/history/") == 0
     assert shown(ana, f"{BASE}?pattern=available").count('class="what"') == 2
-    assert "track-7" in shown(ana, f"{BASE}?pattern=track&q=track-7")
+    assert "team:sam@example.com/7" in shown(ana, f"{BASE}?pattern=track&q=team:sam@example.com/7")
     for pattern in ("pending_deletion", "stale", "quarantined", "unreadable", "track&q=nobody"):
         assert 'class="nothing"' in shown(ana, f"{BASE}?pattern={pattern}")
     assert "Sync now" not in first

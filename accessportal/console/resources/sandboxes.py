@@ -223,8 +223,8 @@ def _readable(name: str, one: Sandbox | Unreadable) -> Any:
 
 
 def _track(text: str) -> str:
-    """People are tracks, too."""
-    return f"{PEOPLES_TRACKS}{fold_email(text)}" if "@" in text and not text.startswith(PEOPLES_TRACKS) else text
+    """People are tracks, too, by their bare address; a program's name of a track may hold one."""
+    return f"{PEOPLES_TRACKS}{fold_email(text)}" if "@" in text and ":" not in text else text
 
 
 class Sandboxes(Resource):
