@@ -19,7 +19,27 @@ from accessportal.web.presenting import Tone, holder, seconds_after_end, words_f
 
 _LATEST = 20
 
-_CALLED = {"fence": "hand-over", "track": "holder"}
+_CALLED = {
+    "error_code": "kind of error",
+    "extends": "extends request",
+    "fallback": "operators stood in",
+    "fence": "hand-over",
+    "group_id": "group",
+    "is_outside": "held from outside",
+    "job_id": "job",
+    "kept_by": "still held for",
+    "most_held": "most at once",
+    "old_parent_id": "group above before",
+    "parent_id": "group above",
+    "purge_at": "kept until",
+    "quorum": "approvals needed",
+    "run_id": "run",
+    "ticket_id": "ticket",
+    "token_scope": "token may",
+    "track": "holder",
+    "work": "what was to be done",
+    "work_due_at": "next attempt",
+}
 
 Notes = Callable[[Mapping[str, Any], Fields], Iterable[str]]
 
@@ -55,7 +75,7 @@ class Line:
     @property
     def data(self) -> Iterable[Fact]:
         """All that the event holds."""
-        return facts_of(_in_words(self.event.data))
+        return _in_words(self.event.data)
 
 
 def latest_of(record: Chained) -> dict[str, Any]:
@@ -65,15 +85,15 @@ def latest_of(record: Chained) -> dict[str, Any]:
     return {"events": events[: -_LATEST - 1 : -1], "breaks": breaks}
 
 
-def _in_words(data: Mapping[str, Any]) -> dict[str, Any]:
+def _in_words(data: Mapping[str, Any]) -> Iterable[Fact]:
     """The words of the tables become people's."""
-    return {_CALLED.get(key, key): holder(str(value)) if key == "track" else value for key, value in data.items()}
+    return facts_of({key: holder(str(value)) if key == "track" else value for key, value in data.items()}, called=_CALLED)
 
 
 def line_of(event: AuditEvent) -> Line:
     """The event with the few values that say what it was about."""
     brief = _shown(event).facts
-    facts = tuple(fact for key in brief if key in event.data for fact in facts_of(_in_words({key: event.data[key]})))
+    facts = tuple(fact for key in brief if key in event.data for fact in _in_words({key: event.data[key]}))
     return Line(event, _title(event), _shown(event).tone, event.actor, facts=facts, hides_data=bool(event.data.keys() - set(brief)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from accessportal.kernel.clock import from_epoch
@@ -24,12 +25,12 @@ class Fact:
     moment: datetime | None = None
 
 
-def facts_of(data: Mapping[str, Any], *, prefix: str = "") -> Iterator[Fact]:
-    """One line for each value; maps are flattened, empty values left out."""
+def facts_of(data: Mapping[str, Any], *, prefix: str = "", called: Mapping[str, str] = MappingProxyType({})) -> Iterator[Fact]:
+    """One line for each value; maps are flattened, empty values left out. ``called``: keys by other names."""
     for key in sorted(data):
-        value, label = data[key], f"{prefix}{key.replace('_', ' ')}"
+        value, label = data[key], f"{prefix}{called.get(key, key.replace('_', ' '))}"
         if isinstance(value, Mapping):
-            yield from facts_of(value, prefix=f"{label}, ")
+            yield from facts_of(value, prefix=f"{label}, ", called=called)
         elif value not in ("", None, [], ()):
             yield _fact(key, label, value)
 

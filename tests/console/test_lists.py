@@ -326,6 +326,11 @@ def test_events_are_sentences_with_names_and_sign_ins_stay_out_until_asked_for(s
     shown = page(olga, "/admin/audit/?pattern=day&action=request.approved")
     assert '>Bob Ito</a>, for <span title="alice@example.com">Alice Park</span>' in shown
     assert f'href="/requests/{asked.request_id}/"' in shown
+    # The files are as narrow as the list, and the page says so; the words of the tables are nobody's.
+    assert "Sign-ins and sign-outs are left out, of the files too" in page(olga, "/admin/audit/")
+    assert not [given for given in ("sign_ins=yes", "action=request.") if "are left out" in page(olga, f"/admin/audit/?{given}")]
+    assert "<dt>Approvals needed</dt>" in shown
+    assert "Quorum" not in shown
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])

@@ -111,13 +111,15 @@ class Events(Resource):
         return [Row("", told.line.event, told) for told in tell_all(items, ask.book.directory)]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        """The neighbouring days, for the list by day; the check of the chain, for the list by entity."""
+        """What is left out; the neighbouring days, for the list by day; the check of the chain, for the list by entity."""
         if pattern.name == "entity" and ask.parameter:
             return {"chain_url": f"{reverse('admin:console_chain')}?{urlencode({'entity': ask.parameter})}"}
+        leaves_out = bool(pattern.more) and not (ask.more.get("sign_ins") or ask.more.get("action"))
         if pattern.name != "day":
-            return {}
+            return {"leaves_out": leaves_out}
         day = day_of(ask)
         return {
+            "leaves_out": leaves_out,
             "day": day,
             "day_value": day.isoformat(),
             "given": urlencode({name: value for name, value in ask.more.items() if value}),
