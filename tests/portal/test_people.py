@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from accessportal.access_requests.states import Status
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
 from accessportal.directory.states import GroupRole
@@ -104,6 +105,19 @@ def test_whoever_disables_or_deletes_is_told_what_ends(story: Story, signed_in: 
     for deed in ("disable", "delete"):
         asked = text_of(olga.get(f"{ALICE}{deed}/"))
         assert "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 2." in asked, deed
+
+
+def test_disabling_somebody_ends_their_access_also_where_the_process_dies_after_it(story: Story, signed_in: SignedIn) -> None:
+    """The departure is written with the change: the next tick knows it from the table alone."""
+    held, waiting = story.carry_out(story.ask()), story.ask_for_prod()
+    assert story.is_assigned()
+
+    assert signed_in("olga").post(f"{ALICE}disable/").status_code == 302
+    story.asked.clear()
+    story.tick()
+
+    assert not story.is_assigned()
+    assert (story.now_of(held).status, story.now_of(waiting).status) == (Status.REVOKED, Status.CANCELLED)
 
 
 def test_whoever_is_disabled_is_signed_out_at_their_next_click(story: Story, signed_in: SignedIn) -> None:
