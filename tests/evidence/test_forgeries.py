@@ -320,6 +320,14 @@ def test_each_forgery_is_found_and_nothing_else(world: World, monkeypatch: pytes
     assert {one[:2] for one in found} - {one[:2] for one in made} == FURTHER
 
 
+def test_work_that_no_list_shows_is_found(world: World) -> None:
+    """Nobody would ever take the access back."""
+    one = world.requests["never taken back"]
+    request("never taken back", 0, "", work_due_at=None)(world)
+
+    assert breaks() == {(one.entity, 4, "work is nothing, and the events tell REVOKE")}
+
+
 def test_an_assignment_of_another_person_is_found(world: World) -> None:
     """Else the portal would take the access of somebody else away in AWS, and tell that of Alice as gone."""
     item = world.tables.find("Assignments", permission_set_arn=text(world.story.twin.permission_sets["PowerUserAccess"]))

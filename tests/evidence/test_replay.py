@@ -63,6 +63,19 @@ def test_an_event_of_another_kind_is_a_break() -> None:
     assert problems("person", PERSON, CREATED, ("group.moved", {"parent_id": "/"})) == [(2, "group.moved is no event of such a record")]
 
 
+@pytest.mark.parametrize(
+    ("kind", "action", "data"),
+    [
+        ("person", "user.granted", {}),
+        ("person", "user.granted", {"group_id": "/a", "claim": "r1"}),
+        ("token", "token.created", {"tracks": 7}),
+        ("ruleset", "rules.applied", {"version": 1, "order": [7]}),
+    ],
+)
+def test_an_event_with_other_data_is_a_break_and_no_crash(kind: str, action: str, data: dict[str, Any]) -> None:
+    assert problems(kind, {}, (action, data)) == [(1, f"its data are not those of {action}")]
+
+
 def test_an_item_of_what_is_gone_is_a_break() -> None:
     assert problems("person", PERSON, CREATED, ("user.deleted", {})) == [(2, "there is an item of what is gone")]
 

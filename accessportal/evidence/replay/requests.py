@@ -41,6 +41,11 @@ def _asker_of(request: AccessRequest) -> str:
     return request.asked_through or request.requested_by
 
 
+def _work_found(request: AccessRequest) -> Work | None:
+    """Without a time, no list of what is due has it."""
+    return request.work if request.work_due_at is not None else None
+
+
 def _granted(event: AuditEvent, _before: Facts) -> Facts:
     """What is lent has its end and its account only now."""
     return {"work": None, "was_granted": True, **{name: event.data[name] for name in ("expires_at", "account_id") if name in event.data}}
@@ -89,7 +94,6 @@ REQUEST = Kind(
         "requested_at",
         "scope",
         "approvals",
-        "work",
         "decided_by",
         "decided_at",
         "decision_reason",
@@ -97,6 +101,7 @@ REQUEST = Kind(
         "purge_at",
         "account_id",
         asked_by=_asker_of,
+        work=_work_found,
         was_granted=lambda request: request.granted_at is not None,
     ),
     may_vanish=_may_vanish,

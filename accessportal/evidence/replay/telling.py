@@ -21,6 +21,7 @@ Facts = Mapping[str, Any]
 Act = Callable[[AuditEvent, Facts], Facts]
 """What an event sets, by the facts before it."""
 
+_BAD_DATA = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 EXISTS: Final = "exists"
 """The fact that there is an item."""
 
@@ -106,7 +107,15 @@ def replay(kind: Kind, events: Iterable[AuditEvent]) -> Told:
             told.facts.clear()
             told.is_whole = False
             continue
-        for name, value in act(event, told.facts).items():
+        try:
+            told_now = act(event, told.facts)
+        except _BAD_DATA:
+            # Where hashes have no key, anybody may have written it.
+            told.breaks.append(ChainBreak(event.entity, event.sequence, f"its data are not those of {event.action}"))
+            told.facts.clear()
+            told.is_whole = False
+            continue
+        for name, value in told_now.items():
             told.facts[name] = value
             told.told_by[name] = event.sequence
     return told
