@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from accessportal.history.states import Answer, Held, Interval, NotMadeYet, Prog
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page, Unreadable, every
+from accessportal.kernel.texts import cut
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import side_by_side
 
@@ -24,6 +26,7 @@ MOST_MEMBERS = 200
 # Ways by which somebody is in groups, of one answer.
 MOST_WAYS = 200
 _MOST_READS = 40
+_ACCOUNT_ID = re.compile(r"[0-9]{12}")
 _BIG_PAGE = 500
 
 Path = tuple[Interval, ...]
@@ -61,7 +64,8 @@ def find_thing(kind: ThingKind, text: str) -> Thing:
     """What people call it: an account by id, or by the name that it has now; a group by its path; a sandbox by its id; of an approval or a
     relationship its scope, a slash, and the resource or object.
 
-    :raises InvalidRequest: for one of these without a scope.
+    :raises InvalidRequest: for one of these without a scope; and for what no account or group can have had as its name in the log, to which
+        the answer would always be that nobody had it.
     """
     name, field = text.strip(), kind.value
     if not name:
@@ -74,7 +78,15 @@ def find_thing(kind: ThingKind, text: str) -> Thing:
         return Thing(kind, name, scope)
     if kind in (ThingKind.ACCOUNT, ThingKind.LEASE):
         account = find_account(account=name)
+        if account is None and not _ACCOUNT_ID.fullmatch(name):
+            raise InvalidRequest(
+                f"No account has the name “{cut(name)}” now. Give its id of 12 digits.", code=f"{field}_unknown", field=field
+            )
         return Thing(kind, account.account_id if account else name)
+    if kind is ThingKind.GROUP and not name.startswith("/"):
+        raise InvalidRequest(
+            f"A group is named by its path, like /engineering, and not “{cut(name)}”.", code="group_unreadable", field=field
+        )
     return Thing(kind, name)
 
 

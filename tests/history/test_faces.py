@@ -52,6 +52,16 @@ def test_commands(told: Story) -> None:
     assert run("who_had", "--account", "payments-prod", "--at", at, "--as", "alice@example.com").code == 1
     assert run("who_had", "--account", "payments-prod", "--at", "yesterday", "--as", "ana@example.com").code == 2
     assert run("who_had", "--approval", "tenant:acme", "--at", at, "--as", "ana@example.com").code == 1
+    assert "Nobody." in run("who_had", "--account", "000000000001", "--at", at, "--as", "ana@example.com").out
+
+
+@pytest.mark.parametrize(
+    ("flag", "name", "code"),
+    [("--account", "payment-prod", "account_unknown"), ("--lease", "a lab", "lease_unknown"), ("--group", "security", "group_unreadable")],
+)
+def test_a_name_that_nothing_can_have_is_no_empty_answer(told: Story, flag: str, name: str, code: str) -> None:
+    answer = run("who_had", flag, name, "--as", "ana@example.com", "--json")
+    assert (answer.code, answer.json["error"]["code"]) == (1, code)
 
 
 def test_made_anew_by_an_operator(told: Story) -> None:
