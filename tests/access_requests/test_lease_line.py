@@ -117,6 +117,7 @@ def test_many_wait_for_few_accounts_and_are_served_in_their_order(borrowed: Borr
         if holding and chance.random() < 0.1:
             one = chance.choice(holding)
             story.end(one, actor=person(one.subject_id))
+            soonest = story.clock.now()
     over = [story.now_of(one) for one in asked]
     assert {one.status for one in over} == {Status.REVOKED}
     served = [one for one in over if one.granted_at is not None]
