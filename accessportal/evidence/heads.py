@@ -55,6 +55,7 @@ class SignedHeads:
     _seen: set[str] = field(default_factory=set)
     _people: dict[str, dict[int, str]] = field(default_factory=dict)
     _missing: list[Missing] = field(default_factory=list)
+    _sha256: dict[date, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -89,6 +90,9 @@ class SignedHeads:
         wanted = {(one.day, one.entity, one.sequence): one for one in self._missing}
         lost: set[Missing] = set()
         for day in sorted({one.day for one in self._missing}):
+            if self.files.sha256(policy.file_name(day)) != self._sha256[day]:
+                # Whoever writes to the store could else give an event a time that a restore has lost.
+                continue
             for line in lines_in(self.files, day):
                 told = json.loads(line)
                 one = wanted.get((day, audit.nameless(told["entity"]), told["sequence"]))
@@ -110,6 +114,7 @@ def read_signed_heads(files: EvidenceFiles, *, public_keys: Sequence[bytes]) -> 
         try:
             digest, content = files.digest(day)
             flaws = [ChainBreak(file, 0, problem) for file, problem in flaws_of_digest(name, str(day), digest, keys=keys, before=before)]
+            found._sha256[day] = str(digest["files"][0]["sha256"])
             heads = {} if flaws else _heads_of(digest["heads"], day)
         except Unavailable as error:
             if error.code not in _DAMAGED:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -169,6 +171,21 @@ def test_what_a_restore_of_the_tables_has_lost_is_no_forgery(exported: Office) -
         ("request#1", 2, f"event 2 is missing, and the digest of {DAYS[1]} has signed it")
     ]
     assert told.json["lost"] == 6
+
+
+def test_a_file_that_was_changed_excuses_nothing(exported: Office) -> None:
+    """It says that event 2 happened in the time that the restore has lost."""
+    cut("request#1", 2, 3, 4)
+    now = exported.clock.now()
+    audit.begin_restore(restored_to=now - timedelta(hours=12), actor=OLGA, now=now)
+    path = exported.folder / f"events/{DAYS[1]}.jsonl.gz"
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    path.write_bytes(gzip.compress(b"".join(json.dumps(line | {"at": now.isoformat()}).encode() + b"\n" for line in lines)))
+
+    told = verified()
+
+    assert [(one["entity"], one["sequence"]) for one in told.json["breaks"]] == [("request#1", 2)]
+    assert told.json["lost"] == 0
 
 
 def test_a_store_of_evidence_that_does_not_answer_is_no_answer(exported: Office) -> None:
