@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
@@ -62,9 +62,17 @@ def _told(event: AuditEvent, names: Names) -> Told:
         f"the portal ({by})" if event.actor.startswith("system:") else by,
         thing,
         names(key) if prefix == "person" else key,
-        reverse(url_name, args=[key]) if url_name and key else "",
+        _page_of(url_name, key),
         "" if is_same or not event.subject else names(event.subject),
     )
+
+
+def _page_of(url_name: str, key: str) -> str:
+    """Empty for what has none: somebody who was erased is named by a pseudonym, and anybody may write a name that none can have."""
+    try:
+        return reverse(url_name, args=[key]) if url_name and key else ""
+    except NoReverseMatch:
+        return ""
 
 
 def action_choices() -> tuple[tuple[str, str], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 import boto3
@@ -13,6 +14,7 @@ from django.apps import apps
 from django.test import Client
 
 from accessportal.access_requests import operations
+from accessportal.access_requests.queries import every_request
 from accessportal.access_requests.states import AccessRequest
 from accessportal.audit import config, queries
 from accessportal.audit.operations import begin_erasure, pseudonyms
@@ -114,6 +116,27 @@ def test_after_it_no_table_tells_who_they_were(gone: Story) -> None:
     assert [event.action for event in queries.chain_of(f"erasure#{done.pseudonym}")] == ["person.erasure_begun", "person.erased"]
     verified()
     assert erase(gone).items == {}
+
+
+def test_every_page_that_named_them_opens(gone: Story) -> None:
+    """They have no page any more, to which one of them could lead."""
+    asked = [one.request_id for one in every_request(past=print) if one.subject_id == ALICE]
+    pseudonym = erase(gone).pseudonym
+    olga = Client()
+    olga.force_login(ensure_user(email="olga@example.com", name="Olga"))
+    day = f"{gone.clock.now():%Y-%m-%d}"
+    urls = [
+        f"/admin/audit/?pattern=day&q={day}",
+        f"/admin/audit/?pattern=entity&q=person%23{pseudonym}",
+        f"/admin/audit/?pattern=actor&q={pseudonym}",
+        "/admin/requests/?pattern=all",
+        "/admin/people/",
+        "/groups/at/engineering/",
+        *(f"/requests/{one}/" for one in asked),
+    ]
+
+    assert len(asked) >= 2
+    assert [(url, status) for url in urls if (status := olga.get(url).status_code) != HTTPStatus.OK] == []
 
 
 def test_killed_after_every_single_write_the_job_goes_on(gone: Story, monkeypatch: pytest.MonkeyPatch) -> None:
