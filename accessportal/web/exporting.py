@@ -26,7 +26,8 @@ ROWS_AT_ONCE = 200
 EXPORTS_BUSY = "exports_busy"
 # Spreadsheets calculate what begins so, in full width too; some throw away the blanks and quotes before it. Those that separate cells by
 # another sign see a cell begin within a text.
-_FORMULA = re.compile(r"(^|[;\t\r\n])(?=[ \"']{0,8}[=+\-@＝＋－＠])")
+_UNSEEN = r"""[ "'\u00a0\u2000-\u200f\u2028\u2029\u2060\u3000\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*+"""
+_FORMULA = re.compile(rf"(^|[;\t\r\n])(?={_UNSEEN}[=+\-@＝＋－＠])")
 _CELL_ENDS = ("\t", "\r", "\n")
 # A file is sent for as long as its list is read, and the pages of others come first.
 _LANES = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 4))

@@ -161,6 +161,9 @@ def test_what_can_not_be_exported_is_refused_before_anything_is_sent(as_person: 
         ("a=b", "a=b"),
         ("per-cent, x; y", "per-cent, x; y"),
         ("𝒳 \u202eright to left\u202c é \u2028 🔑", "𝒳 \u202eright to left\u202c é \u2028 🔑"),
+        (f"{' ' * 99}=1", f"'{' ' * 99}=1"),
+        ("\u00a0\u200b\x00\x0b=1", "'\u00a0\u200b\x00\x0b=1"),
+        ("a;\ufeff@x", "a;'\ufeff@x"),
     ],
 )
 def test_a_spreadsheet_takes_no_text_for_a_formula(text: str, shown: str) -> None:
