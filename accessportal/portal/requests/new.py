@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -39,10 +39,11 @@ def start(request: HttpRequest) -> HttpResponse:
     """The form of the kind that is asked for most often, or else of the first that some rule offers."""
     actor, book = actor_of(request), book_of(request)
     possible = offered_kinds(book)
-    lately = Counter(one.kind for one in queries.list_mine(actor=actor, limit=LATELY).items)
+    lately = queries.list_mine(actor=actor, limit=LATELY).items
+    asked = Counter(one.kind for one in lately)
     served = queries.kinds_served(kinds=possible, actor=actor, book=book)
-    habits = {name: lately[name] if lately[name] >= _A_HABIT else 0 for name in possible if name in served or not served}
-    return _first_look(request, possible[max(habits, key=lambda name: habits[name])])
+    habits = {name: asked[name] if asked[name] >= _A_HABIT else 0 for name in possible if name in served or not served}
+    return _first_look(request, possible[max(habits, key=lambda name: habits[name])], lately)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -130,11 +131,12 @@ def choices(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     return render(request, "portal/choices.html", {"found": field.search(text, seeker), "field": field, "text": text})
 
 
-def _first_look(request: HttpRequest, kind: Kind) -> HttpResponse:
+def _first_look(request: HttpRequest, kind: Kind, lately: Sequence[AccessRequest] | None = None) -> HttpResponse:
+    """``lately``: what the actor asked for, where it was read already."""
     target = target_fields(kind, actor_of(request), book_of(request))
     first = {name: field.initial for name, field in target.items() if field.initial is not None}
     given = {**first, **plain(kind, request.GET), **take(request).dict()}
-    return _page(request, RequestForm(initial=given, target=target), given, kind=kind)
+    return _page(request, RequestForm(initial=given, target=target), given, kind=kind, lately=lately)
 
 
 def _answer(
@@ -212,6 +214,7 @@ def _page(
     held: AccessRequest | None = None,
     status: int = 200,
     sent_before: AccessRequest | None = None,
+    lately: Sequence[AccessRequest] | None = None,
 ) -> HttpResponse:
     """The form for something new, or for more of what is ``held``, with what would happen if it were sent."""
     target = {**target_of(held), "extends": held.request_id} if held is not None else {}
@@ -222,7 +225,9 @@ def _page(
     if held is None:
         names = (*(field.name for field in kind.fields.target), "duration", "reason", *(("subject",) if kind.fields.has_subject else ()))
         context |= {"action": reverse("new_request", args=[kind.name]), "link_names": ",".join(names)}
-        context |= _beside(kind, actor_of(request), book_of(request))
+        actor = actor_of(request)
+        mine = queries.list_mine(actor=actor, limit=LATELY).items if lately is None else lately
+        context |= _beside(kind, mine, actor, book_of(request))
         context["inputs"] = [(field, form[field.name]) for field in kind.fields.target]
         # What the form chose by itself is no less to be looked at than what is empty.
         typed = {name: value for name, value in given.items() if name in request.GET or form.is_bound}
@@ -240,13 +245,13 @@ def _around(kind: Kind, *names: str) -> dict[str, Any]:
     return {"kind": kind, "preview_url": preview_url, "preview_params": params, **kind.fields.around()}
 
 
-def _beside(kind: Kind, actor: Actor, book: ApproverBook) -> dict[str, Any]:
+def _beside(kind: Kind, lately: Sequence[AccessRequest], actor: Actor, book: ApproverBook) -> dict[str, Any]:
     """The other kinds, those of no use to them apart; what was asked for lately; and where no rule serves them, what would help."""
     possible = offered_kinds(book)
     served = queries.kinds_served(kinds=possible, actor=actor, book=book)
     context: dict[str, Any] = {
         "kinds": [one for name, one in possible.items() if name in served or one is kind],
         "other_kinds": [one for name, one in possible.items() if name not in served and one is not kind],
-        "again": again(queries.list_mine(actor=actor, limit=LATELY).items),
+        "again": again(lately),
     }
     return context if kind.name in served else context | {"helpers": helpers(kind, actor, book)}
