@@ -560,7 +560,7 @@ def test_a_group_says_which_rules_reach_it(story: Story, signed_in: SignedIn) ->
     assert "Approves by prod-readonly" in page
 
     page = text_of(signed_in("alice").get(AT))
-    assert "Served by prod-readonly through /engineering" in page
+    assert "May ask by prod-readonly through /engineering" in page
     assert "Its admins approve by help-out through /engineering" in page
     assert "Refused by security-accounts through /" in page
     assert "Rules that reach it" not in text_of(signed_in("mallory").get(AT))
