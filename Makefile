@@ -48,6 +48,7 @@ lint: $(VENV)/.dev ## style, types, import contracts, templates, settings, migra
 	$(DEMO_SETTINGS) $(BIN)/python manage.py makemigrations --check --dry-run
 	$(NEW_KEY) PORTAL_DATABASE_URL=sqlite://:memory: \
 	  PORTAL_AUDIT_KEYS=lint:$$($(BIN)/python -c "import base64, secrets; print(base64.b64encode(secrets.token_bytes(32)).decode())") \
+	  PORTAL_PSEUDONYM_KEY=$$($(BIN)/python -c "import base64, secrets; print(base64.b64encode(secrets.token_bytes(32)).decode())") \
 	  PORTAL_OIDC_ISSUER=https://login.example.com PORTAL_OIDC_CLIENT_ID=portal PORTAL_OIDC_CLIENT_SECRET=secret \
 	  $(BIN)/python manage.py check --deploy --fail-level WARNING
 

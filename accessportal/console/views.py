@@ -131,7 +131,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
     found = f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label
     is_one_of_many = pattern.is_tab and len(resource.patterns_for(ask.actor)) > 1
     return {
-        "title": f"{resource.plural}, {found[:1].lower()}{found[1:]}" if is_one_of_many else found,
+        "title": f"{resource.plural}, {found[:1].lower()}{found[1:]}" if is_one_of_many and found != resource.plural else found,
         # The tabs below name the list.
         "heading": resource.plural if is_one_of_many and (pattern.more or not ask.parameter) else found,
         "mark": _mark_of_list(rows, next_url) if pattern.is_live and ask.cursor is None else "",
