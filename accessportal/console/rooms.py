@@ -27,14 +27,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A place as somebody sees it on a page."""
+    """A place as somebody sees it on a page; ``badge`` is read by the pages that show it."""
 
     label: str
     url: str
     icon: str
     about: str
     is_current: bool
-    badge: str
+    badge: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def rooms_for(actor: Actor, path: str, framework: Iterable[Mapping[str, Any]]) -
     # Some places lie under the address of another one: only that with the longest address is the current one.
     current = max((url for places in urls.values() for _, url in places if path.startswith(url)), key=len, default="")
     shown = {
-        name: tuple(Shown(place.label, url, place.icon, place.about, url == current, place.badge()) for place, url in places)
+        name: tuple(Shown(place.label, url, place.icon, place.about, url == current, place.badge) for place, url in places)
         for name, places in urls.items()
     }
     return tuple(Room(name, places) for name, places in shown.items() if places)

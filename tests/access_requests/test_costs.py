@@ -174,10 +174,13 @@ def test_a_page_reads_each_person_group_and_rule_once(story: Story) -> None:
     alice, bob, olga = browser("alice@example.com", "Alice"), browser("bob@example.com", "Bob"), browser("olga@example.com", "Olga")
     mine = f"/requests/{asked.request_id}/"
     form = "/requests/new/aws_account/?account=payments-prod&permission_set=ReadOnlyAccess"
+    refused = {"account": "payments-prod", "permission_set": "ReadOnlyAccess"}
 
     costs = {
         "home": in_short(lambda: alice.get("/")),
-        "form": in_short(lambda: alice.get(form)),
+        "form": in_short(lambda: alice.get("/requests/new/aws_account/")),
+        "form by a link": in_short(lambda: alice.get(form)),
+        "form, refused": in_short(lambda: alice.post("/requests/new/aws_account/", refused)),
         "pending": in_short(lambda: olga.get("/admin/requests/?pattern=pending")),
         "approve": in_short(lambda: bob.post(f"{mine}approve/", {"reason": ""})),
         "end": in_short(lambda: alice.post(f"{mine}end/", {"reason": ""})),
@@ -185,7 +188,9 @@ def test_a_page_reads_each_person_group_and_rule_once(story: Story) -> None:
 
     assert costs == {
         "home": "QB" + "IIII" + "G" + "IBIIB" + "I",
-        "form": "QB" + "I" + "G" + "IBIB" + "I",
+        "form": "QB" + "I" + "G",
+        "form by a link": "QB" + "I" + "G" + "IBIB",
+        "form, refused": "QB" + "I" + "G" + "IBIB",
         "pending": "QB" + "I" + 12 * "I" + "GBIBIBIBIBIIQ",
         "approve": "QB" + "GG" + "GQGQBBIT",
         "end": "QB" + "G" + "GIT",

@@ -12,6 +12,7 @@ from accessportal.access_requests.operations import reconciling
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.console.resources import drift
+from accessportal.console.resources.drift import Differences
 from accessportal.identity.operations import record_password_sign_in
 from accessportal.jobs import tasks as jobs
 from accessportal.kernel.errors import Unavailable
@@ -393,6 +394,10 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
     assert f"/admin/assignments/{KeyConverter().to_url(assignment.assignment_id)}/" in page(olga, f"/admin/drift/{found.finding_id}/")
     detail = page(olga, f"/admin/assignments/{KeyConverter().to_url(assignment.assignment_id)}/")
     assert "Missing" in detail
+    assert 'Drift <span class="tally">1</span>' in page(olga, "/admin/")
+    # Pages of other rooms don't show it.
+    monkeypatch.setattr(Differences, "badge", lambda _self: pytest.fail("counted for nothing"))
+    page(olga, "/admin/audit/")
 
 
 def test_what_differs_is_mended_by_an_operators_order(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:

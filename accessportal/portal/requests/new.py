@@ -135,7 +135,11 @@ def _first_look(request: HttpRequest, kind: Kind, lately: Sequence[AccessRequest
     """``lately``: what the actor asked for, where it was read already."""
     target = target_fields(kind, actor_of(request), book_of(request))
     first = {name: field.initial for name, field in target.items() if field.initial is not None}
-    given = {**first, **plain(kind, request.GET), **take(request).dict()}
+    typed = {**plain(kind, request.GET), **take(request).dict()}
+    if lately is None:
+        # Whoever typed something already, or follows a link, is offered nothing else.
+        lately = () if typed else queries.list_mine(actor=actor_of(request), limit=LATELY).items
+    given = {**first, **typed}
     return _page(request, RequestForm(initial=given, target=target), given, kind=kind, lately=lately)
 
 
@@ -214,7 +218,7 @@ def _page(
     held: AccessRequest | None = None,
     status: int = 200,
     sent_before: AccessRequest | None = None,
-    lately: Sequence[AccessRequest] | None = None,
+    lately: Sequence[AccessRequest] = (),
 ) -> HttpResponse:
     """The form for something new, or for more of what is ``held``, with what would happen if it were sent."""
     target = {**target_of(held), "extends": held.request_id} if held is not None else {}
@@ -225,9 +229,7 @@ def _page(
     if held is None:
         names = (*(field.name for field in kind.fields.target), "duration", "reason", *(("subject",) if kind.fields.has_subject else ()))
         context |= {"action": reverse("new_request", args=[kind.name]), "link_names": ",".join(names)}
-        actor = actor_of(request)
-        mine = queries.list_mine(actor=actor, limit=LATELY).items if lately is None else lately
-        context |= _beside(kind, mine, actor, book_of(request))
+        context |= _beside(kind, lately, actor_of(request), book_of(request))
         context["inputs"] = [(field, form[field.name]) for field in kind.fields.target]
         # What the form chose by itself is no less to be looked at than what is empty.
         typed = {name: value for name, value in given.items() if name in request.GET or form.is_bound}
