@@ -157,13 +157,19 @@ def wanted_at(place: Place) -> Wanted:
 
 
 def find_in_line(*, claim: str) -> Standing | None:
-    """The place in which a person's claim waits for a sandbox, and who is before it; ``None``: it does not wait."""
-    return waiting.find(line=SANDBOXES, claim=claim, compete=_compete)
+    """The place in which a person's claim waits for a sandbox, and who is before it; ``None``: it does not wait.
+
+    :raises UnreadableItem: when somebody else has changed it.
+    """
+    standing = waiting.find(line=SANDBOXES, claim=claim, compete=_compete)
+    if standing is not None:
+        wanted_at(standing.place)
+    return standing
 
 
 def _compete(own: Place, other: Place) -> bool:
     """Whether one sandbox can be what both wait for."""
-    mine, theirs = wanted_at(own).name_prefix, str(other.wants.get("name_prefix", ""))
+    mine, theirs = wanted_at(own).name_prefix, wanted_at(other).name_prefix
     return mine.startswith(theirs) or theirs.startswith(mine)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -37,7 +38,7 @@ def find(*, line: str, claim: str, compete: Callable[[Place, Place], bool] = lam
     place = store.find(line, claim)
     if place is None:
         return None
-    before = (one for one in store.places(line, before=place.number, past=_pass_over) if compete(place, one))
+    before = (one for one in store.places(line, before=place.number, past=pass_over) if _does_fit(one, partial(compete, place)))
     return Standing(place, tuple(one.duration_seconds for one in before))
 
 
@@ -53,7 +54,7 @@ def first_that_fits(*, line: str, fits: Callable[[Place], bool], now: datetime) 
     seen = store.head(line)
     if not seen.waiting:
         return seen, None
-    found = (place for place in store.places(line, past=_pass_over) if place.lapses_at > now and _does_fit(place, fits))
+    found = (place for place in store.places(line, past=pass_over) if place.lapses_at > now and _does_fit(place, fits))
     return seen, next((Turn(seen, place) for place in found), None)
 
 
@@ -61,12 +62,12 @@ def _does_fit(place: Place, fits: Callable[[Place], bool]) -> bool:
     try:
         return fits(place)
     except UnreadableItem as error:
-        _pass_over(error.item)
+        pass_over(error.item)
         return False
 
 
-def _pass_over(place: Unreadable) -> None:
-    """Others behind it are served; its own request says that its place can't be read."""
+def pass_over(place: Unreadable) -> None:
+    """Log a place that can't be read: others behind it are served, and of its own request no turn is told."""
     log.warning("waiting.place_unreadable", table=place.table, key=place.key, why=place.why)
 
 

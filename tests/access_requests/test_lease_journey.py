@@ -19,11 +19,13 @@ from accessportal.catalog import operations as catalog
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.leases import operations as leases
 from accessportal.leases import queries as pool
+from accessportal.leases.models import AccountItem, account_key
 from accessportal.leases.states import AccountState, LeaseState
 from accessportal.rules import operations as rules
 from accessportal.store.reading import get_item
 from accessportal.waiting import operations as waiting
 from accessportal.waiting import queries as line
+from accessportal.waiting.models import WaitingItem, claim_key, place_key
 from accessportal.waiting.states import ACCOUNTS
 from tests.fixtures_accounts import DAY, LEASE_RULES, SETUP, Borrowed
 from tests.fixtures_story import RULES
@@ -123,6 +125,26 @@ def test_who_finds_the_pool_empty_waits_in_the_line_and_is_served_at_once(borrow
     place = requests.place_in_line(request=third, now=borrowed.story.clock.now())
     assert place is not None
     assert place.before == 0
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [{}, {"tags": "env=lab"}, {"tags": None}, {"size": 3}, {"most_held": "many"}, {"pool": ["labs"]}, {"beside": 1}],
+)
+def test_of_a_place_that_can_not_be_read_no_turn_is_told_and_of_others_it_is(borrowed: Borrowed, spoilt: dict[str, Any]) -> None:
+    borrowed.fill(1)
+    story, held = borrowed.story, borrowed.held()
+    second, third = (story.carry_out(borrowed.ask(actor=actor)) for actor in (story.bob, story.mallory))
+    for key in (claim_key(ACCOUNTS, second.request_id), place_key(ACCOUNTS, 1)):
+        item = WaitingItem.get(*key)
+        wants = {**item.wants.as_dict(), **spoilt} if spoilt else {}
+        item.update(actions=[WaitingItem.wants.set(wants)])
+
+    places = requests.places_in_line(requests=[second, third], now=story.clock.now())
+
+    assert {one: place.before for one, place in places.items()} == {third.request_id: 0}
+    with pytest.raises(NotAllowed, match="Others wait for an account like this one"):
+        story.extend(held, 2 * DAY)
 
 
 @pytest.mark.parametrize(
@@ -311,6 +333,19 @@ def test_an_account_to_which_its_holder_keeps_access_is_handed_to_nobody(borrowe
     assert account.reason == "Access to it is held beside the lease, by outside. End that, and then restore the account."
     assert borrowed.has_access(held)
     check_whole()
+
+
+def test_a_lease_whose_account_somebody_deleted_ends_though_its_holder_keeps_access(borrowed: Borrowed) -> None:
+    (account_id,) = borrowed.fill(1)
+    held = borrowed.held()
+    key = assignments.list_by_state(state=AssignmentState.PRESENT).items[0].key
+    assigning.hold(key=key, claim="outside", guards=[], subject="alice@example.com", actor=SETUP, clock=borrowed.story.clock)
+    AccountItem(account_key(account_id)).delete()
+
+    ended = borrowed.give_back(held)
+
+    assert (ended.status, ended.receipts[-1].kept_by) == (Status.REVOKED, ("outside",))
+    assert pool.find_lease(lease_id=held.request_id) is None
 
 
 def test_an_extension_is_no_access_beside_the_lease(borrowed: Borrowed) -> None:

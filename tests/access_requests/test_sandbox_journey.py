@@ -17,6 +17,7 @@ from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
 from accessportal.sandboxes.states import Status as Lent
 from accessportal.sandboxes.store import rows
+from accessportal.waiting.models import WaitingItem, claim_key, place_key
 from accessportal.waiting.operations import note_cleanings
 from accessportal.waiting.states import SANDBOXES
 from tests.fixtures_pool import POOL_RULES, Labs
@@ -152,6 +153,17 @@ def test_the_time_runs_from_the_hand_over(labs: Labs) -> None:
 
     assert got.is_granted
     assert got.expires_at == labs.of(got).expires_at == handed_over_at + timedelta(seconds=600)
+
+
+def test_of_a_place_that_can_not_be_read_no_turn_is_told_and_of_others_it_is(labs: Labs) -> None:
+    first, second = labs.held(), labs.held()
+    note_cleanings(line=SANDBOXES, seconds=[60])
+    for key in (claim_key(SANDBOXES, first.request_id), place_key(SANDBOXES, 1)):
+        WaitingItem(*key).update(actions=[WaitingItem.wants.set({"name_prefix": ""})])
+
+    places = requests.places_in_line(requests=[first, second], now=labs.story.clock.now())
+
+    assert {one: place.before for one, place in places.items()} == {second.request_id: 0}
 
 
 def test_the_page_tells_place_and_expected_time(labs: Labs) -> None:

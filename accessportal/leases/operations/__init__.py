@@ -9,7 +9,7 @@ from accessportal.leases.operations.counting import count_accounts, keep_counts
 from accessportal.leases.operations.freeing import make_available, serve_line
 from accessportal.leases.operations.freezing import freeze, note_access_off, note_access_on, put_off, unfreeze
 from accessportal.leases.operations.holding import let_go, prolong, revive, start
-from accessportal.leases.operations.lines import Asked
+from accessportal.leases.operations.lines import Asked, asked_at
 from accessportal.leases.operations.pool import NewAccount, add_accounts, quarantine, restore, retire
 from accessportal.leases.operations.restoring import settle_restore
 from accessportal.leases.operations.spending import is_spend_read, note_verdict, read_spend
@@ -22,6 +22,7 @@ __all__ = [
     "NewAccount",
     "add_accounts",
     "anything_goes",
+    "asked_at",
     "check_pool",
     "clean_account",
     "clean_accounts",

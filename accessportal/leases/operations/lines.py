@@ -49,8 +49,12 @@ def asked_at(place: Place) -> Asked:
     :raises UnreadableItem: when somebody else has changed it.
     """
     try:
-        wants = {**place.wants, "most_held": int(place.wants["most_held"])}
-        return Asked(claim=place.claim, duration_seconds=place.duration_seconds, **wants)
+        wants = {**place.wants, "most_held": int(place.wants["most_held"]), "tags": dict(place.wants["tags"])}
+        asked = Asked(claim=place.claim, duration_seconds=place.duration_seconds, **wants)
+        texts = (asked.lease_id, asked.user, asked.pool, asked.permission_set, asked.size)
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("only numbers and tags are no texts")
+        return asked
     except (LookupError, TypeError, ValueError) as error:
         raise line.unreadable_wants(place, error) from error
 

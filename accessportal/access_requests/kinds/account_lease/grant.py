@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -29,7 +30,7 @@ from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.leases import operations as leases
 from accessportal.leases import queries as lent
 from accessportal.leases.policy import is_revivable
-from accessportal.leases.states import Lease, LeaseState
+from accessportal.leases.states import Lease, LeaseState, NoSuchAccount
 from accessportal.rules.states import Rule
 from accessportal.store.transactions import Guard
 from accessportal.waiting import operations as waiting
@@ -157,7 +158,9 @@ def let_go(key: AssignmentKey, lease_id: str, claim: str, gone: Proof, actor: Ac
         assignment = held.find(key=key)
         if assignment is not None and assignment.claims:
             reason = f"Access to it is held beside the lease, by {min(assignment.claims)}. End that, and then restore the account."
-            leases.quarantine(account_id=key.account_id, reason=reason, actor=actor, now=clock.now())
+            # Where somebody has deleted it from the pool it goes to nobody either.
+            with suppress(NoSuchAccount):
+                leases.quarantine(account_id=key.account_id, reason=reason, actor=actor, now=clock.now())
     leases.let_go(lease_id=lease_id, claim=claim, actor=actor, now=clock.now())
 
 

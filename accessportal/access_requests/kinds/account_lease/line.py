@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from accessportal.access_requests.config import current
 from accessportal.access_requests.states import AccessRequest, PlaceInLine
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import UnreadableItem, every
 from accessportal.leases import queries as leases
-from accessportal.leases.policy import fits
+from accessportal.leases.operations import Asked, asked_at
 from accessportal.leases.states import Account, AccountState, Lease
 from accessportal.waiting import queries as line
 from accessportal.waiting.states import ACCOUNTS, Place
@@ -26,13 +26,17 @@ def places_in_line(requests: Iterable[AccessRequest], *, now: datetime) -> dict[
     found: dict[str, PlaceInLine] = {}
     ends: dict[tuple[Any, ...], list[datetime]] = {}
     for request in requests:
-        standing = line.find(line=ACCOUNTS, claim=request.request_id, compete=_compete)
-        if standing is None:
+        try:
+            standing = line.find(line=ACCOUNTS, claim=request.request_id, compete=_compete)
+            asked = None if standing is None else asked_at(standing.place)
+        except UnreadableItem as error:
+            line.pass_over(error.item)
             continue
-        wants = standing.place.wants
-        same = (wants["pool"], wants["size"], *sorted(wants["tags"].items()))
+        if standing is None or asked is None:
+            continue
+        same = (asked.pool, asked.size, *sorted(asked.tags.items()))
         if same not in ends:
-            ends[same] = _ends_for(standing.place)
+            ends[same] = _ends_for(asked)
         # What is given back may be taken back for a while; of new accounts, which may be the last that were cleaned, nothing may.
         expected = line.expected(standing=standing, ends=ends[same], grace_seconds=current().undo_seconds, now=now)
         turn = (expected.earliest, expected.latest) if expected else None
@@ -45,31 +49,28 @@ def is_waited_for(lease: Lease, *, now: datetime) -> bool:
     account = leases.get_account(account_id=lease.account_id)
 
     def would_take_it(place: Place) -> bool:
-        wants = place.wants
-        return wants["user"] != lease.user and fits(account, pool=wants["pool"], size=wants["size"], tags=wants["tags"])
+        asked = asked_at(place)
+        return asked.user != lease.user and asked.is_met_by(account)
 
     return line.first_that_fits(line=ACCOUNTS, fits=would_take_it, now=now)[1] is not None
 
 
 def _compete(own: Place, other: Place) -> bool:
     """Whether one account can be what both wait for."""
-    mine, theirs = own.wants, other.wants
-    if mine["pool"] != theirs.get("pool") or (mine["size"] and theirs.get("size") not in ("", mine["size"])):
+    mine, theirs = asked_at(own), asked_at(other)
+    if mine.pool != theirs.pool or (mine.size and theirs.size not in ("", mine.size)):
         return False
-    tags: Mapping[str, object] = theirs.get("tags") or {}
-    return all(tags.get(name, value) == value for name, value in mine["tags"].items())
+    return all(theirs.tags.get(name, value) == value for name, value in mine.tags.items())
 
 
-def _ends_for(place: Place) -> list[datetime]:
+def _ends_for(asked: Asked) -> list[datetime]:
     """Of what fits: when that which is lent is given back, and when cleaning began of what was."""
-    lent = leases.find_leases(lease_ids=[account.lease_id for account in _fitting(place, AccountState.LEASED)])
+    lent = leases.find_leases(lease_ids=[account.lease_id for account in _fitting(asked, AccountState.LEASED)])
     ends = [lease.expected_end for lease in lent.values()]
-    return ends + [account.since for state in (AccountState.DIRTY, AccountState.INITIAL) for account in _fitting(place, state)]
+    return ends + [account.since for state in (AccountState.DIRTY, AccountState.INITIAL) for account in _fitting(asked, state)]
 
 
-def _fitting(place: Place, state: AccountState) -> Iterator[Account]:
+def _fitting(asked: Asked, state: AccountState) -> Iterator[Account]:
     """The first of the accounts in this state that would be what is waited for."""
-    pool, wants = place.wants["pool"], place.wants
-    found = every(lambda cursor: leases.list_accounts(pool=pool, state=state, cursor=cursor, limit=_PAGE))
-    fitting = (account for account in found if fits(account, pool=pool, size=wants["size"], tags=wants["tags"]))
-    return islice(fitting, _MOST_ENDS)
+    found = every(lambda cursor: leases.list_accounts(pool=asked.pool, state=state, cursor=cursor, limit=_PAGE))
+    return islice((account for account in found if asked.is_met_by(account)), _MOST_ENDS)

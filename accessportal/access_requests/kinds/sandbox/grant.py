@@ -17,12 +17,14 @@ from accessportal.directory.queries import Book
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.decisions import Decision
+from accessportal.kernel.pages import UnreadableItem
 from accessportal.kernel.proofs import Proof, Waiting
 from accessportal.rules.states import Rule
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
 from accessportal.store.transactions import Guard
 from accessportal.upstream import client as upstream
+from accessportal.waiting import queries as line
 
 
 class SandboxGrant(LentGrant):
@@ -70,9 +72,13 @@ class SandboxGrant(LentGrant):
     def places_in_line(self, requests: Sequence[AccessRequest], *, now: datetime) -> dict[str, PlaceInLine]:
         found: dict[str, PlaceInLine] = {}
         for request in requests:
-            standing = pool.find_in_line(claim=request.request_id)
+            try:
+                standing = pool.find_in_line(claim=request.request_id)
+                expected = None if standing is None else pool.expected_turn(standing=standing, now=now)
+            except UnreadableItem as error:
+                line.pass_over(error.item)
+                continue
             if standing is not None:
-                expected = pool.expected_turn(standing=standing, now=now)
                 turn = None if expected is None else (expected.earliest, expected.latest)
                 found[request.request_id] = PlaceInLine(before=standing.before, lapses_at=standing.place.lapses_at, expected=turn)
         return found
