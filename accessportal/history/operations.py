@@ -43,8 +43,12 @@ def follow(*, until: datetime | None = None, workers: int = 8, clock: Clock) -> 
                 run.read_days(progress, name)
     except Conflict as error:
         run.stopped = error.message
-    left = policy.PARTS - progress.parts_done
-    return FollowReport(events=run.events, entities=run.entities, parts_left=left, failures=run.failed, stopped=run.stopped)
+    now = store.get_progress() or progress
+    left = policy.PARTS - now.parts_done
+    known_until = None if left else policy.known_until(now)
+    return FollowReport(
+        events=run.events, entities=run.entities, parts_left=left, known_until=known_until, failures=run.failed, stopped=run.stopped
+    )
 
 
 def rebuild(*, until: datetime | None = None, workers: int = 8, actor: Actor, clock: Clock) -> FollowReport:

@@ -266,7 +266,7 @@ def _paged(
 
 def _check_time(begin: datetime, end: datetime) -> None:
     if begin >= end:
-        raise InvalidRequest("The end lies before the beginning. Give the earlier moment first.", code="time_reversed", field="to")
+        raise InvalidRequest("“From” must lie before “To”. Give the earlier moment first.", code="time_reversed", field="to")
     if end - begin > LONGEST_TIME:
         words = f"That is more than {LONGEST_TIME.days} days. Ask for a year at a time."
         raise InvalidRequest(words, code="time_too_long", field="to")

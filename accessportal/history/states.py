@@ -166,11 +166,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowReport(Report):
-    """What one run did: ``events`` read of ``entities``; ``parts_left``: of the log, where it was made from nothing."""
+    """What one run did: ``events`` read of ``entities``; ``parts_left``: of the log, where it was made from nothing. ``known_until``: up to
+    when everything is told now; ``None`` while it is being made."""
 
     events: int = 0
     entities: int = 0
     parts_left: int = 0
+    known_until: datetime | None = None
 
 
 class NotMadeYet(Unavailable):

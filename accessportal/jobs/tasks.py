@@ -90,7 +90,8 @@ def job(run: Callable[P, Report | str]) -> Callable[P, str]:
 
 
 def _told(part: str, report: Report) -> str:
-    words = _counted(part, report.counts, is_ok=report.is_ok)
+    _beat(part, report.counts | report.moments, is_ok=report.is_ok)
+    words = _words(report.counts)
     for failure in report.failures:
         log.error("jobs.item_failed", job=part, item=failure.item, error=failure.error)
     if report.stopped:
@@ -100,8 +101,8 @@ def _told(part: str, report: Report) -> str:
     return words
 
 
-def _counted(part: str, counts: Mapping[str, int], *, is_ok: bool = True) -> str:
-    _beat(part, counts, is_ok=is_ok)
+def _counted(part: str, counts: Mapping[str, int]) -> str:
+    _beat(part, counts, is_ok=True)
     return _words(counts)
 
 

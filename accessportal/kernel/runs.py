@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import ClassVar, TypeVar
 
 from accessportal.kernel.errors import Conflict, PortalError
@@ -39,6 +40,12 @@ class Report:
         lists = (tuple, list)
         counted = {name: len(value) if isinstance(value, lists) else value for name, value in values.items()}
         return {name: value for name, value in counted.items() if type(value) is int} | {"failed": len(self.failures)}
+
+    @property
+    def moments(self) -> dict[str, float]:
+        """Its moments, by field, in epoch seconds."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value.timestamp() for name, value in values.items() if isinstance(value, datetime)}
 
 
 @dataclass(kw_only=True)

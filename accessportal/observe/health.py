@@ -14,6 +14,7 @@ import structlog
 from django.db import Error as DatabaseError
 from django.db import connection, transaction
 
+from accessportal.kernel import moments
 from accessportal.kernel.clock import SystemClock
 from accessportal.observe import heartbeats
 from accessportal.store.tables import silent_tables
@@ -27,6 +28,8 @@ STORE_SECONDS = 4.0
 _WRITE_MILLISECONDS = 2000
 # A day, which is exported within two hours of its end, and two more.
 _OLDEST_EVIDENCE = timedelta(days=3)
+# It follows every minute, two minutes back.
+_HISTORY_BEHIND = timedelta(minutes=15)
 # What was found is told to everybody who asks within a second; several balancers ask every few seconds.
 _SHARED_SECONDS = 1.0
 
@@ -75,7 +78,7 @@ def pages(*, now: datetime) -> Health:
 def work(*, now: datetime) -> Health:
     """Each line of jobs was served of late, and the tick that ends access has come to its end."""
     found = {line: _line(line, now) for line in heartbeats.LINES} | {heartbeats.TICK: _tick(now)}
-    found[heartbeats.EVIDENCE] = evidence(now)
+    found |= {heartbeats.EVIDENCE: evidence(now), heartbeats.HISTORY: history(now)}
     return Health({part: why for part, why in found.items() if why})
 
 
@@ -116,7 +119,7 @@ def _line(line: str, now: datetime) -> str:
     if last is None:
         return "No job of this line was ever done. Start the worker with: python manage.py run_worker"
     if not last.is_fresh(now):
-        return f"A job of this line was last done {_at(last)}. Look at the worker's log; start it with: python manage.py run_worker"
+        return f"A job of this line was last done {_at(last.beat_at)}. Look at the worker's log; start it with: python manage.py run_worker"
     return ""
 
 
@@ -128,7 +131,7 @@ def _tick(now: datetime) -> str:
         return _no_database(error)
     if last is None or last.is_fresh(now, within=heartbeats.TICK_FRESH_FOR):
         return ""
-    return f"No tick has come to its end since {_at(last)}: access ends late. Look at the worker's log for “tick”."
+    return f"No tick has come to its end since {_at(last.beat_at)}: access ends late. Look at the worker's log for “tick”."
 
 
 def evidence(now: datetime) -> str:
@@ -148,8 +151,24 @@ def evidence(now: datetime) -> str:
     return f"The newest day of evidence is {day:%Y-%m-%d}. Look at the worker's log for “export_evidence”; what is missed is made up."
 
 
-def _at(beat: heartbeats.Beat) -> str:
-    return f"{beat.beat_at:%Y-%m-%d %H:%M:%S} UTC"
+def history(now: datetime) -> str:
+    """Of who had what. One that was never followed is told by its line; while it is being made, each part of that is a sign of life."""
+    try:
+        last = heartbeats.last_beat(heartbeats.HISTORY)
+    except DatabaseError as error:
+        return _no_database(error)
+    if last is None:
+        return ""
+    known_until = last.detail.get(heartbeats.KNOWN_UNTIL)
+    at = last.beat_at if known_until is None else datetime.fromtimestamp(known_until, UTC)
+    if moments.is_recent(at, now=now, within=_HISTORY_BEHIND):
+        return ""
+    state = f"has been in the making without a sign of life since {_at(at)}" if known_until is None else f"is known up to {_at(at)} only"
+    return f"Who had what {state}. Look at the worker's log for “follow_history”."
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 @dataclass(slots=True)

@@ -16,6 +16,9 @@ DRIFT = "drift"
 EVIDENCE = "export_evidence"
 NEWEST_DAY_AT = "newest_day_at"
 """In the detail of ``EVIDENCE``: when the last day that was exported began, in epoch seconds."""
+HISTORY = "follow_history"
+KNOWN_UNTIL = "known_until"
+"""In the detail of ``HISTORY``: up to when it is told who had what, in epoch seconds; not there while that is being made."""
 # The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.schedules).
 LINES = ("sweep_line", "urgent_line", "slow_line")
 FRESH_FOR = timedelta(minutes=2)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accessportal.catalog.queries import find_account
+from accessportal.catalog.queries import accounts_by_id
 from accessportal.history.states import Answer, Held, ThingKind
 from accessportal.kernel.pages import Page
 from accessportal.web.exporting import exported
@@ -64,5 +64,4 @@ def page_of(answer: Answer, *, at: datetime | None = None) -> AnswerPage:
 def names_of(held: Iterable[Held]) -> dict[str, str]:
     """What the accounts are called now, by their ids."""
     ids = {one.interval.thing.name for one in held if one.interval.thing.kind in _BY_ACCOUNT}
-    found = {account_id: find_account(account=account_id) for account_id in ids}
-    return {account_id: account.name for account_id, account in found.items() if account}
+    return {account_id: account.name for account_id, account in accounts_by_id(ids).items()}

@@ -9,14 +9,20 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accessportal.history import queries
 from accessportal.jobs import tasks
 from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.errors import NoAnswer
+from accessportal.observe import health, heartbeats
+from accessportal.observe.metrics import PortalCollector
 from accessportal.tokens import operations as tokens
 from accessportal.tokens.states import Scope
+from accessportal.web.holdings import names_of
 from tests.commands.conftest import run
 from tests.fixtures_story import Story
 
 pytestmark = pytest.mark.django_db
+REVERSED = "“From” must lie before “To”. Give the earlier moment first."
 
 
 @pytest.fixture
@@ -62,6 +68,55 @@ def test_commands(told: Story) -> None:
 def test_a_name_that_nothing_can_have_is_no_empty_answer(told: Story, flag: str, name: str, code: str) -> None:
     answer = run("who_had", flag, name, "--as", "ana@example.com", "--json")
     assert (answer.code, answer.json["error"]["code"]) == (1, code)
+
+
+def test_health_says_that_the_history_lags(told: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However well its runs end: one that has more to read than it manages is behind, too."""
+    assert health.history(told.clock.now()) == ""
+    known_until = told.clock.now() - timedelta(minutes=2)
+    told.clock.advance(20 * 60)
+    late = health.work(now=told.clock.now()).missing["follow_history"]
+    assert late == f"Who had what is known up to {known_until:%Y-%m-%d %H:%M:%S} UTC only. Look at the worker's log for “follow_history”."
+    with monkeypatch.context() as away:
+        away.setattr(
+            "accessportal.history.operations.audit.events_between", lambda *_: (_ for _ in ()).throw(NoAnswer("Away.", code="away"))
+        )
+        with pytest.raises(NoAnswer):
+            tasks.follow_history()
+        assert health.history(told.clock.now()) == late
+    tasks.follow_history()
+    assert health.history(told.clock.now()) == ""
+    (items,) = (one for one in PortalCollector(now=told.clock.now()).collect() if one.name == "accessportal_last_run_items")
+    known = {sample.labels["kind"]: sample.value for sample in items.samples if sample.labels["part"] == "follow_history"}["known_until"]
+    assert known == (told.clock.now() - timedelta(minutes=2)).replace(microsecond=0).timestamp()
+
+
+def test_health_says_that_the_history_is_not_being_made_any_more(story: Story) -> None:
+    heartbeats.beat(heartbeats.HISTORY, now=story.clock.now(), detail={"parts_left": 3})
+    assert health.history(story.clock.now()) == ""
+    story.clock.advance(20 * 60)
+    assert "in the making without a sign of life" in health.history(story.clock.now())
+
+
+def test_reversed_times_are_refused_with_the_names_of_the_fields(told: Story) -> None:
+    given = ("--from", "2026-03-03T00:00:00Z", "--to", "2026-03-02T00:00:00Z")
+    command = run("what_had", "alice@example.com", *given, "--as", "alice@example.com", "--json")
+    assert (command.code, command.json["error"]) == (1, {"code": "time_reversed", "message": REVERSED, "field": "to"})
+    made = tokens.create_token(name="siem", scope=Scope.HISTORY, actor=told.olga, now=told.clock.now())
+    address = "/v1/history/what-had?email=alice@example.com&from=1767571200&to=1767484800"
+    answer = Client().get(address, headers={"Authorization": f"Bearer {made.text}"})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["message"], error["field"]) == (400, REVERSED, "to")
+
+
+def test_the_names_of_all_accounts_of_an_answer_take_one_query(told: Story, django_assert_num_queries: Any) -> None:
+    told.carry_out(told.ask())
+    tasks.follow_history()
+    now = told.clock.now()
+    held = queries.what_had(email="alice@example.com", begin=now - timedelta(days=1), end=now, actor=told.alice).page.items
+    with django_assert_num_queries(1):
+        names = names_of(held)
+    assert names == {told.twin.accounts[name]: name for name in ("payments-prod", "payments-dev")}
 
 
 def test_made_anew_by_an_operator(told: Story) -> None:

@@ -166,7 +166,7 @@ def test_not_ready_while_the_database_is_away(story: Story, client: Client, monk
     assert told["/healthz"] == WELL["/healthz"]
     assert (told["/readyz"].code, list(told["/readyz"].missing)) == (503, ["database"])
     assert "PORTAL_DATABASE_URL" in told["/readyz"].missing["database"]
-    assert (told["/workz"].code, set(told["/workz"].missing)) == (503, {*heartbeats.LINES, "tick", heartbeats.EVIDENCE})
+    assert (told["/workz"].code, set(told["/workz"].missing)) == (503, {*heartbeats.LINES, "tick", heartbeats.EVIDENCE, heartbeats.HISTORY})
 
 
 @pytest.mark.django_db(transaction=True)
