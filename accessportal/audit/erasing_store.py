@@ -12,7 +12,7 @@ from accessportal.audit.models import AuditItem, day_shard_for, outbox_for
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pseudonyms import Pseudonyms
 from accessportal.store.base import registered_models
-from accessportal.store.reading import RawItem, key_in
+from accessportal.store.reading import BROKEN, RawItem, key_in
 from accessportal.store.replacing import Replaced, replace_in_table, replaced_in_raw
 
 
@@ -69,6 +69,15 @@ def _forget(after: dict[str, Any], place: str, whose: str, pseudonym: str) -> No
 
 
 def _event_without(raw: RawItem, after: dict[str, Any], pseudonym: str, pseudonyms: Pseudonyms) -> dict[str, Any]:
+    try:
+        return _moved_and_sealed(raw, after, pseudonym, pseudonyms)
+    except BROKEN as error:
+        which = f"{raw['entity']['S']}, event {raw['sequence']['N']}"
+        words = f"{which} names the person and can't be read ({error}): look at verify_audit first."
+        raise Conflict(words, code="event_not_whole") from error
+
+
+def _moved_and_sealed(raw: RawItem, after: dict[str, Any], pseudonym: str, pseudonyms: Pseudonyms) -> dict[str, Any]:
     entity = after["entity"]["S"]
     if entity.endswith(f"#{pseudonym}"):
         after["data"] = {"M": _without_names(after["action"]["S"], after["data"]["M"], pseudonyms.of_name)}

@@ -13,7 +13,7 @@ from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
 from accessportal.audit.store import by_actor, every_entity, history, list_day
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import every
-from accessportal.kernel.pseudonyms import replaced_in
+from accessportal.kernel.pseudonyms import pseudonyms_in, replaced_in
 from accessportal.store.erasures import find_erasure
 
 __all__ = [
@@ -56,9 +56,9 @@ def nameless_in(value: Any) -> Any:
 
 
 def is_being_erased(entity: str) -> bool:
-    """Whether the chain is one of a person that is moved to their pseudonym right now: a part of it may be here."""
-    found = find_erasure(entity.partition("#")[2])
-    return found is not None and found.is_under_way
+    """Whether the chain is named by a person and is moved to their pseudonym right now: a part of it may be here."""
+    found = map(find_erasure, pseudonyms_in(nameless(entity)))
+    return any(one is not None and one.is_under_way for one in found)
 
 
 def body_of(event: AuditEvent) -> dict[str, Any]:

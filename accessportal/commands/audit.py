@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 from accessportal.audit.operations import begin_restore, new_key, require_restore_right
 from accessportal.audit.states import ChainBreak
 from accessportal.commands import restoring, terminal
-from accessportal.commands.audit_items import Item, breaks_of_places, breaks_of_rules, every_item
+from accessportal.commands.audit_items import Item, break_of, breaks_of_places, breaks_of_rules, every_item
 from accessportal.commands.audit_walk import Walk
 from accessportal.commands.base import Outcome, PortalCommand, command, failed
 from accessportal.commands.flags import BadUsage, Flag, read_file, read_moment, read_whole_number
@@ -64,10 +64,10 @@ def verify_audit(
     """Walk the audit chain of everything that has one, what is gone too, compare it with the item and with every head that was ever signed,
     and report each break. Reads all tables and every digest. Exit code 1 when there is a break."""
     breaks: list[ChainBreak] = []
-    signed = None if without_evidence else _signed_heads(public_key or [])
+    signed = _signed_heads(public_key or [], is_wanted=not without_evidence)
 
     def pass_over(one: Unreadable) -> None:
-        breaks.append(ChainBreak(one.key, 0, str(one)))
+        breaks.append(break_of(one))
 
     with terminal.progress() as progress:
         reading = progress.add_task("Items", total=None)
@@ -82,18 +82,23 @@ def verify_audit(
     breaks += [*walk.breaks, *breaks_of_places(items), *breaks_of_rules()]
     document: dict[str, Any] = {"chains": walk.chains, "gone": walk.gone, "digests": 0, "heads": 0, "lost": 0}
     if signed is not None:
-        unsigned, lost = signed.breaks_of_chains(every_restore())
+        unsigned, lost = signed.breaks_of_chains(every_restore(past=pass_over))
         breaks += [*signed.breaks, *unsigned]
         document |= {"digests": signed.days, "heads": signed.count, "lost": lost}
+    # Also what can't be read a second time.
+    breaks = list(dict.fromkeys(breaks))
     return Outcome(
         document | {"breaks": breaks},
         failed(breaks, "breaks in the audit log.", one="break in the audit log."),
     )
 
 
-def _signed_heads(public_keys: Sequence[str]) -> SignedHeads | None:
-    signer = current()
+def _signed_heads(public_keys: Sequence[str], *, is_wanted: bool) -> SignedHeads | None:
+    signer = current() if is_wanted else None
     if signer is None:
+        if public_keys:
+            words = "There are no signed heads to check with it: set up evidence here (docs/evidence.md), and leave out --without-evidence."
+            raise BadUsage(words, flag="--public-key", code="evidence_not_set")
         return None
     pems = [signer.public_key.encode(), *(read_file(name, "--public-key") for name in public_keys)]
     try:

@@ -24,7 +24,7 @@ from accessportal.leases import queries as leases
 from accessportal.rules import queries as rules
 from accessportal.sandboxes import queries as sandboxes
 from accessportal.sandboxes.states import Sandbox
-from accessportal.store.restores import Restore, every_restore
+from accessportal.store.restores import every_restore, find_restore
 from accessportal.tokens import queries as tokens
 from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import LINES
@@ -92,8 +92,8 @@ def every_item(past: Past) -> Iterator[Item]:
         line = _read_past(partial(waiting.get_with_places, name, past=past), past)
         if line is not None and (line.version or line.places):
             yield _item(line, partial(waiting.get_with_places, name, past=past))
-    for restore in every_restore():
-        yield _item(restore, partial(_restore, restore.epoch))
+    for restore in every_restore(past=past):
+        yield _item(restore, partial(find_restore, restore.epoch))
     for stored in tokens.every_token(past=past):
         yield _item(stored, partial(tokens.find_stored, stored.token.token_id))
     for ledger in authz.LEDGERS:
@@ -101,6 +101,11 @@ def every_item(past: Past) -> Iterator[Item]:
             yield _item(record, partial(ledger.get, record.scope, record.names))
     for scope in authz.every_scope(past=past):
         yield _item(scope, partial(authz.get_scope, scope.scope))
+
+
+def break_of(one: Unreadable) -> ChainBreak:
+    """What can't be read was changed by somebody else."""
+    return ChainBreak(one.key, 0, str(one))
 
 
 def _read_past(read: Callable[[], R], past: Past) -> R | None:
@@ -124,7 +129,10 @@ def _misplaced(items: MutableMapping[str, Item], group: Item) -> ChainBreak | No
         if not above or (parent is not None and parent.facts is not None and above == [*parent.facts[ABOVE], above[-1]]):
             return None
         # Groups above are moved with what is below them.
-        fresh = [one.again() for one in (parent, group) if one is not None]
+        try:
+            fresh = [one.again() for one in (parent, group) if one is not None]
+        except UnreadableItem as error:
+            return break_of(error.item)
         items = ChainMap({item.entity: item for item in fresh if item is not None}, items)
         if fresh[-1] is None:
             return None
@@ -172,7 +180,3 @@ def _request(request_id: str) -> AccessRequest:
 
 def _pool() -> _Head:
     return _Head(*sandboxes.pool_head())
-
-
-def _restore(epoch: int) -> Restore | None:
-    return next((one for one in every_restore() if one.epoch == epoch), None)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent, ChainBreak
-from accessportal.commands.audit_items import Item
+from accessportal.commands.audit_items import Item, break_of
 from accessportal.evidence.heads import SignedHeads
 from accessportal.evidence.replay import EXISTS, differences, kind_of, replay
 from accessportal.kernel.pages import UnreadableItem
@@ -94,19 +94,22 @@ class Walk:
 
 
 def _settled(entity: str, item: Item | None, events: Sequence[AuditEvent], began: datetime) -> list[ChainBreak]:
-    """The breaks of a chain that was read after its item. Only what was the same before and after the chain was read is believed."""
+    """The breaks of a chain that was read after its item. Only what was the same before and after the chain was read is believed, and
+    without an item what the chain tells twice: while somebody is erased, chains that their address names move on below a reader."""
     breaks = _breaks(entity, item, events, began)
     for _ in range(_MOST_LOOKS):
-        if not breaks or item is None:
+        if not breaks:
             return breaks
         try:
-            now = item.again()
-        except UnreadableItem:
-            # It is named among the breaks already.
+            now = item and item.again()
+        except UnreadableItem as error:
+            return [*breaks, break_of(error.item)]
+        if item and now and (now.version, now.audit_head, now.facts) == (item.version, item.audit_head, item.facts):
             return breaks
-        if now is not None and (now.version, now.audit_head, now.facts) == (item.version, item.audit_head, item.facts):
+        before, events = events, audit.chain_of(entity) or audit.chain_of(audit.nameless(entity))
+        if now is None and [event.hash for event in before] == [event.hash for event in events]:
             return breaks
-        item, events = now, audit.chain_of(entity)
+        item = now
         breaks = _breaks(entity, item, events, began)
     return breaks if item is None else _breaks(entity, item, events[: item.version], began)
 

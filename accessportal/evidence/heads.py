@@ -74,10 +74,12 @@ class SignedHeads:
 
     def breaks_of_chains(self, restores: Sequence[Restore]) -> tuple[list[ChainBreak], int]:
         """The first signed head that each chain lacks; and how many it rightly lacks, because a restore of the tables lost their events."""
-        for name, hashes in self._people.items():
-            self._missing += _missing_in(name, self._heads.get(name, b""), hashes)
-        for name in self._heads.keys() - self._seen:
-            self._missing += _missing_in(name, self._heads[name], {})
+        for name in self._heads.keys() - (self._seen - self._people.keys()):
+            heads, hashes = self._heads[name], self._people.get(name, {})
+            if "person-" in name and any(_missing_in(name, heads, hashes)):
+                # While somebody is erased, their chain moves on below a reader.
+                hashes = hashes | {event.sequence: event.hash for event in audit.chain_of(name)}
+            self._missing += _missing_in(name, heads, hashes)
         lost = self._lost(restores) if restores else set()
         breaks: dict[str, ChainBreak] = {}
         for one in self._missing:
@@ -90,7 +92,7 @@ class SignedHeads:
         wanted = {(one.day, one.entity, one.sequence): one for one in self._missing}
         lost: set[Missing] = set()
         for day in sorted({one.day for one in self._missing}):
-            if self.files.sha256(policy.file_name(day)) != self._sha256[day]:
+            if not self._is_as_signed(day):
                 # Whoever writes to the store could else give an event a time that a restore has lost.
                 continue
             for line in lines_in(self.files, day):
@@ -100,9 +102,18 @@ class SignedHeads:
                     lost.add(one)
         return lost
 
+    def _is_as_signed(self, day: date) -> bool:
+        try:
+            return self.files.sha256(policy.file_name(day)) == self._sha256[day]
+        except Unavailable as error:
+            if error.code not in _DAMAGED:
+                raise
+            return False
+
 
 def read_signed_heads(files: EvidenceFiles, *, public_keys: Sequence[bytes]) -> SignedHeads:
-    """Read every digest, oldest first, one request each. What a digest with a wrong signature says counts for nothing.
+    """Read every digest, oldest first, one request each, and which files are there. What a digest with a wrong signature says counts for
+    nothing.
 
     :raises ValueError: when a public key can't be read.
     :raises Unavailable: when the store of evidence does not answer.
@@ -128,6 +139,9 @@ def read_signed_heads(files: EvidenceFiles, *, public_keys: Sequence[bytes]) -> 
             # Before there were pseudonyms digests told addresses, which may be erased since.
             found._heads.setdefault(audit.nameless(entity), bytearray()).extend(head)
         before = name, hashlib.sha256(content).hexdigest()
+    there = files.file_names()
+    missing = [(policy.file_name(day), day) for day in found._sha256 if policy.file_name(day) not in there]
+    found.breaks += [ChainBreak(name, 0, f"it is missing, and the digest of {day} has signed it") for name, day in missing]
     return found
 
 

@@ -21,11 +21,12 @@ from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.evidence import policy
 from accessportal.evidence.config import Signer
+from accessportal.evidence.digests import Digests
 from accessportal.evidence.states import DayFile, ExportReport
 from accessportal.evidence.store import EvidenceFiles
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
-from accessportal.kernel.errors import Conflict, InvalidRequest, NoAnswer, PortalError, Unavailable
+from accessportal.kernel.errors import Conflict, InvalidRequest, PortalError
 
 
 def export(
@@ -45,7 +46,7 @@ def export(
         raise InvalidRequest(
             f"{last} is not over, or not for an hour. Give {newest_over} or a day before.", code="day_not_over", field="day"
         )
-    written = [one for one in files.days() if one <= newest_over]
+    written, digests = [one for one in files.days() if one <= newest_over], Digests(files)
     next_day = written[-1] + policy.DAY if written else _first_day(last)
     done = events = late = 0
     stopped = ""
@@ -53,7 +54,7 @@ def export(
         if until is not None and clock.now() >= until:
             break
         try:
-            file = _export_day(next_day, before=written, files=files, signer=signer)
+            file = _export_day(next_day, before=written, digests=digests, signer=signer)
         except PortalError as error:
             stopped = f"{next_day}: {error.message}"
             break
@@ -77,12 +78,11 @@ def _first_day(last: date) -> date | None:
     return None if oldest is None or oldest.date() > last else oldest.date()
 
 
-def _export_day(day: date, *, before: Sequence[date], files: EvidenceFiles, signer: Signer) -> DayFile:
-    link = None
+def _export_day(day: date, *, before: Sequence[date], digests: Digests, signer: Signer) -> DayFile:
+    files, link = digests.files, None
     if before:
-        _, content = files.digest(before[-1])
-        link = {"name": policy.digest_name(before[-1]), "sha256": hashlib.sha256(content).hexdigest()}
-    late = _late(day, before, files)
+        link = {"name": policy.digest_name(before[-1]), "sha256": digests.sha256(before[-1])}
+    late = _late(day, before, digests)
     with tempfile.TemporaryFile() as draft:
         with gzip.GzipFile(filename="", mode="wb", fileobj=draft, mtime=0) as packed:
             for event in itertools.chain(late, audit.events_of_day(day)):
@@ -98,38 +98,36 @@ def _export_day(day: date, *, before: Sequence[date], files: EvidenceFiles, sign
     return file
 
 
-def _late(day: date, before: Sequence[date], files: EvidenceFiles) -> list[AuditEvent]:
+def _late(day: date, before: Sequence[date], digests: Digests) -> list[AuditEvent]:
     """What came too late for the files of ``before``, in order: of the last of these days all of it; of older days what is in chains that
     go on now."""
     recent = before[-policy.DAYS_READ_AGAIN :]
-    seen = _hashes(policy.without_note(line) for one in recent for line in lines_in(files, one))
+    seen = _hashes(policy.without_note(line) for one in recent for line in lines_in(digests.files, one))
     days = ((one, event) for one in recent for event in audit.events_of_day(one))
     late = [event for one, event in days if hashlib.sha256(policy.line_of(event, day=one)).digest() not in seen]
     firsts: dict[str, tuple[int, str]] = {}
     for event in itertools.chain(late, audit.events_of_day(day)):
         here = event.sequence, audit.name_outside(event)
         firsts[event.entity] = min(firsts.get(event.entity, here), here)
-    return sorted([*late, *_left_out(day, firsts, before, files)], key=lambda event: (event.at, event.entity, event.sequence))
+    return sorted([*late, *_left_out(day, firsts, before, digests)], key=lambda event: (event.at, event.entity, event.sequence))
 
 
-def _left_out(day: date, firsts: Mapping[str, tuple[int, str]], before: Sequence[date], files: EvidenceFiles) -> Iterator[AuditEvent]:
+def _left_out(day: date, firsts: Mapping[str, tuple[int, str]], before: Sequence[date], digests: Digests) -> Iterator[AuditEvent]:
     """What comes before ``firsts`` in their chains, happened before ``day`` and is in no file, back to an event that is in one. It takes a
     query for each chain that no recent file has, and the digests of the days on which these were last changed."""
-    recent: dict[str, int] = {}
-    for one in before[-policy.DAYS_READ_AGAIN :]:
-        recent |= _heads(files, one) or {}
+    recent = before[-policy.DAYS_READ_AGAIN :]
     ends: dict[date, list[tuple[AuditEvent, Iterator[AuditEvent]]]] = defaultdict(list)
     for entity, (first, name) in firsts.items():
-        if before and recent.get(name, 0) < first - 1:
+        if before and max(digests.last(one, name) or 0 for one in recent) < first - 1:
             chain = _back_from(first, entity, day)
             if (event := next(chain, None)) is not None:
                 ends[event.at.date()].append((event, chain))
     for of_day in ends.values():
-        filed = _filed_about(of_day[0][0], before, files)
+        filed = _filed_about(of_day[0][0], before, digests)
         for event, chain in of_day:
             if not filed(event):
                 yield event
-                yield from itertools.takewhile(lambda one: not _filed_about(one, before, files)(one), chain)
+                yield from itertools.takewhile(lambda one: not _filed_about(one, before, digests)(one), chain)
 
 
 def _back_from(first: int, entity: str, day: date) -> Iterator[AuditEvent]:
@@ -141,27 +139,17 @@ def _back_from(first: int, entity: str, day: date) -> Iterator[AuditEvent]:
             return
 
 
-def _filed_about(event: AuditEvent, before: Sequence[date], files: EvidenceFiles) -> Callable[[AuditEvent], bool]:
+def _filed_about(event: AuditEvent, before: Sequence[date], digests: Digests) -> Callable[[AuditEvent], bool]:
     """Whether one of the same day is in its file, or in one of the next, where late ones are. What a digest that is missing or can't be
     read would tell is not told anew, nor what was sealed since: its file has it under another name."""
     at = event.at.date()
-    heads = [_heads(files, one) for one in before if at <= one <= at + policy.DAY * policy.DAYS_READ_AGAIN]
+    days = [one for one in before if at <= one <= at + policy.DAY * policy.DAYS_READ_AGAIN]
 
     def is_filed(one: AuditEvent) -> bool:
-        name = audit.name_outside(one)
-        return bool(one.seal) or at not in before or any(found is None or found.get(name, 0) >= one.sequence for found in heads)
+        lasts = (digests.last(day, audit.name_outside(one)) for day in days)
+        return bool(one.seal) or at not in before or any(last is None or last >= one.sequence for last in lasts)
 
     return is_filed
-
-
-def _heads(files: EvidenceFiles, day: date) -> dict[str, int] | None:
-    """``None`` when the digest can't be read: the verifier names it, and the days after it go on."""
-    try:
-        return {entity: int(sequence) for entity, (sequence, _) in files.digest(day)[0]["heads"].items()}
-    except NoAnswer:
-        raise
-    except (Unavailable, ValueError, LookupError, TypeError, AttributeError):
-        return None
 
 
 def lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:

@@ -73,12 +73,16 @@ class EvidenceFiles:
             names = self._names(policy.DIGESTS)
         return sorted(day for day in map(policy.day_of, names) if day is not None)
 
+    def file_names(self) -> frozenset[str]:
+        """Every file of events that may be looked at."""
+        with _answered():
+            return frozenset(f"{policy.EVENTS}/{name}" for name in self._names(policy.EVENTS) if policy.is_file_of_events(name))
+
     def copy_to(self, folder: Path) -> None:
         """All that a verifier looks at, as files in ``folder``."""
         with _answered():
             digests = [f"{policy.DIGESTS}/{name}" for name in self._names(policy.DIGESTS) if policy.day_of(name)]
-            events = [f"{policy.EVENTS}/{name}" for name in self._names(policy.EVENTS) if policy.is_file_of_events(name)]
-        for name in (*digests, *events):
+        for name in (*digests, *sorted(self.file_names())):
             (folder / name).parent.mkdir(exist_ok=True)
             with self.opened(name) as content, (folder / name).open("xb") as copy:
                 shutil.copyfileobj(content, copy)

@@ -7,8 +7,10 @@ repeated, and knows the person by the pseudonym alone: killed anywhere, the job 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
@@ -26,6 +28,7 @@ from accessportal.directory.states import person_entity
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from accessportal.kernel.pages import Unreadable
 from accessportal.kernel.pseudonyms import may_stand_in
 from accessportal.kernel.runs import Report, Run
 from accessportal.leases import queries as leases
@@ -56,13 +59,19 @@ class ErasingReport(Report):
     erased: int = 0
 
 
+class _Erasing(Run):
+    """Nobody else finishes what is left of somebody, so every refusal is told."""
+
+    passes = ()
+
+
 def erase_person(*, email: str, is_dry: bool = False, actor: Actor, clock: Clock) -> Erased:
     """Erase somebody who is deleted, holds nothing and has nothing open. May be repeated at any time, also side by side.
 
     :raises NotAllowed: unless the actor is an operator.
     :raises NotFound: for an address that nobody had here.
-    :raises Conflict: for somebody who is still here, or holds something, and where the installation has no pseudonyms.
-    :raises Unavailable: when something could not be looked at; the job goes on.
+    :raises Conflict: for somebody who is still here, or holds something, for an event that is not whole, and without pseudonyms.
+    :raises Unavailable: when something could not be looked at, also an item that may name them; what was begun the job goes on with.
     """
     audit.require_erasing_right(actor)
     pseudonyms, key = audit.pseudonyms(), fold_email(email)
@@ -75,6 +84,8 @@ def erase_person(*, email: str, is_dry: bool = False, actor: Actor, clock: Clock
     if erasure is None or not erasure.is_under_way:
         _require_gone(key)
         if not is_dry:
+            # What would stop the walk stops it before anything is done.
+            audit.take_out(pseudonym, is_dry=True)
             now = clock.now()
             steps = directory.letting_go(key=key, actor=actor, now=now)
             try:
@@ -91,13 +102,15 @@ def erase_person(*, email: str, is_dry: bool = False, actor: Actor, clock: Clock
 
 def go_on_erasing(*, actor: Actor, clock: Clock) -> ErasingReport:
     """Finish what was begun and whose worker died. Unavailable when that can't be listed."""
-    run, erased = Run(), 0
-    for erasure in every_erasure():
+    run, erased = _Erasing(), list[Erased]()
+
+    def finish(erasure: Erasure) -> None:
+        erased.append(_carry_out(erasure, names=frozenset(), actor=actor, clock=clock))
+
+    for erasure in every_erasure(past=run.pass_over):
         if erasure.is_under_way:
-            before = len(run.failures)
-            run.unit(erasure.pseudonym, lambda one=erasure: _carry_out(one, names=frozenset(), actor=actor, clock=clock))  # type: ignore[misc]
-            erased += len(run.failures) == before
-    return ErasingReport(erased=erased, failures=run.failed)
+            run.unit(erasure.pseudonym, partial(finish, erasure))
+    return ErasingReport(erased=len(erased), failures=run.failed)
 
 
 def _carry_out(erasure: Erasure, *, names: frozenset[str], actor: Actor, clock: Clock) -> Erased:
@@ -127,10 +140,13 @@ def _names_of(key: str, pseudonym: str) -> frozenset[str]:
 
 
 def _require_gone(key: str) -> None:
-    """:raises Conflict: naming what is open, and the remedy."""
+    """:raises Conflict: naming what is open, and the remedy. :raises Unavailable: for an item that can't be read, and may be theirs."""
 
     def refuse(words: str, code: str) -> None:
         raise Conflict(words, code=code)
+
+    def stop_at(one: Unreadable) -> None:
+        raise one.error()
 
     entity = person_entity(key)
     if directory_queries.find_person(email=key) is not None:
@@ -143,9 +159,12 @@ def _require_gone(key: str) -> None:
         refuse(f"{key} still has an account. Give it back first.", "leases_open")
     outside = audit_queries.nameless
     for ledger in authz.LEDGERS:
-        for record in ledger.every(past=lambda _one: None):
+        for record in ledger.every(past=stop_at):
             if any(outside(key) in outside(name) for name in record.names):
                 refuse(f"{record.key} still stands. Revoke it, or wait until it is tidied away, first.", "records_open")
+    # The lists of somebody don't show what has lost its name.
+    for _ in itertools.chain(requests.every_request(past=stop_at), leases.every_row(past=stop_at)):
+        pass
 
 
 def _forget_in_database(pseudonym: str) -> None:

@@ -21,6 +21,7 @@ from accessportal.kernel.actors import fold_email
 # What an address has, and keys have not between their parts (# / | : =); with the escapes of keys (%27 for an apostrophe).
 _RUN = re.compile(r"[A-Za-z0-9_.%+'&!$~^@-]+")
 _EDGES = ".%+'&!$~^@-"
+_PERSON = re.compile(r"person-[a-z2-7]{26}")
 _NAME = re.compile(r"name-[a-z2-7]{26}")
 _LENGTH = 26
 
@@ -55,6 +56,11 @@ class Pseudonyms:
             return run[0].replace(address, pseudonym, 1) if only in ("", pseudonym) and "@" in address else run[0]
 
         return _RUN.sub(replaced, text)
+
+
+def pseudonyms_in(text: str) -> list[str]:
+    """Those of people's addresses that stand in the text."""
+    return _PERSON.findall(text)
 
 
 def replaced_in(value: Any, replace: Callable[[str], str]) -> Any:

@@ -5,14 +5,15 @@ One small table, ``Erasures`` (PK ``pseudonym``), durable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
+from accessportal.kernel.pages import Unreadable
 from accessportal.store.base import PortalModel, register
-from accessportal.store.reading import read_as, scan_all
+from accessportal.store.reading import scan_records
 from accessportal.store.records import Records
 from accessportal.store.transactions import Guard
 
@@ -64,10 +65,9 @@ def find_erasure(pseudonym: str) -> Erasure | None:
     return ERASURES.get(pseudonym)
 
 
-def every_erasure() -> Iterator[Erasure]:
-    """Strongly read, in no order. :raises Unavailable: also when one can't be read."""
-    items = scan_all(ErasureItem, lambda item: item, stand_in=lambda raw: ErasureItem.from_raw_data(dict(raw)), segment=0, segments=1)
-    return (read_as(ERASURES.record, item) for item in items)
+def every_erasure(*, past: Callable[[Unreadable], object]) -> Iterator[Erasure]:
+    """Strongly read, in no order; ``past`` is told of what can't be read."""
+    return scan_records(ErasureItem, ERASURES.record, past=past)
 
 
 def not_under_way(pseudonym: str) -> Guard:

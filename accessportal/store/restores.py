@@ -7,7 +7,7 @@ restore was told to the portal: what was counted before it, also in the time tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +17,7 @@ from pynamodb.expressions.condition import Condition
 
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.moments import SKEW
+from accessportal.kernel.pages import Unreadable
 from accessportal.kernel.proofs import Waiting
 from accessportal.store.base import PortalModel, register
 from accessportal.store.listing import Listing
@@ -97,12 +98,17 @@ def last_restore() -> Restore | None:
     return next(_listing.every(_NAME, at_once=1), None)
 
 
-def every_restore() -> tuple[Restore, ...]:
-    """Newest first, strongly read.
+def every_restore(*, past: Callable[[Unreadable], object] | None = None) -> tuple[Restore, ...]:
+    """Newest first, strongly read; ``past`` as in :func:`~accessportal.kernel.pages.every`.
 
     :raises Unavailable: as :func:`last_restore`.
     """
-    return tuple(_listing.every(_NAME))
+    return tuple(_listing.every(_NAME, past=past))
+
+
+def find_restore(epoch: int) -> Restore | None:
+    """Strongly read. :raises Unavailable: as :func:`last_restore`."""
+    return RESTORES.get(_NAME, epoch)
 
 
 def held_restore() -> Restore | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -18,12 +19,15 @@ from accessportal.access_requests.queries import every_request
 from accessportal.access_requests.states import AccessRequest
 from accessportal.audit import config, queries
 from accessportal.audit.operations import begin_erasure, pseudonyms
+from accessportal.authz import operations as authz
+from accessportal.authz.queries import APPROVALS, caller_of, read_scope
+from accessportal.authz.states import Approval
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.identity import erasing
 from accessportal.identity.operations import ensure_user
 from accessportal.kernel.actors import person, system
-from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, Unavailable
 from accessportal.mirror import operations as mirror
 from accessportal.store import replacing
 from accessportal.store.erasures import find_erasure
@@ -39,7 +43,7 @@ ALICE, NAME = "alice@example.com", "Alice Park"
 def everything() -> list[str]:
     """Each item of each table, and each row of Django's database, as text."""
     client = boto3.client("dynamodb", region_name=REGION)
-    found = []
+    found: list[Any] = []
     for table in client.get_paginator("list_tables").paginate().search("TableNames"):
         items = client.get_paginator("scan").paginate(TableName=table).search("Items")
         found += [f"{table} {json.dumps(item, default=str)}" for item in items]
@@ -244,6 +248,102 @@ def test_who_is_here_or_unknown_is_not_erased(gone: Story) -> None:
         erase(gone)
     config.configure(keys)
     assert find_erasure(pseudonyms().of(ALICE)) is None
+
+
+def damaged(table: str, **values: Any) -> Callable[[Story], None]:
+    """Some item of the table that names Alice has these values."""
+
+    def forge(_story: Story) -> None:
+        client = boto3.client("dynamodb", region_name=REGION)
+        item = next(one for one in client.scan(TableName=table)["Items"] if ALICE in json.dumps(one))
+        client.put_item(TableName=table, Item={name: value for name, value in (item | values).items() if value is not None})
+
+    return forge
+
+
+def a_damaged_approval(story: Story) -> None:
+    caller, now = caller_of(story.olga), story.clock.now()
+    approval = Approval(read_scope("tenant:acme-corp"), ALICE, "docs/plan", "GET", granted_by="olga@example.com", granted_at=now)
+    authz.grant(APPROVALS, approval, ttl_seconds=3600, caller=caller, now=now)
+    damaged("Approvals", granted_at={"S": "one day"})(story)
+
+
+UNREAD: dict[str, tuple[Callable[[Story], None], str]] = {
+    "an approval": (a_damaged_approval, "table Approvals can't be read"),
+    "a request that is nobody's": (damaged("ActiveRequests", subject_id=None), "table ActiveRequests can't be read"),
+    "an event": (damaged("AuditLog", at={"S": "one day"}), "names the person and can't be read"),
+    "data of an event": (damaged("AuditLog", data={"S": "none"}), "names the person and can't be read"),
+    "an item of a newer version": (damaged("ActiveRequests", schema_version={"N": "99"}), "newer version"),
+}
+
+
+@pytest.mark.parametrize("what", UNREAD)
+def test_nothing_is_begun_while_what_may_name_them_can_not_be_read(gone: Story, what: str) -> None:
+    damage, words = UNREAD[what]
+    damage(gone)
+    before = telling_of(ALICE)
+
+    with pytest.raises((Conflict, Unavailable), match=words):
+        erase(gone)
+
+    assert telling_of(ALICE) == before
+    assert find_erasure(pseudonyms().of(ALICE)) is None
+
+
+def test_the_job_tells_of_each_person_with_whom_it_can_not_go_on(gone: Story) -> None:
+    pseudonym = pseudonyms().of(ALICE)
+    for one in (pseudonym, "person-damaged", "person-of-nobody"):
+        begin_erasure(pseudonym=one, further=(), actor=gone.olga, now=gone.clock.now())
+    damaged("ActiveRequests", schema_version={"N": "99"})(gone)
+    client = boto3.client("dynamodb", region_name=REGION)
+    item = client.get_item(TableName="Erasures", Key={"pseudonym": {"S": "person-damaged"}})["Item"]
+    client.put_item(TableName="Erasures", Item=item | {"begun_at": {"S": "one day"}})
+
+    report = erasing.go_on_erasing(actor=system("test"), clock=gone.clock)
+
+    assert {one.item for one in report.failures} == {pseudonym, "person-damaged"}
+    assert (report.erased, report.is_ok) == (1, False)
+
+
+@pytest.mark.parametrize("seen", [(), (1, 2), (1, 2, 5, 6)], ids=["nothing", "the beginning", "a hole"])
+def test_a_chain_that_moves_on_below_the_walk_is_no_break(gone: Story, installed: Office, seen: tuple[int, ...]) -> None:
+    """The walk sees of it, under the address, what was there in the moments in which its pages were read."""
+    installed.clock.advance(26 * 3600)
+    installed.export()
+    verified()
+    address = f"person#{ALICE}"
+    assert len(queries.chain_of(address)) > 6
+    chains = dict(queries.every_chain(segment=0, segments=1))
+    chains[address] = [event for event in chains[address] if event.sequence in seen]
+    erase(gone)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queries, "every_chain", lambda **_segment: ((name, events) for name, events in chains.items() if events))
+        told = run("verify_audit", "--json", "--workers", "1")
+
+    assert told.json["breaks"] == []
+
+
+def test_what_is_known_of_a_chain_that_is_moved_is_not_judged_before_it_has_moved(gone: Story) -> None:
+    """Chains of an approval are named by the person, too."""
+    caller, now = caller_of(gone.olga), gone.clock.now()
+    approval = Approval(read_scope("tenant:acme-corp"), ALICE, "docs/plan", "GET", granted_by="olga@example.com", granted_at=now)
+    authz.grant(APPROVALS, approval, ttl_seconds=3600, caller=caller, now=now)
+    authz.revoke(APPROVALS, approval.scope, approval.names, caller=caller, now=now)
+    found: list[Any] = []
+
+    def after_one(model: Any, raw: Any, after: Any, **more: Any) -> bool:
+        written = real(model, raw, after, **more)
+        if raw.get("entity") != after.get("entity") and "approval#" in raw["entity"]["S"] and not found:
+            gone.clock.advance(60)
+            found.append(run("verify_audit", "--json").json["breaks"])
+        return written
+
+    real = replacing._write
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replacing, "_write", after_one)
+        erase(gone)
+
+    assert found == [[]]
 
 
 def test_a_name_that_somebody_typed_stays_and_is_told(gone: Story) -> None:

@@ -17,6 +17,7 @@ from accessportal.audit.models import AuditItem
 from accessportal.audit.states import AuditEvent
 from accessportal.evidence.operations import export
 from accessportal.evidence.storages import WriteOnceFolder
+from accessportal.evidence.store import EvidenceFiles
 from accessportal.kernel.actors import person
 from accessportal.kernel.errors import InvalidRequest, NoAnswer, NotAllowed
 from tests.conftest import START
@@ -85,6 +86,26 @@ def test_a_day_is_not_written_before_an_hour_after_its_end(office: Office) -> No
 def test_nothing_is_there_to_be_exported(office: Office) -> None:
     assert office.export().days == 0
     assert office.bytes_by_name() == {}
+
+
+def test_days_that_are_made_up_read_each_old_digest_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two chains go on in turn, each after longer than the days that are read again."""
+    for number in range(14):
+        office.write(f"request#{number // 5 % 2}")
+        office.clock.advance(24 * 3600)
+    office.export(TODAY + 4 * DAY)
+    read: list[date] = []
+    real = EvidenceFiles.digest
+
+    def digest(files: EvidenceFiles, day: date) -> tuple[dict[str, Any], bytes]:
+        read.append(day)
+        return real(files, day)
+
+    monkeypatch.setattr(EvidenceFiles, "digest", digest)
+
+    assert office.export().days == 9
+    assert sorted(read) == [TODAY + n * DAY for n in range(2, 13)]
+    assert office.breaks() == []
 
 
 def test_a_second_run_changes_nothing(office: Office) -> None:

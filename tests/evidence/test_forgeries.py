@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from accessportal.commands import audit_items
+from accessportal.commands.audit_items import Item, Past
 from accessportal.kernel.clock import to_epoch
 from accessportal.sandboxes.operations.tending import sandbox_id_for
 from tests.commands.conftest import run
@@ -367,6 +369,29 @@ def test_what_stands_alone_and_can_not_be_read_hides_no_forgery(world: World, mo
     a_bare_operator(world)
 
     assert {one[:2] for one in breaks()} == found | {("person#mallory@example.com", 1)}
+
+
+def test_what_becomes_unreadable_during_the_check_does_not_end_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person and a group that are read once more, because they differ."""
+    erin, group = "U:erin@example.com", "G:/portal/auditors"
+    in_directory(erin, erin, "", 0, "", state=text("disabled"))(world)
+    in_directory(group, group, "", 0, "", ancestors={"L": [text("/security"), text("/portal")]})(world)
+    a_bare_operator(world)
+    real = audit_items.every_item
+
+    def read(past: Past) -> Iterator[Item]:
+        yield from real(past)
+        for key in (erin, group):
+            in_directory(key, key, "", 0, "", state=number(1))(world)
+
+    monkeypatch.setattr("accessportal.commands.audit.every_item", read)
+
+    assert {one[:2] for one in breaks()} == {
+        (erin, 0),
+        ("person#erin@example.com", 1),
+        (group, 0),
+        ("person#mallory@example.com", 1),
+    }
 
 
 def test_what_can_not_be_read_hides_no_forgery(world: World) -> None:

@@ -141,6 +141,30 @@ def test_forged_digests_are_named_and_prove_nothing(exported: Office, what: str)
     assert breaks()[: len(expected)] == expected
 
 
+def test_a_file_that_a_digest_has_signed_and_is_missing_is_named(exported: Office) -> None:
+    """Also where a restore would be looked up in it: it excuses nothing then."""
+    name = f"events/{DAYS[2]}.jsonl.gz"
+    missing = (name, 0, f"it is missing, and the digest of {DAYS[2]} has signed it")
+    (exported.folder / name).unlink()
+    assert breaks() == [missing]
+
+    cut("request#0", 3, 4)
+    now = exported.clock.now()
+    audit.begin_restore(restored_to=now - timedelta(days=2, hours=12), actor=OLGA, now=now)
+    assert breaks() == [missing, ("request#0", 3, f"event 3 is missing, and the digest of {DAYS[2]} has signed it")]
+
+
+def test_a_restore_that_can_not_be_read_is_a_break_and_excuses_nothing(exported: Office) -> None:
+    cut("request#0", 3, 4)
+    now = exported.clock.now()
+    audit.begin_restore(restored_to=now - timedelta(days=2, hours=12), actor=OLGA, now=now)
+    tables = Tables()
+    restore = next(one for one in tables.client.scan(TableName="Restores")["Items"] if "restored_to" in one)
+    tables.put("Restores", restore | {"restored_to": {"S": "one day"}})
+
+    assert {one[:2] for one in breaks()} == {(f"restore, {restore['epoch']['N']}", 0), ("request#0", 3)}
+
+
 def test_two_days_swapped_are_named(exported: Office) -> None:
     swap(exported, DIGESTS[1], DIGESTS[2])
     assert breaks()[0] == (DIGESTS[1], 0, f"it is the digest of {DAYS[2]}")
@@ -155,6 +179,18 @@ def test_who_signed_before_is_told_by_a_public_key(installed: Office, tmp_path: 
     assert breaks("--public-key", str(tmp_path / "former.pem")) == []
     (tmp_path / "former.pem").write_text("none")
     assert verified("--public-key", str(tmp_path / "former.pem")).code == 2
+
+
+def test_a_public_key_without_heads_to_check_is_refused(office: Office, tmp_path: Path) -> None:
+    (tmp_path / "former.pem").write_text(OTHER.public_key)
+    told = verified("--public-key", str(tmp_path / "former.pem"))
+    assert told.code == 2
+    assert "set up evidence here" in told.problem
+
+
+def test_a_public_key_beside_what_leaves_out_the_heads_is_refused(exported: Office, tmp_path: Path) -> None:
+    (tmp_path / "former.pem").write_text(OTHER.public_key)
+    assert verified("--without-evidence", "--public-key", str(tmp_path / "former.pem")).code == 2
 
 
 def test_what_a_restore_of_the_tables_has_lost_is_no_forgery(exported: Office) -> None:
