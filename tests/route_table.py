@@ -93,6 +93,11 @@ ROUTES: dict[str, list[Route]] = {
     # portal
     "home": [signed_in("/")],
     # Nothing is answered before the history is made; with it: tests/console/test_history.py.
+    "my_requests": [
+        signed_in("/requests/"),
+        signed_in("/requests/?kind=group&state=DENIED&since=2026-01-01&until=2026-12-31"),
+        signed_in("/requests/?kind=key", 400),
+    ],
     "my_history": [signed_in("/history/", 503), signed_in("/history/?from=yesterday", 400)],
     "my_history_export": [signed_in("/history/export/csv/", 503), signed_in("/history/export/pdf/", 404)],
     "help": [signed_in("/help/")],

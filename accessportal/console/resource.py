@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypedDict
 
 from django.urls import reverse
@@ -17,7 +17,7 @@ from django.urls import reverse
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
-from accessportal.kernel.errors import InvalidRequest, NotAllowed, NotFound
+from accessportal.kernel.errors import NotAllowed, NotFound
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.deeds import Deed
 from accessportal.web.exporting import Exported
@@ -99,14 +99,6 @@ def filled(fetch: Callable[..., Page[Any]], ask: Ask, *, most_reads: int, keep: 
         if cursor is None or len(found) >= ask.limit:
             break
     return Page(tuple(found), cursor, tuple(unreadable))
-
-
-def read_day(text: str, *, field: str) -> date:
-    """:raises InvalidRequest: when ``text`` is not a day."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequest(f"“{text[:40]}” is not a day: write it like 2026-03-02.", code="day_unreadable", field=field) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import boto3
 import pytest
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.states import AccessRequest, Search, Status
 from accessportal.directory import operations as directory
 from accessportal.directory.states import State
 from accessportal.kernel.actors import Role, person, system
@@ -95,3 +96,22 @@ def test_approvals_are_told_as_the_rule_counts_them_now(story: Story, quorum: in
     assert (tally.given, tally.quorum, tally.missing) == (given, quorum, quorum - given)
     directory.set_person_state(email="bob@example.com", state=State.DISABLED, actor=SETUP, now=story.clock.now())
     assert queries.ApproverBook(now=story.clock.now()).tally(approved).given == 0
+
+
+def test_what_one_asked_for_is_narrowed_by_kind_state_and_time(story: Story) -> None:
+    begun = story.clock.now()
+    denied, joins = story.deny(story.ask_for_prod()), story.ask_to_join()
+    copy(story.ask_for_prod(), times=60)
+    story.clock.advance(3600)
+    late = story.deny(story.ask_for_prod())
+
+    def found(kind: str = "", limit: int = 5, **search: Any) -> list[str]:
+        return [one.request_id for one in queries.list_mine(actor=story.alice, kind=kind, search=Search(**search), limit=limit).items]
+
+    assert found("group") == [joins.request_id]
+    assert found(status=Status.DENIED) == [late.request_id, denied.request_id]
+    assert found(status=Status.DENIED, until=late.requested_at) == [denied.request_id]
+    assert found(status=Status.DENIED, since=late.requested_at) == [late.request_id]
+    assert found("group", status=Status.DENIED) == []
+    assert len(found(until=late.requested_at, since=begun, limit=100)) == 63
+    assert queries.list_mine(actor=story.bob, search=Search(status=Status.DENIED)).items == ()

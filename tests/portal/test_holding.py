@@ -111,3 +111,32 @@ def test_my_access_costs_a_dozen_requests_and_no_more_with_more_groups_and_reque
 
     assert max(before.values()) <= 12, before
     assert costs() == before
+
+
+def test_all_ones_requests_are_narrowed_by_kind_state_and_days_and_paged_to_their_end(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+    denied, joins = story.deny(story.ask_for_prod()), story.ask_to_join()
+    waiting = [story.ask_for_prod() for _ in range(30)]
+
+    def found(query: str) -> list[str]:
+        return re.findall(r'class="what"><a href="/requests/([0-9a-f-]+)/"', alice.get(f"/requests/?{query}").content.decode())
+
+    assert found("kind=group") == [joins.request_id]
+    assert found("state=DENIED&kind=aws_account") == [denied.request_id]
+    assert found("since=2026-03-02&until=2026-03-02&state=DENIED") == [denied.request_id]
+    assert found("until=2026-03-01&state=DENIED") == []
+    # It was still the day before where she is.
+    assert found("until=2026-03-01&state=DENIED&zone=Pacific/Pago_Pago") == [denied.request_id]
+    first = alice.get("/requests/")
+    rest = alice.get(first.context["next_url"])
+    shown = [row.request.request_id for page in (first, rest) for row in page.context["rows"]]
+    assert sorted(shown) == sorted(one.request_id for one in (denied, joins, *waiting))
+    assert not rest.context["next_url"]
+    assert "You asked for nothing like that." in text_of(alice.get("/requests/?state=LAPSED"))
+    assert "You have asked for nothing yet." in text_of(signed_in("mallory").get("/requests/"))
+    for query, told in {"state=GONE": "no state of a request", "since=March": "is not a day", "kind=key": "no kind of access"}.items():
+        refused = alice.get(f"/requests/?{query}")
+        assert refused.status_code == 400
+        assert told in text_of(refused)
+    assert len(cost_of(lambda: alice.get("/requests/?state=LAPSED"))) <= 12
+    assert len(cost_of(lambda: alice.get("/requests/"))) <= 12

@@ -25,6 +25,7 @@ _COUNTED_AT_ONCE = 100
 _MOST_LOOKED_AT = 200
 _Fetch = Callable[[str | None], Page[AccessRequest]]
 _Keep = Callable[[Sequence[AccessRequest]], Iterable[AccessRequest]]
+_ANY = Search()
 STUCK_AFTER_SECONDS = 60
 STUCK_ATTEMPTS = 2
 ACCESS_ENDS = "What they hold by requests ends within a minute, and what they still wait for is cancelled."
@@ -59,9 +60,14 @@ def access_that_ends(*, subject_id: str) -> str:
     return " ".join([f"{ACCESS_ENDS} Active now: {active}.", *map(str, unreadable)])
 
 
-def list_mine(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
-    """What the actor asked for, for themselves or for a group, newest first."""
-    return store.page_by_requester(actor.name, cursor=cursor, limit=limit)
+def list_mine(*, actor: Actor, kind: str = "", search: Search = _ANY, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
+    """What the actor asked for, for themselves or for a group, newest first; of a ``kind``, and as ``search`` narrows it. A page may be
+    short and still have a next one."""
+
+    def looked_for(found: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
+        return (one for one in found if kind in {"", one.kind} and policy.is_looked_for(one, search))
+
+    return _filtered(_more_each_time(partial(store.page_mine, actor.name, search), limit), looked_for, cursor, limit)
 
 
 def list_ended(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
@@ -103,13 +109,14 @@ def search(*, search: Search, actor: Actor, now: datetime, cursor: str | None = 
     _may_list(actor, now)
     if len(search.asked) < 2 and not search.ticket_id:
         return store.page_found(search, cursor=cursor, limit=limit)
-    reads = itertools.count()
-
-    def fetch(at: str | None) -> Page[AccessRequest]:
-        # The fewer were among the last, the more are looked at next.
-        return store.page_found(search, cursor=at, limit=min(limit * 2 ** next(reads), _MOST_LOOKED_AT))
-
+    fetch = _more_each_time(partial(store.page_found, search), limit)
     return _filtered(fetch, lambda found: (one for one in found if policy.is_looked_for(one, search)), cursor, limit)
+
+
+def _more_each_time(page: Callable[..., Page[AccessRequest]], limit: int) -> _Fetch:
+    """The fewer were among the last, the more are looked at next."""
+    reads = itertools.count()
+    return lambda at: page(cursor=at, limit=min(limit * 2 ** next(reads), _MOST_LOOKED_AT))
 
 
 def count_found(*, search: Search, up_to: int) -> Count | None:

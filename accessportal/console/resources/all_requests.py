@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from dataclasses import replace
 from typing import Any
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import Search, Status
+from accessportal.access_requests.states import Search
 from accessportal.catalog import queries as catalog
-from accessportal.console.resource import Ask, Parameter, read_day
+from accessportal.console.resource import Ask, Parameter
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
+from accessportal.web.narrowing import STATES, narrowed
 
 _COUNTED_TO = 1000
 _SUGGESTIONS = 5
-_STATES = {
-    Status.PENDING: "Waiting for approval",
-    Status.ACTIVE: "Active",
-    Status.REVOKED: "Ended",
-    Status.DENIED: "Denied",
-    Status.CANCELLED: "Cancelled",
-    Status.LAPSED: "Lapsed",
-}
 PERSON = Parameter("Person or group it is for", "alice@example.com", required=False)
 MORE = (
-    Parameter("State", required=False, name="state", choices=(("", "Any"), *((state.value, word) for state, word in _STATES.items()))),
+    Parameter("State", required=False, name="state", choices=(("", "Any"), *((state.value, word) for state, word in STATES.items()))),
     Parameter("Account", "Name or 12 digits", required=False, name="account"),
     Parameter("Group asked to be in", "/engineering", required=False, name="group"),
     Parameter("Rule", "Its whole name", required=False, name="rule"),
@@ -46,16 +39,13 @@ _NAMES = {
 def search_of(ask: Ask) -> Search:
     """What the inputs ask for. :raises InvalidRequest: naming the input that can't be read."""
     given = ask.more
-    until = read_day(given["until"], field="until") if given["until"] else None
-    return Search(
+    return replace(
+        narrowed(given),
         subject_id=fold_email(ask.parameter),
         account_id=_account_id(given["account"]) if given["account"] else "",
         group_id=given["group"],
         rule_name=given["rule"],
         ticket_id=given["ticket"],
-        status=_status(given["state"]),
-        since=_midnight(read_day(given["since"], field="since")) if given["since"] else None,
-        until=_midnight(until + timedelta(days=1)) if until and until < date.max else None,
     )
 
 
@@ -80,14 +70,3 @@ def _account_id(text: str) -> str:
     near = near_accounts(text)
     remedy = f"Did you mean {', '.join(near)}?" if near else "Type its whole name or its 12 digits."
     raise InvalidRequest(f"No account is called “{text[:60]}”. {remedy}", code="account_unknown", field="account")
-
-
-def _status(text: str) -> Status | None:
-    try:
-        return Status(text) if text else None
-    except ValueError as error:
-        raise InvalidRequest("That is no state of a request. Choose one of the list.", code="state_unknown", field="state") from error
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), tzinfo=UTC)

@@ -13,10 +13,11 @@ from django.urls import reverse
 from accessportal.audit import queries
 from accessportal.audit.states import AuditEvent
 from accessportal.console.event_words import action_choices, tell_all
-from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, filled, read_day
+from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, filled
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.pages import Page
 from accessportal.web.exporting import exported
+from accessportal.web.narrowing import read_day
 
 _QUIET = frozenset({"user.signed_in", "user.signed_out"})
 _ACTION = Parameter("What happened", required=False, name="action", choices=(("", "Anything"), *action_choices()))
