@@ -183,7 +183,11 @@ ROUTES: dict[str, list[Route]] = {
         signed_in("/groups/dance/at/engineering/payments/", 404),
         signed_in("/groups/add/at/nothing/", 404),
     ],
-    "person": [get("/people/alice@example.com/", 302, 404, 200, 404, 200, 200), signed_in("/people/nobody@example.com/", 404)],
+    "person": [
+        get("/people/alice@example.com/", 302, 404, 200, 404, 200, 200),
+        get("/people/alice@example.com/?groups_from=2", 302, 404, 200, 404, 200, 200),
+        signed_in("/people/nobody@example.com/", 404),
+    ],
     "person_live": [get("/people/alice@example.com/live/", 302, 404, 200, 404, 200, 200)],
     "person_deed": [
         get("/people/alice@example.com/delete/", 302, 404, 403, 404, 403, 200),

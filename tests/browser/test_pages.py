@@ -288,7 +288,7 @@ def test_pages_for_what_went_wrong(busy_day: BusyDay, open_as: OpenAs, monkeypat
     expect(alice.get_by_role("heading", level=1)).to_have_text("That form is too old")
     look_at(alice, "error-403-form-too-old")
 
-    monkeypatch.setattr(queries, "list_open_of", _fail)
+    monkeypatch.setattr(queries, "list_open_through", _fail)
     visit(alice, "/", "error-503", status=503)
 
 

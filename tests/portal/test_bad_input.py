@@ -148,7 +148,7 @@ def test_a_store_that_does_not_answer_is_never_an_empty_page(story: Story, signe
     def fail(**_: object) -> None:
         raise Unavailable("DynamoDB did not answer.", code="store_unavailable")
 
-    monkeypatch.setattr(queries, "list_open_of", fail)
+    monkeypatch.setattr(queries, "list_open_through", fail)
     answer = alice.get("/")
 
     assert answer.status_code == 503
@@ -176,7 +176,7 @@ def test_pages_that_do_not_exist_and_bugs_look_like_the_portal(story: Story, sig
     def fail(**_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(queries, "list_open_of", fail)
+    monkeypatch.setattr(queries, "list_open_through", fail)
     alice.raise_request_exception = False
     answer = alice.get("/")
 

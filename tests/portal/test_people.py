@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from accessportal.access_requests.states import Status
@@ -158,3 +160,29 @@ def test_a_slash_in_an_address_is_part_of_it(story: Story, signed_in: SignedIn) 
 
     assert "a/b@example.com" in text_of(olga.get("/people/a/b@example.com/"))
     assert "Disable Ab?" in text_of(olga.get("/people/a/b@example.com/disable/"))
+
+
+def test_what_many_groups_give_is_asked_for_in_parts(story: Story, signed_in: SignedIn) -> None:
+    """Each group is one request: three come with the page, the others after it, and each exactly once."""
+    now = story.clock.now()
+    for number in range(8):
+        group = f"/engineering/payments/t{number}"
+        directory.create_group(group_id=group, name=f"T{number}", description="", actor=SETUP, now=now)
+        directory.grant_membership(email="alice@example.com", group_id=group, role=GroupRole.READER, actor=SETUP, now=now)
+    story.ask(subject_id="/engineering/payments")
+    alice, gina = signed_in("alice"), signed_in("gina")
+
+    page, shown, parts = alice.get(ALICE), "", 0
+    assert "What 8 more groups give" in text_of(page)
+    while found := re.search(r"groups_from=(\d+)", page.content.decode()):
+        assert gina.get(f"{ALICE}?groups_from={found[1]}", headers={"HX-Request": "true"}).status_code == 403
+        page = alice.get(f"{ALICE}?groups_from={found[1]}", headers={"HX-Request": "true"})
+        shown, parts = shown + text_of(page), parts + 1
+
+    assert parts == 2
+    assert "What 7 more groups give" in text_of(alice.get("/"))
+    assert (text_of(alice.get(ALICE)) + shown).count("through the group /engineering/payments ·") == 1
+    # Without scripts each part is a page of its own; what is no number begins anew.
+    assert "From the first" in text_of(alice.get(f"{ALICE}?groups_from=9"))
+    for nonsense in ("-1", "x", "9" * 40, "٣"):
+        assert "What 8 more groups give" in text_of(alice.get(ALICE, {"groups_from": nonsense}))

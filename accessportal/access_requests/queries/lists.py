@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -13,7 +13,8 @@ from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Search, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
-from accessportal.kernel.actors import Actor
+from accessportal.directory import queries as directory
+from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.pages import Page, Unreadable
@@ -39,13 +40,29 @@ def list_open(*, subject_id: str, past: Callable[[Unreadable], object] | None = 
     return tuple(store.page_open.every(subject_id, past=past))
 
 
-def list_open_of(*, subject_ids: Sequence[str], past: Callable[[Unreadable], object]) -> list[tuple[str, AccessRequest]]:
-    """As :func:`list_open` for each of some subjects, which are read side by side."""
-    found = side_by_side([partial(_open_of, subject_id) for subject_id in subject_ids])
-    for _, unreadable in found:
+@dataclass(frozen=True, slots=True)
+class OpenPart:
+    """What is held or waited for, with whom it is for, nearest end first. ``end`` groups were looked at by now, and ``rest`` were not."""
+
+    found: tuple[tuple[str, AccessRequest], ...]
+    end: int
+    rest: int
+
+
+def list_open_through(*, email: str, start: int = 0, most: int, book: ApproverBook, past: Callable[[Unreadable], object]) -> OpenPart:
+    """What a person holds or waits for by themselves, and by ``most`` of their groups from ``start`` on, those that they are directly in
+    first. Each is one request to the table, read side by side. ``past`` as in :func:`every`."""
+    _, groups, direct = directory.find_person_with_groups(email=email, now=book.now, book=book.directory)
+    ordered = sorted(groups, key=lambda group_id: (group_id not in direct, group_id))
+    shown = ordered[start : start + most]
+    subject_ids = shown if start else [fold_email(email), *shown]
+    found = []
+    for subject_id, (requests, unreadable) in zip(subject_ids, side_by_side([partial(_open_of, one) for one in subject_ids]), strict=True):
+        found += [(subject_id, request) for request in requests]
         for one in unreadable:
             past(one)
-    return [(subject_id, request) for subject_id, (requests, _) in zip(subject_ids, found, strict=True) for request in requests]
+    end = min(start + most, len(ordered))
+    return OpenPart(tuple(sorted(found, key=lambda one: one[1].expires_at)), end, len(ordered) - end)
 
 
 def _open_of(subject_id: str) -> tuple[tuple[AccessRequest, ...], list[Unreadable]]:

@@ -147,7 +147,6 @@ class Requests(Resource):
         ),
         Pattern(
             name="undecidable",
-            is_live=True,
             label="Nobody can decide",
             fetch=lambda ask: queries.list_undecidable(book=ask.book, **ask.part_seen),
             columns=(WHO, ASKS_FOR, CONTEXT),

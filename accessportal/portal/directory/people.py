@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.queries import ApproverBook
+from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Explanation, Holding, Inherited, Person, PersonVerb
-from accessportal.identity.middleware import actor_of, book_of
+from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.pages import Unreadable
 from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.directory.waiting_for_cognito import waits
 from accessportal.rules import queries as rules
-from accessportal.rules.states import Reach
 from accessportal.web.deeds import Deed
 from accessportal.web.events import latest_of
 from accessportal.web.names import Names
 from accessportal.web.person_deeds import PERSON_DEEDS, address_of
 
 _INHERITED = 100
+# Each group is one request to the tables: so many with the page, and with each part that is asked for after it.
+_GROUPS_WITH_THE_PAGE = 3
+_GROUPS_OF_A_PART = 6
+_MOST_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +63,39 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One active request for the person or for a group that they are in."""
+    """One open request for the person or for a group that they are in."""
 
     request: AccessRequest
     title: str
     through: str
 
 
+@dataclass(frozen=True, slots=True)
+class AccessPart:
+    """What the person and some of their groups hold, nearest end first; the groups after the first ``end`` are ``rest``."""
+
+    start: int
+    end: int
+    rest: int
+    lines: tuple[Access, ...]
+    unreadable: tuple[Unreadable, ...]
+
+
 @require_safe
 def show(request: HttpRequest, email: str) -> HttpResponse:
-    """The page; 404 for whoever may not see it."""
+    """The page, or for htmx a further part of what the person's groups give; 404 for whoever may not see it."""
+    if cast(PortalRequest, request).htmx and "groups_from" in request.GET:
+        return _further_access(request, email)
     return render(request, "portal/person.html", _page(request, email))
+
+
+def _further_access(request: HttpRequest, email: str) -> HttpResponse:
+    actor, book = actor_of(request), book_of(request)
+    person = directory.get_person_for(email=email, actor=actor, now=book.now)
+    if not _sees_requests(person, actor):
+        raise NotAllowed("What somebody holds is shown to themselves, operators and auditors.", code="not_a_reader")
+    part = _access(person, _groups_from(request), _GROUPS_OF_A_PART, book)
+    return render(request, "portal/person_access.html", {"person": person, "access": part, "is_part": True})
 
 
 @require_safe
@@ -92,23 +118,24 @@ def confirm(request: HttpRequest, email: str, deed: str) -> HttpResponse:
 
 def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     actor, now, book = actor_of(request), book_of(request).now, book_of(request).directory
-    unreadable: list[Unreadable] = []
     explained = directory.explain_person(email=email, actor=actor, now=now, book=book)
     person = explained.person
     work = mirror.find_pending(person.entity)
     waiting = waits(request)
     names = Names(book)
     is_self = person.key == actor.name
-    sees_requests = is_self or actor.reads_everything
+    sees_requests = _sees_requests(person, actor)
+    direct = frozenset(holding.membership.group_id for holding in explained.direct)
+    access = _access(person, _groups_from(request), _GROUPS_WITH_THE_PAGE, book_of(request)) if sees_requests else None
     context = {
         "person": person,
         "is_self": is_self,
         "is_whole": explained.is_whole,
         "held": [_held(holding, explained, names, now) for holding in explained.direct],
         "counts_in": sorted(explained.groups),
-        "reach": _reach(explained) if sees_requests and explained.is_whole else (),
-        "access": _access(explained, unreadable) if sees_requests else [],
-        "unreadable": unreadable,
+        "reach": rules.reach_of_person(subject=person.key, groups=explained.groups, direct=direct) if sees_requests else (),
+        "access": access,
+        "unreadable": access.unreadable if access is not None else (),
         "sees_requests": sees_requests,
         "deeds": _offered(person, actor, now, book),
         "behind": work,
@@ -120,9 +147,14 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     return live_part.rendered(request, "portal/person_body.html", context)
 
 
-def _reach(explained: Explanation) -> tuple[Reach, ...]:
-    direct = frozenset(holding.membership.group_id for holding in explained.direct)
-    return rules.reach_of_person(subject=explained.person.key, groups=explained.groups, direct=direct)
+def _sees_requests(person: Person, actor: Actor) -> bool:
+    return person.key == actor.name or actor.reads_everything
+
+
+def _groups_from(request: HttpRequest) -> int:
+    """How many of the groups were shown before; what is no number begins anew."""
+    text = request.GET.get("groups_from", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else 0
 
 
 def _held(holding: Holding, explained: Explanation, names: Names, now: datetime) -> Held:
@@ -140,15 +172,11 @@ def _held(holding: Holding, explained: Explanation, names: Names, now: datetime)
     return Held(holding, reasons, reaches[:_INHERITED], more=max(len(reaches) - _INHERITED, 0))
 
 
-def _access(explained: Explanation, unreadable: list[Unreadable]) -> list[Access]:
-    """What requests give the person now, by themselves and through their groups, nearest end first."""
-    subjects = [explained.person.key, *sorted(explained.groups)]
-    found = queries.list_open_of(subject_ids=subjects, past=unreadable.append)
-    return [_line(subject, one, explained.person) for subject, one in _by_end(found) if one.status is Status.ACTIVE]
-
-
-def _by_end(found: Iterable[tuple[str, AccessRequest]]) -> list[tuple[str, AccessRequest]]:
-    return sorted(found, key=lambda one: one[1].expires_at)
+def _access(person: Person, start: int, most: int, book: ApproverBook) -> AccessPart:
+    unreadable: list[Unreadable] = []
+    part = queries.list_open_through(email=person.key, start=start, most=most, book=book, past=unreadable.append)
+    lines = tuple(_line(subject, one, person) for subject, one in part.found)
+    return AccessPart(start, part.end, part.rest, lines, tuple(unreadable))
 
 
 def _line(subject: str, one: AccessRequest, person: Person) -> Access:

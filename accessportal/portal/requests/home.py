@@ -12,7 +12,6 @@ from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
@@ -25,6 +24,8 @@ from accessportal.web.names import Names
 
 _ENDED_PAGE = 15
 _FOR_ME = 3
+# Each group is one request to the tables; what the others give is asked for after the page.
+_GROUPS_WITH_THE_PAGE = 4
 # What others did to somebody is told on their first page for so long, and stays on their own page.
 _TOLD_FOR = timedelta(days=14)
 _MOST_TOLD = 5
@@ -39,12 +40,13 @@ def show(request: HttpRequest) -> HttpResponse:
     if asked == "ended":
         return render(request, "portal/home_ended.html", _ended(request, actor, book))
     unreadable: list[Unreadable] = []
-    current = _current(actor, unreadable, book)
+    part = queries.list_open_through(email=actor.name, most=_GROUPS_WITH_THE_PAGE, book=book, past=unreadable.append)
+    current = tuple(one for _, one in part.found)
     lent = lent_to_all(current, now)
     mark = mark_of_all(current, lent, now)
     if asked == "open" and request.GET.get("mark") == mark:
         return HttpResponse(status=204)
-    context = open_list(current, lent, actor, book) | {"mark": mark, "unreadable": unreadable}
+    context = open_list(current, lent, actor, book) | {"mark": mark, "unreadable": unreadable, "part": part}
     if asked == "open":
         return render(request, "portal/home_open.html", context)
     context |= _ended(request, actor, book)
@@ -73,13 +75,6 @@ def _put_into(actor: Actor, book: ApproverBook) -> list[tuple[Membership, Claim,
     newest = directory.put_into(email=actor.name, since=book.now - _TOLD_FOR, book=book.directory)[:_MOST_TOLD]
     book.directory.people(claim.given_by for _, claim in newest)
     return [(one, claim, names(claim.given_by)) for one, claim in newest]
-
-
-def _current(actor: Actor, unreadable: list[Unreadable], book: ApproverBook) -> tuple[AccessRequest, ...]:
-    """What the actor holds or waits for, by themselves and through their groups, nearest end first."""
-    subjects = [actor.name, *sorted(directory.groups_of(email=actor.name, now=book.now, book=book.directory))]
-    found = [one for _, one in queries.list_open_of(subject_ids=subjects, past=unreadable.append)]
-    return tuple(sorted(found, key=lambda one: one.expires_at))
 
 
 def _ended(request: HttpRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
