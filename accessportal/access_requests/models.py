@@ -1,4 +1,5 @@
-"""The ActiveRequests item (seed 000 and the design's data model). Keys, attributes and ``ExpirationIndex`` are a contract."""
+"""The ActiveRequests item (seed 000 and the design's data model), whose keys, attributes and ``ExpirationIndex`` are a contract; and the
+RequestComments item."""
 
 from __future__ import annotations
 
@@ -196,6 +197,10 @@ class RequestItem(PortalModel):
     version = NumberAttribute()
     audit_head = UnicodeAttribute()
     purge_at = NumberAttribute(null=True)
+    comments = NumberAttribute(null=True)
+    last_comment_at = NumberAttribute(null=True)
+    asked_back_by = UnicodeAttribute(null=True)
+    awaits_answer = BooleanAttribute(null=True)
 
     expiration_index = ExpirationIndex()
     subject_index = SubjectIndex()
@@ -209,3 +214,26 @@ class RequestItem(PortalModel):
     scope_index = ScopeIndex()
     open_index = OpenIndex()
     work_index = WorkIndex()
+
+
+@register
+class CommentItem(PortalModel):
+    """One comment of a request's thread. When its writer is erased, so are its words."""
+
+    base_table_name = "RequestComments"
+    time_to_live = "purge_at"
+    about_people = {"text": "written_by", "salt": "written_by"}  # noqa: RUF012
+
+    class Meta:
+        table_name = "RequestComments"
+        billing_mode = "PAY_PER_REQUEST"
+
+    request_id = UnicodeAttribute(hash_key=True)
+    number = NumberAttribute(range_key=True)
+    kind = UnicodeAttribute()
+    written_by = UnicodeAttribute()
+    written_at = NumberAttribute()
+    text = UnicodeAttribute()
+    salt = UnicodeAttribute()
+    submission_id = UnicodeAttribute()
+    purge_at = NumberAttribute(null=True)

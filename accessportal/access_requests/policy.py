@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accessportal.access_requests.states import AccessRequest, Approvers, Presence, Search, Status, Work
+from accessportal.access_requests.states import AccessRequest, Approvers, CommentKind, Presence, Search, Status, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.texts import check_reason, check_text, fold_key
+from accessportal.kernel.texts import check_reason, check_text, clean_text, fold_key
 from accessportal.rules.matching import includes
 from accessportal.rules.states import LONGEST_TICKET
 
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
+LONGEST_COMMENT = 2_000
+# One transaction ends a request and its thread, and DynamoDB takes no more than a hundred items in it.
+MOST_COMMENTS = 50
+# What somebody asks about a decision or an end comes within days; later the thread is a record, which stays as others have read it.
+COMMENTED_FOR = timedelta(days=7)
 # Access that ends sooner than the next tick surely looks (a minute, and half of one more) is watched from its start.
 WATCH_WITHIN_SECONDS = 150
 
@@ -86,6 +91,68 @@ def may_see(request: AccessRequest, actor: Actor, standing: Standing) -> Decisio
     if standing.is_approver():
         return allow("May decide it")
     return refuse("There is no such request.", code="request_not_found")
+
+
+def clean_comment(text: str) -> str:
+    """Return the comment as it is kept. :raises InvalidRequest: naming the rule and the remedy."""
+    cleaned = clean_text(text, field="text", name="The comment", longest=LONGEST_COMMENT, newlines=True)
+    if not cleaned:
+        raise InvalidRequest("The comment is empty. Write what you want to ask or say.", code="text_missing", field="text")
+    return cleaned
+
+
+def may_comment(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
+    """Whoever asked, whom it is for, who decides or has decided, and operators, while it is open and for a while after. Not while work
+    outside is under way: taking access away waits for nobody's words."""
+    involved = standing.is_requester or standing.is_holder or actor.is_operator
+    if not (involved or actor.name in request.approvals or actor.name == request.decided_by or standing.is_approver()):
+        return refuse("Only those who asked, whom it is for, who decide, and operators may write here.", code="not_involved")
+    if request.work is not None:
+        return refuse("The access is being created or taken back right now. Write when that is done.", code="work_under_way")
+    if request.over_at is not None and now >= request.over_at + COMMENTED_FOR:
+        return refuse(f"It was over more than {COMMENTED_FOR.days} days ago; its comments are closed.", code="comments_closed")
+    if request.comments >= MOST_COMMENTS:
+        return refuse(f"It has {MOST_COMMENTS} comments, which is the most. Talk to each other, or decide.", code="comments_full")
+    return allow("May comment")
+
+
+def may_ask_back(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
+    """For those who decide, while it waits for them."""
+    if request.status is not Status.PENDING:
+        return refuse(decided_text(request), code="already_decided")
+    if standing.is_requester or standing.is_holder:
+        return refuse("Nobody asks back on their own request.", code="own_request")
+    return may_comment(request, actor, standing, now)
+
+
+def may_answer(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
+    """For those whom it is for, while somebody waits for it."""
+    if not request.needs_answer:
+        return refuse("Nobody waits for an answer.", code="not_asked_back")
+    if not (standing.is_requester or standing.is_holder):
+        return refuse("Whoever asked for it answers.", code="not_the_requester")
+    return may_comment(request, actor, standing, now)
+
+
+def may_remark(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
+    """A comment that is neither question nor answer: by those whom it is for, and by everybody when it is decided."""
+    is_theirs = standing.is_requester or standing.is_holder
+    if request.status is Status.PENDING and (request.awaits_answer or not is_theirs):
+        return refuse("It waits for a decision: ask back, or answer.", code="not_decided")
+    return may_comment(request, actor, standing, now)
+
+
+MAY_WRITE: Mapping[CommentKind, Callable[[AccessRequest, Actor, Standing, datetime], Decision]] = {
+    CommentKind.QUESTION: may_ask_back,
+    CommentKind.ANSWER: may_answer,
+    CommentKind.COMMENT: may_comment,
+}
+
+
+def kind_as_written(wanted: CommentKind, request: AccessRequest) -> CommentKind:
+    """What a comment is that was begun as ``wanted``: what was decided or answered meanwhile leaves a plain comment."""
+    is_needed = request.needs_answer if wanted is CommentKind.ANSWER else request.status is Status.PENDING
+    return wanted if is_needed else CommentKind.COMMENT
 
 
 def may_decide(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:

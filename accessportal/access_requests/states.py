@@ -124,7 +124,8 @@ class AccessRequest:
     """One request, whole; while PENDING ``expires_at`` is the deadline for deciding. ``evidence`` are the facts that the decision stood on,
     ``scope`` what it touches. ``identities`` tells with which account of the sign-in service requester and approvers came in: one human may
     have had two addresses. ``held_since``: when the first of an unbroken chain began, if not this one. ``was_to_end_at``: until when what
-    it held was given, where somebody ended it early."""
+    it held was given, where somebody ended it early. ``comments``: how many its thread has. ``asked_back_by``: who asked back last, and
+    ``awaits_answer`` while nobody has answered."""
 
     request_id: str
     kind: str
@@ -164,6 +165,10 @@ class AccessRequest:
     identities: Mapping[str, str] = field(default_factory=dict)
     held_since: datetime | None = None
     purge_at: datetime | None = None
+    comments: int = 0
+    last_comment_at: datetime | None = None
+    asked_back_by: str = ""
+    awaits_answer: bool = False
 
     def to_do(self, work: Work, *, due_at: datetime) -> AccessRequest:
         """As it is with ``work`` to be carried out, which nobody has tried yet."""
@@ -194,6 +199,16 @@ class AccessRequest:
     def takes_back(self) -> str:
         """The request that gave back what this one took back, if any."""
         return str(self.evidence.get("takes_back") or "")
+
+    @property
+    def needs_answer(self) -> bool:
+        """Somebody who decides has asked back, and waits for the answer."""
+        return self.status is Status.PENDING and self.awaits_answer
+
+    @property
+    def over_at(self) -> datetime | None:
+        """Since when it is over; ``None`` while it is open."""
+        return (self.revoked_at or self.decided_at or self.expires_at) if self.status.is_terminal else None
 
     @property
     def is_granted(self) -> bool:
@@ -236,6 +251,55 @@ class Search:
 
 def entity_for(request_id: str) -> str:
     return f"request#{request_id}"
+
+
+class CommentKind(enum.StrEnum):
+    """While a request waits, those who decide ask back, and those whom it is for answer."""
+
+    QUESTION = "QUESTION"
+    ANSWER = "ANSWER"
+    COMMENT = "COMMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One entry of a request's thread, numbered from 1. ``salt``: an erased text can't be guessed by its hash in the audit log."""
+
+    request_id: str
+    number: int
+    kind: CommentKind
+    written_by: str
+    written_at: Precise
+    text: str
+    salt: str
+    submission_id: str
+    purge_at: datetime | None = None
+
+    @property
+    def is_erased(self) -> bool:
+        """Its writer was erased, and the text with them."""
+        return self.text == self.written_by
+
+
+@dataclass(frozen=True, slots=True)
+class Threaded:
+    """A request with what there is of its thread. ``is_purged``: its time is over, and DynamoDB deletes both, one after the other."""
+
+    request: AccessRequest
+    thread: tuple[Comment, ...]
+    is_purged: bool
+
+    @property
+    def entity(self) -> str:
+        return self.request.entity
+
+    @property
+    def version(self) -> int:
+        return self.request.version
+
+    @property
+    def audit_head(self) -> str:
+        return self.request.audit_head
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The only user of the ActiveRequests item class. Every change of a request is one transaction with its audit event."""
+"""The only user of the ActiveRequests and RequestComments items. Every change of a request is one transaction with its audit event."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any
 from pynamodb.expressions.condition import Condition
 
 from accessportal.access_requests.kind import KINDS
-from accessportal.access_requests.models import RequestItem
-from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Search, Status, Work
+from accessportal.access_requests.models import CommentItem, RequestItem
+from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Comment, Search, Status, Work
 from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import precise, to_epoch
+from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.listing import Listing
 from accessportal.store.newer_versions import NewerItem
 from accessportal.store.reading import count_items, scan_records, side_by_side
 from accessportal.store.records import Records
-from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, update_one
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Step, update_one
 
 Past = Callable[[Unreadable], object]
 # More seconds than this, from any moment that is one, would be past the last year that a clock knows.
@@ -67,12 +68,17 @@ _requests = Records(
     # A worker's notes have no version; and the accounts of the approvers are those of this moment.
     together=(("work", "work_due_at", "work_attempts", "work_error"), ("approvals", "identities")),
 )
+_comments = Records(CommentItem, Comment)
+_thread = Listing("requests.thread", CommentItem, _comments.record, consistent=True)
+COMMENTS = CommentItem.base_table_name
 get = _requests.get
 get_many = _requests.get_many
 
 
 every_request = partial(scan_records, RequestItem, _requests.record)
 """The whole table, for checks."""
+every_comment = partial(scan_records, CommentItem, _comments.record)
+"""As :data:`every_request`."""
 
 
 def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:
@@ -84,16 +90,52 @@ def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime)
 
 
 def change(before: AccessRequest, after: AccessRequest, action: str, data: dict[str, Any], *, actor: Actor, now: datetime) -> AccessRequest:
-    """Make ``after`` of the request as it was read, along the transition table, with the event ``action``.
+    """Make ``after`` of the request as it was read, along the transition table, with the event ``action``. When it is over, its thread is
+    kept as long as it is.
 
     :raises Overtaken: when somebody else changed it first.
     """
+    further: list[Step] = []
     if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
         raise ValueError(f"a request does not go from {before.status} to {after.status}")
     if after.purge_at is not None and after.purge_at != before.purge_at:
         data = {**data, "purge_at": to_epoch(after.purge_at)}
+        further += _kept_until(after.purge_at, before) if before.comments else []
     draft = Draft(action, before.subject_id, data, scope=before.scope)
-    return audit.change(_requests, before, after, draft=draft, actor=actor, now=now)
+    try:
+        return audit.change(_requests, before, after, draft=draft, actor=actor, now=now, further=further)
+    except ConditionFailed as error:
+        raise Overtaken from error
+
+
+def add_comment(
+    before: AccessRequest, after: AccessRequest, comment: Comment, data: dict[str, Any], *, actor: Actor, now: datetime
+) -> AccessRequest:
+    """Write the comment, and ``after`` of the request as it was read, with the event.
+
+    :raises Overtaken: when somebody else changed the request first.
+    :raises Conflict: when another program has put a comment there.
+    """
+    draft = Draft("request.commented", before.subject_id, data, scope=before.scope)
+    try:
+        return audit.change(_requests, before, after, draft=draft, actor=actor, now=now, further=[_comments.insertion(comment)])
+    except ConditionFailed as error:
+        text = f"Another program has written comment {comment.number} of this request. Ask an operator to look at it (verify_audit)."
+        raise Conflict(text, code="comment_unexpected") from error
+
+
+def _kept_until(purge_at: datetime, request: AccessRequest) -> list[Step]:
+    """What can't be read stays as it is: somebody looks at it."""
+    actions, is_there = [CommentItem.purge_at.set(to_epoch(purge_at))], CommentItem.request_id.exists()
+    return [
+        Change(CommentItem, request.request_id, actions, is_there, one.number)
+        for one in thread_of(request.request_id, past=lambda _unreadable: None)
+    ]
+
+
+def thread_of(request_id: str, *, past: Past) -> tuple[Comment, ...]:
+    """The comments in order, strongly read; ``past`` is told of what can't be read."""
+    return tuple(_thread.every(request_id, past=past))
 
 
 def claim_work(request: AccessRequest, *, until: datetime) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from accessportal.access_requests import queries as requests
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.states import Threaded
 from accessportal.assignments import queries as assignments
 from accessportal.audit.states import ChainBreak
 from accessportal.authz import queries as authz
@@ -69,10 +69,10 @@ class _Head:
 
 
 def every_item(past: Past) -> Iterator[Item]:
-    """Every request, assignment, person with memberships, group, rule, sandbox, account, lease, line, restore, token, approval,
-    relationship and scope, each table read whole: what no list shows is there, too. ``past`` is told of what can't be read."""
-    for request in requests.every_request(past=past):
-        yield _item(request, partial(_request, request.request_id))
+    """Every request with its thread, assignment, person with memberships, group, rule, sandbox, account, lease, line, restore, token,
+    approval, relationship and scope, each table read whole: what no list shows is there, too. ``past`` is told of what can't be read."""
+    for threaded in requests.every_threaded(now=SystemClock().now(), past=past):
+        yield _item(threaded, partial(_request, threaded.request.request_id))
     for held in assignments.every_assignment(past=past):
         yield _item(held, partial(assignments.get, assignment_id=held.assignment_id))
     for one in directory.every_record(past=past):
@@ -174,8 +174,9 @@ def _again_in_directory(one: PersonHolding | Group) -> Callable[[], PersonHoldin
     return partial(directory.find_group, group_id=one.group_id) if isinstance(one, Group) else partial(directory.find_holding, one.key)
 
 
-def _request(request_id: str) -> AccessRequest:
-    return requests.get(request_id=request_id, actor=_ACTOR, now=SystemClock().now())
+def _request(request_id: str) -> Threaded:
+    now = SystemClock().now()
+    return requests.threaded(request=requests.get(request_id=request_id, actor=_ACTOR, now=now), now=now)
 
 
 def _pool() -> _Head:

@@ -20,6 +20,7 @@ from accessportal.web.presenting import Tone, holder, seconds_after_end, words_f
 _LATEST = 20
 
 _CALLED = {
+    "comment_kind": "kind of comment",
     "error_code": "kind of error",
     "extends": "extends request",
     "fallback": "operators stood in",
@@ -189,6 +190,13 @@ def _delayed(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
         yield f"attempt {data['attempts']}"
 
 
+_COMMENTED = {"QUESTION": "asked back; it waits for an answer", "ANSWER": "answered", "COMMENT": "added a comment"}
+
+
+def _comment(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
+    yield _COMMENTED[data["comment_kind"]]
+
+
 _FOLLOWS = {"warn": "this is a warning", "freeze": "its access goes off", "end": "it ends"}
 
 
@@ -215,6 +223,7 @@ _SHOWN = {
     "request.approved": _Shown(Tone.LIVE, facts=("reason", "expires_at"), notes=_approved),
     "request.denied": _Shown(Tone.STOP, facts=("reason",)),
     "request.cancelled": _Shown(facts=("reason",)),
+    "request.commented": _Shown(facts=("number", "comment_kind"), notes=_comment),
     "request.end_asked": _Shown(facts=("reason",)),
     "request.work_delayed": _Shown(Tone.WAIT, facts=("error", "attempts", "work_due_at"), notes=_delayed),
     "request.granted": _Shown(Tone.LIVE, facts=("expires_at",), notes=_granted),

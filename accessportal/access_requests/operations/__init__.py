@@ -5,6 +5,7 @@ from __future__ import annotations
 from accessportal.access_requests.config import WorkflowSettings, configure, lifted_limits
 from accessportal.access_requests.operations.asking import cancel, extend, submit
 from accessportal.access_requests.operations.budgets import mind_budgets
+from accessportal.access_requests.operations.commenting import comment
 from accessportal.access_requests.operations.deciding import approve, deny, lapse
 from accessportal.access_requests.operations.departing import compare_subjects, end_departed
 from accessportal.access_requests.operations.ending import end, expire
@@ -22,6 +23,7 @@ __all__ = [
     "cancel",
     "carry_out",
     "carry_out_served",
+    "comment",
     "compare_assignments",
     "compare_subjects",
     "configure",

@@ -21,7 +21,19 @@ from accessportal.store import transactions
 
 # Refusals that are about how the request stands, not about who asks: 409 with the present state instead of 403.
 _STATE_CODES = frozenset(
-    {"already_decided", "lapsed", "not_active", "already_ending", "already_approved", "no_work", "not_given_back", "undo_over"}
+    {
+        "already_decided",
+        "lapsed",
+        "not_active",
+        "already_ending",
+        "already_approved",
+        "no_work",
+        "not_given_back",
+        "undo_over",
+        "work_under_way",
+        "comments_closed",
+        "comments_full",
+    }
 )
 
 

@@ -44,6 +44,7 @@ from accessportal.access_requests.queries.lists import (
 )
 from accessportal.access_requests.queries.offering import kinds_served, operators, seeker_of, ways_in
 from accessportal.access_requests.queries.previews import explain, preview, rules_about_account
+from accessportal.access_requests.queries.threads import check_of, every_threaded, thread_of, threaded
 from accessportal.access_requests.store import every_request
 
 __all__ = [
@@ -53,12 +54,14 @@ __all__ = [
     "access_that_ends",
     "asked",
     "can",
+    "check_of",
     "count_found",
     "count_stuck",
     "count_waiting_for",
     "describe",
     "ended_together",
     "every_request",
+    "every_threaded",
     "explain",
     "get",
     "history",
@@ -87,6 +90,8 @@ __all__ = [
     "rules_about_account",
     "search",
     "seeker_of",
+    "thread_of",
+    "threaded",
     "title_of",
     "undo_seconds",
     "verbs_for",

@@ -28,6 +28,9 @@ _Check = Callable[[AccessRequest, Actor, Standing, datetime], Decision]
 _CHECKS: Mapping[str, _Check] = {
     "approve": policy.may_approve,
     "deny": policy.may_decide,
+    "ask_back": policy.may_ask_back,
+    "answer": policy.may_answer,
+    "comment": policy.may_remark,
     "cancel": lambda request, actor, standing, now: policy.may_cancel(request, standing),
     "end": lambda request, actor, standing, now: policy.may_end(request, actor, standing),
     "extend": lambda request, actor, standing, now: policy.may_extend(request, standing, now),
@@ -51,8 +54,8 @@ def get(*, request_id: str, actor: Actor, now: datetime, book: ApproverBook | No
 
 
 def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime, book: ApproverBook | None = None) -> Decision:
-    """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``cancel``, ``end``, ``extend``, ``take_back``,
-    ``retry``), and why not."""
+    """Whether ``actor`` may do ``verb`` (``approve``, ``deny``, ``ask_back``, ``answer``, ``comment``, ``cancel``, ``end``, ``extend``,
+    ``take_back``, ``retry``), and why not."""
     return _CHECKS[verb](request, actor, (book or ApproverBook(now=now)).standing(request, actor), now)
 
 

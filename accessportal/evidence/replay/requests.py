@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.access_requests.queries import check_of
+from accessportal.access_requests.states import AccessRequest, Comment, CommentKind, Status, Threaded, Work
+from accessportal.audit.queries import nameless
 from accessportal.audit.states import AuditEvent
 from accessportal.evidence.replay.telling import NOTHING, UNTOLD, Facts, Kind, actor, data, moment, of, sets, subject
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
 
+_COMMENT = "comment "
 _ASKED = ("kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends")
 
 
@@ -33,6 +38,9 @@ def _asked(status: Status, **more: Any) -> Any:
         "approvals": [],
         "was_granted": False,
         "ended_by": "",
+        "comments": 0,
+        "awaits_answer": False,
+        "asked_back_by": "",
     }
     return sets(*_ASKED, **told | more)
 
@@ -57,6 +65,84 @@ def _may_vanish(facts: Facts, now: datetime) -> bool:
         return False
     purge_at = facts.get("purge_at", UNTOLD)
     return purge_at is UNTOLD or now.timestamp() >= purge_at
+
+
+_facts_of_request = of(
+    *_ASKED,
+    "status",
+    "subject_id",
+    "requested_by",
+    "requested_at",
+    "scope",
+    "approvals",
+    "decided_by",
+    "decided_at",
+    "decision_reason",
+    "ended_by",
+    "purge_at",
+    "account_id",
+    "comments",
+    "awaits_answer",
+    "asked_back_by",
+    asked_by=_asker_of,
+    work=_work_found,
+    was_granted=lambda request: request.granted_at is not None,
+)
+
+
+def _facts(threaded: Threaded) -> dict[str, Any]:
+    told = {_fact_of(number): {"state": "deleted with the request"} for number in range(1, threaded.request.comments + 1)}
+    found = {_fact_of(one.number): _found(one) for one in threaded.thread}
+    return _facts_of_request(threaded.request) | (told if threaded.is_purged else {}) | found
+
+
+def _found(comment: Comment) -> dict[str, Any]:
+    text = comment.text
+    return {
+        "kind": comment.kind.value,
+        "by": comment.written_by,
+        "at": to_epoch(comment.written_at),
+        "checks": [check_of(text, comment.salt), check_of(nameless(text), comment.salt)],
+        "state": "erased" if comment.is_erased else "names the erased" if "person-" in text else "",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A comment as it was written. ``is_nameless``: its hash has pseudonyms, so it holds when somebody in the text is erased."""
+
+    by: str
+    at: int
+    kind: str
+    check: str
+    is_nameless: bool
+
+    def is_met_by(self, found: Any) -> bool:
+        if not isinstance(found, dict):
+            return False
+        if found["state"] == "deleted with the request":
+            return True
+        is_same = found["by"] == self.by and abs(found["at"] - self.at) <= 1 and found["kind"] == self.kind
+        is_open = found["state"] == "erased" or (found["state"] and not self.is_nameless)
+        return bool(is_same and (is_open or found["checks"][self.is_nameless] == self.check))
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by}"
+
+
+def _commented(event: AuditEvent, _before: Facts) -> Facts:
+    number, kind = int(event.data["number"]), event.data["comment_kind"]
+    told: dict[str, Any] = {"comments": number}
+    if kind == CommentKind.QUESTION:
+        told |= {"awaits_answer": True, "asked_back_by": event.actor}
+    if kind == CommentKind.ANSWER:
+        told |= {"awaits_answer": False}
+    kept = _Kept(event.actor, to_epoch(event.at), kind, event.data["check"], bool(event.pseudonym_id))
+    return told | {_fact_of(number): kept}
+
+
+def _fact_of(number: int) -> str:
+    return f"{_COMMENT}{number}"
 
 
 REQUEST = Kind(
@@ -85,24 +171,9 @@ REQUEST = Kind(
         "request.work_delayed": sets("work"),
         "request.retry_asked": sets("work"),
         "request.budget_reached": NOTHING,
+        "request.commented": _commented,
     },
-    facts=of(
-        *_ASKED,
-        "status",
-        "subject_id",
-        "requested_by",
-        "requested_at",
-        "scope",
-        "approvals",
-        "decided_by",
-        "decided_at",
-        "decision_reason",
-        "ended_by",
-        "purge_at",
-        "account_id",
-        asked_by=_asker_of,
-        work=_work_found,
-        was_granted=lambda request: request.granted_at is not None,
-    ),
+    facts=_facts,
+    many=_COMMENT,
     may_vanish=_may_vanish,
 )

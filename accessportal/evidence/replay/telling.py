@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent, ChainBreak
@@ -32,6 +32,13 @@ class _Untold(enum.Enum):
 
 UNTOLD: Final = _Untold.UNTOLD
 """An event leaves open what the fact is from then on."""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """What events tell of a fact that is not one value."""
+
+    def is_met_by(self, value: Any) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +218,7 @@ def plain(value: Any) -> Any:
 
 
 def _is_met(told: Any, found: Any) -> bool:
-    return told.is_met_by(found) if isinstance(told, Near | OneOf | Among) else bool(told == found)
+    return told.is_met_by(found) if isinstance(told, Judge) else bool(told == found)
 
 
 def _shown(value: Any) -> str:
