@@ -11,6 +11,8 @@ from typing import Any
 from accessportal.assignments.states import AssignmentKey, Comparison, Finding, Unread
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Precise
+from accessportal.kernel.counts import Count
+from accessportal.kernel.pages import Page
 from accessportal.kernel.runs import Report
 from accessportal.rules.states import People, Question
 from accessportal.rules.terms import Asked
@@ -247,6 +249,13 @@ class Search:
         are looked for among what that finds."""
         names = ("ticket_id", "subject_id", "account_id", "group_id", "rule_name", "status")
         return tuple(name for name in names if getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found(Page["AccessRequest"]):
+    """A page of what was looked for. ``total``: how many there are, where that is known."""
+
+    total: Count | None = None
 
 
 def entity_for(request_id: str) -> str:

@@ -7,6 +7,7 @@ here catches a failing query, so none can look like an empty table.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -39,8 +40,9 @@ MAX_BULK = 100
 _HISTORY_PAGE = 50
 _LOOK_SECONDS = 30
 _OUTCOMES = "console_outcomes"
-# Cursors lead forwards alone: the address keeps those of the pages before, of so many, and this for the first page.
-_MOST_BACK = 12
+# Cursors lead forwards alone: the address keeps those of the pages before, and this for the first page. Servers take addresses of
+# 4,000 characters, of which these may be so many.
+_ROOM_FOR_WAY_BACK = 2_000
 _FIRST = "-"
 
 
@@ -74,7 +76,7 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
         else:
             return HttpResponseRedirect(list_url(resource, name, more=inputs))
     pattern, ask = asked_list(request, resource)
-    context = _list_context(resource, pattern, ask, request.GET.getlist("was")[-_MOST_BACK:]) | {"box_error": box_error, "box_text": text}
+    context = _list_context(resource, pattern, ask, _way_back_in(request.GET.getlist("was"))) | {"box_error": box_error, "box_text": text}
     is_part = cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request
     if is_part and context["mark"] and request.GET.get("mark") == context["mark"]:
         return HttpResponse(status=204)
@@ -126,7 +128,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
         if ask.cursor is None:
             ask.seen[pattern.name] = page
         rows, unreadable = resource.rows(page.items, ask), page.unreadable
-        passed = [*was, ask.cursor or _FIRST][-_MOST_BACK:]
+        passed = _way_back_in([*was, ask.cursor or _FIRST])
         next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor, ask.more, passed) if page.next_cursor else ""
     found = f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label
     is_one_of_many = pattern.is_tab and len(resource.patterns_for(ask.actor)) > 1
@@ -168,6 +170,12 @@ def _exports(resource: Resource, pattern: Pattern, ask: Ask) -> list[tuple[str, 
 def _previous_url(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[str]) -> str:
     *before, last = was
     return list_url(resource, pattern.name, ask.parameter, "" if last == _FIRST else last, ask.more, before)
+
+
+def _way_back_in(cursors: Sequence[str]) -> Sequence[str]:
+    """The last of them, as many as there is room for."""
+    lengths = itertools.accumulate(map(len, reversed(cursors)))
+    return cursors[len(cursors) - sum(length <= _ROOM_FOR_WAY_BACK for length in lengths) :]
 
 
 def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:

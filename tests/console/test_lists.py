@@ -17,6 +17,7 @@ from accessportal.identity.operations import record_password_sign_in
 from accessportal.jobs import tasks as jobs
 from accessportal.kernel.errors import Unavailable
 from accessportal.web.addresses import KeyConverter
+from tests.console.test_costs import cost_of
 from tests.fixtures_story import Story
 
 SignIn = Callable[[str], Client]
@@ -190,6 +191,28 @@ def test_the_list_of_all_says_how_it_was_found_and_how_many_there_are(story: Sto
         "since=soon": "write it like 2026-03-02",
     }.items():
         assert words in page(olga, f"/admin/requests/?pattern=all&{wrong}", status=400)
+
+
+def test_how_many_there_are_is_counted_once_and_addresses_stay_short(story: Story, as_person: SignIn) -> None:
+    asked = [story.ask_for_prod() for _ in range(30)]
+    olga = as_person("olga")
+    first = olga.get("/admin/requests/?pattern=all&q=alice@example.com")
+    assert "<strong>30</strong> found" in first.content.decode()
+    story.ask_for_prod()
+
+    cost = cost_of(lambda: olga.get(first.context["next_url"]))
+    rest = olga.get(first.context["next_url"])
+
+    assert cost["Query SubjectIndex"] == 1
+    assert "<strong>30</strong> found" in rest.content.decode()
+    assert len(first.context["rows"]) + len(rest.context["rows"]) == len(asked)
+    assert "damaged" in page(olga, first.context["next_url"].replace("alice", "bob"), status=400)
+    # Servers refuse addresses of more than 4,094 characters.
+    passed = [f"{number:03}{'x' * 700}" for number in range(5)]
+    far = olga.get("/admin/requests/", {"pattern": "all", "was": passed})
+    assert len(far.context["next_url"]) < 4_000
+    assert passed[-1] in far.context["next_url"]
+    assert f"cursor={passed[-1]}" in far.context["previous_url"]
 
 
 def test_everything_pages_without_losing_what_was_asked_at_one_moment(story: Story, as_person: SignIn) -> None:

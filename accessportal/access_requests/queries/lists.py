@@ -10,7 +10,7 @@ from functools import partial
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.queries.approvers import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Search, Status, Work
+from accessportal.access_requests.states import AccessRequest, Found, Search, Status, Work
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.directory import queries as directory
@@ -18,6 +18,7 @@ from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NotAllowed
 from accessportal.kernel.pages import Page, Unreadable
+from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import side_by_side
 
 # A filtered page reads at most this many pages of the index before it hands out a cursor: a page stays fast however few match.
@@ -120,12 +121,25 @@ def recent_of(*, subject_ids: Collection[str], actor: Actor, limit: int, book: A
     return dict(zip(wanted, store.pages_by_subjects(wanted, limit=limit), strict=True))
 
 
-def search(*, search: Search, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
+def search(*, search: Search, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50, count_to: int = 0) -> Found:
     """What is looked for, newest first. By one thing and the time an index answers; what else is asked is looked for among what that finds,
-    a part at a time. Requests that were made before ``TicketIndex`` existed are not found by their ticket."""
+    a part at a time. Requests that were made before ``TicketIndex`` existed are not found by their ticket. Where one index tells it, also
+    how many there are, counted ``count_to`` so many with the first page, and carried by the cursors."""
     _may_list(actor, now)
-    if len(search.asked) < 2 and not search.ticket_id:
-        return store.page_found(search, cursor=cursor, limit=limit)
+    is_simple = len(search.asked) < 2 and not search.ticket_id
+    if not (count_to and is_simple and search.asked):
+        page = store.page_found(search, cursor=cursor, limit=limit) if is_simple else _sifted(search, cursor, limit)
+        return Found(page.items, page.next_cursor, page.unreadable)
+    bound = f"requests.counted:{count_to}:{search}"
+    carried = read_cursor(bound, cursor)
+    page = store.page_found(search, cursor=carried["cursor"] if carried else None, limit=limit)
+    found = carried["found"] if carried else store.count_found(search, up_to=count_to + 1)
+    after = {"cursor": page.next_cursor, "found": found} if page.next_cursor else None
+    total = Count(min(found, count_to), is_more=found > count_to)
+    return Found(page.items, sign_cursor(bound, after), page.unreadable, total=total)
+
+
+def _sifted(search: Search, cursor: str | None, limit: int) -> Page[AccessRequest]:
     fetch = _more_each_time(partial(store.page_found, search), limit)
     return _filtered(fetch, lambda found: (one for one in found if policy.is_looked_for(one, search)), cursor, limit)
 
@@ -134,14 +148,6 @@ def _more_each_time(page: Callable[..., Page[AccessRequest]], limit: int) -> _Fe
     """The fewer were among the last, the more are looked at next."""
     reads = itertools.count()
     return lambda at: page(cursor=at, limit=min(limit * 2 ** next(reads), _MOST_LOOKED_AT))
-
-
-def count_found(*, search: Search, up_to: int) -> Count | None:
-    """How many :func:`search` has, where one index can tell that."""
-    if len(search.asked) != 1 or search.ticket_id:
-        return None
-    found = store.count_found(search, up_to=up_to + 1)
-    return Count(min(found, up_to), is_more=found > up_to)
 
 
 def list_by_status(

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from accessportal.access_requests import queries
 from accessportal.access_requests.states import Search
 from accessportal.catalog import queries as catalog
 from accessportal.console.resource import Ask, Parameter
@@ -14,7 +13,7 @@ from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.web.narrowing import STATES, narrowed
 
-_COUNTED_TO = 1000
+COUNTED_TO = 1000
 _SUGGESTIONS = 5
 PERSON = Parameter("Person or group it is for", "alice@example.com", required=False)
 MORE = (
@@ -50,10 +49,9 @@ def search_of(ask: Ask) -> Search:
 
 
 def told(ask: Ask) -> Mapping[str, Any]:
-    """How the list was found, and how many there are where the index can tell."""
-    search = search_of(ask)
-    first, *others = [_NAMES[name] for name in search.asked] or [""]
-    return {"led_by": first, "others": others, "total": queries.count_found(search=search, up_to=_COUNTED_TO)}
+    """How the list was found; the page itself says how many there are where that is known."""
+    first, *others = [_NAMES[name] for name in search_of(ask).asked] or [""]
+    return {"led_by": first, "others": others}
 
 
 def near_accounts(text: str) -> list[str]:

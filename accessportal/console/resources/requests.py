@@ -12,7 +12,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Described, Search, Status, Tally
 from accessportal.catalog import queries as catalog
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
-from accessportal.console.resources.all_requests import MORE, PERSON, near_accounts, search_of, told
+from accessportal.console.resources.all_requests import COUNTED_TO, MORE, PERSON, near_accounts, search_of, told
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest
@@ -164,7 +164,7 @@ class Requests(Resource):
         Pattern(
             name="all",
             label="All requests",
-            fetch=lambda ask: queries.search(search=search_of(ask), **ask.part_seen),
+            fetch=lambda ask: queries.search(search=search_of(ask), count_to=COUNTED_TO, **ask.part_seen),
             parameter=PERSON,
             more=MORE,
             columns=(WHO, ASKS_FOR, HOW, STATE),
