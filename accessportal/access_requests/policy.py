@@ -13,14 +13,13 @@ from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.texts import check_reason, check_text, clean_text, fold_key
+from accessportal.kernel.texts import LONGEST_REASON, check_reason, check_text, clean_text, fold_key
 from accessportal.rules.matching import includes
 from accessportal.rules.states import LONGEST_TICKET
 
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
-LONGEST_COMMENT = 2_000
 # One transaction ends a request and its thread, and DynamoDB takes no more than a hundred items in it.
 MOST_COMMENTS = 50
 # What somebody asks about a decision or an end comes within days; later the thread is a record, which stays as others have read it.
@@ -53,6 +52,11 @@ def check_input(*, duration_seconds: int | None, reason: str, ticket_id: str, su
         check_duration(duration_seconds)
     check_reason(reason, missing="A reason is needed: say in a sentence what you will do, for those who decide and audit.")
     clean_ticket(ticket_id)
+    check_submission(submission_id)
+
+
+def check_submission(submission_id: str) -> None:
+    """:raises InvalidRequest: for what is no once-only token of a form."""
     if not 1 <= len(submission_id) <= 100 or not submission_id.isprintable():
         text = "The form carries no valid submission id; open it anew and send it again."
         raise InvalidRequest(text, code="submission_invalid", field="submission_id")
@@ -95,7 +99,7 @@ def may_see(request: AccessRequest, actor: Actor, standing: Standing) -> Decisio
 
 def clean_comment(text: str) -> str:
     """Return the comment as it is kept. :raises InvalidRequest: naming the rule and the remedy."""
-    cleaned = clean_text(text, field="text", name="The comment", longest=LONGEST_COMMENT, newlines=True)
+    cleaned = clean_text(text, field="text", name="The comment", longest=LONGEST_REASON, newlines=True)
     if not cleaned:
         raise InvalidRequest("The comment is empty. Write what you want to ask or say.", code="text_missing", field="text")
     return cleaned

@@ -20,7 +20,7 @@ from accessportal.commands.terminal import Document, Facts, Listing, moment, say
 from accessportal.kernel.actors import Actor, fold_email, system
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import new_submission_id
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.rules import queries as rules
 
 _ACTOR = system("commands")
@@ -37,7 +37,8 @@ Target = Annotated[str, Flags(_target_flags)]
 """A flag for each part of the target of each kind."""
 RequestId = Annotated[str, Flag(metavar="REQUEST_ID")]
 
-show_request_facts = Facts(hidden={"history"}, words={"duration_seconds": format_duration})
+_OF_COMMENT = ("number", "kind", "written_by", "written_at", "text")
+show_request_facts = Facts(hidden={"history", "thread", "unreadable"}, words={"duration_seconds": format_duration})
 
 
 def _target(kind: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -145,14 +146,22 @@ def _show_with_history(document: Document, console: Console) -> None:
     console.print("history:")
     for event in document["history"]:
         say(console, f"  {event['at']}  {event['action']}  by {event['actor']}")
+    for one in document["thread"]:
+        say(console, f"{one['kind'].lower()} {one['number']} by {one['written_by']}, {one['written_at']}: {one['text']}")
+    for words in document["unreadable"]:
+        say(console, words)
 
 
 @command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --json", show=_show_with_history)
 def show_request(request_id: RequestId, *, now: datetime) -> Document:
-    """Show one request whole: its state, place in the line, facts, receipts and history."""
+    """Show one request whole: its state, place in the line, facts, receipts, history and comments."""
     request = queries.get(request_id=request_id, actor=_ACTOR, now=now)
     place = queries.place_in_line(request=request, now=now)
-    return document_of_request(request) | {"place": place, "history": queries.history(request=request)}
+    unreadable: list[Unreadable] = []
+    comments = queries.thread_of(request=request, past=unreadable.append)
+    thread = [{name: value for name, value in document_of(one).items() if name in _OF_COMMENT} for one in comments]
+    told = {"place": place, "history": queries.history(request=request), "thread": thread, "unreadable": list(map(str, unreadable))}
+    return document_of_request(request) | told
 
 
 _LISTING = Listing(

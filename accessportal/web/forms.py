@@ -157,3 +157,14 @@ class ReasonForm(DeedForm):
         super().__init__(data, **kwargs)
         field = cast(TextField, self.fields["reason"])
         field.required, field.label, field.help_text, field.missing = is_required, label, help_text, missing
+
+
+class CommentForm(DeedForm):
+    """A comment; the form sent twice writes it once."""
+
+    text = reason_field(required=True, label="Comment", missing="Write what you want to ask or say.")
+    submission_id = SubmissionField()
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, label: str = "Comment", help_text: str = "", **kwargs: Any) -> None:
+        super().__init__(data, **kwargs)
+        self.fields["text"].label, self.fields["text"].help_text = label, help_text

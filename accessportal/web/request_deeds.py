@@ -13,13 +13,13 @@ from django.utils.html import format_html
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest, CommentKind, Status
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.durations import format_duration
 from accessportal.web.deeds import Data, Deed, Told
-from accessportal.web.forms import ReasonForm
+from accessportal.web.forms import CommentForm, ReasonForm
 from accessportal.web.templatetags.web import moment
 
 SHOWS_ITSELF = "Its page shows when the access is there."
@@ -73,6 +73,12 @@ def _end(done: str, request: AccessRequest, data: Data, actor: Actor, now: datet
 def _take_back(request: AccessRequest, _data: Data, actor: Actor, now: datetime) -> Told:
     after = operations.take_back(request_id=request.request_id, actor=actor, now=now)
     return _told(after, "It is yours again until it was to end, as soon as that is proved.")
+
+
+def _comment(kind: CommentKind, done: str, request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
+    text, submission_id = data["text"], data["submission_id"]
+    after = operations.comment(request_id=request.request_id, kind=kind, text=text, submission_id=submission_id, actor=actor, now=now)
+    return _told(after, done)
 
 
 def _will_approve(request: AccessRequest) -> str:
@@ -155,6 +161,38 @@ DENY: Deed[AccessRequest] = Deed(
     is_destructive=True,
     is_bulk=True,
 )
+ASK_BACK: Deed[AccessRequest] = Deed(
+    name="ask_back",
+    label="Ask back",
+    question=lambda _request: "Ask a question?",
+    explain=lambda request: f"The request stays as it is, and its deadline too. {request.requested_by} is asked to answer.",
+    button="Ask",
+    may=partial(_may, "ask_back"),
+    run=partial(_comment, CommentKind.QUESTION, "It is on the page, and the answer will be. The request stays as it is."),
+    form=partial(CommentForm, label="Your question", help_text="Everybody who has to do with this request reads it."),
+    is_for=_decides_somewhere,
+    stale_codes=_STALE,
+)
+ANSWER: Deed[AccessRequest] = Deed(
+    name="answer",
+    label="Answer",
+    question=lambda _request: "Answer the question?",
+    explain=lambda _request: "Whoever decides reads it. The request stays as it is.",
+    button="Send answer",
+    may=partial(_may, "answer"),
+    run=partial(_comment, CommentKind.ANSWER, "It is on the page, for those who decide."),
+    form=partial(CommentForm, label="Your answer"),
+)
+COMMENT: Deed[AccessRequest] = Deed(
+    name="comment",
+    label="Comment",
+    question=lambda _request: "Add a comment?",
+    explain=lambda _request: "Everybody who has to do with this request reads it. Nothing else changes.",
+    button="Add comment",
+    may=partial(_may, "comment"),
+    run=partial(_comment, CommentKind.COMMENT, "Your comment is on the page."),
+    form=CommentForm,
+)
 RETRY: Deed[AccessRequest] = Deed(
     name="retry",
     label="Try again now",
@@ -215,7 +253,7 @@ TAKE_BACK: Deed[AccessRequest] = Deed(
     may=partial(_may, "take_back"),
     run=_take_back,
 )
-REQUEST_DEEDS = {deed.name: deed for deed in (APPROVE, DENY, RETRY, CANCEL, END, TAKE_BACK)}
+REQUEST_DEEDS = {deed.name: deed for deed in (APPROVE, DENY, ASK_BACK, ANSWER, COMMENT, RETRY, CANCEL, END, TAKE_BACK)}
 """In the order in which a page shows them."""
 
 

@@ -146,6 +146,8 @@ def test_bad_input_is_named_and_nothing_is_written(story: Story, text: str, code
     with pytest.raises(InvalidRequest) as refused:
         comment(story, asked, story.bob, Q, text)
     assert (refused.value.code, refused.value.field, thread(asked)) == (code, "text", ())
+    with pytest.raises(InvalidRequest, match="submission id"):
+        comment(story, asked, story.bob, Q, "Why?", "x" * 101)
 
 
 def test_the_same_form_writes_once_and_another_text_of_it_is_kept_too(story: Story) -> None:

@@ -15,8 +15,8 @@ from django.apps import apps
 from django.test import Client
 
 from accessportal.access_requests import operations
-from accessportal.access_requests.queries import every_request
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.queries import every_request, thread_of
+from accessportal.access_requests.states import AccessRequest, CommentKind, Status
 from accessportal.audit import config, queries
 from accessportal.audit.operations import begin_erasure, pseudonyms
 from accessportal.authz import operations as authz
@@ -26,7 +26,7 @@ from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.identity import erasing
 from accessportal.identity.operations import ensure_user
-from accessportal.kernel.actors import person, system
+from accessportal.kernel.actors import Actor, person, system
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound, Unavailable
 from accessportal.mirror import operations as mirror
 from accessportal.store import replacing
@@ -65,6 +65,12 @@ def settle(story: Story) -> None:
         mirror.sweep_mirror(clock=story.clock)
 
 
+def remark(story: Story, request: AccessRequest, actor: Actor, text: str) -> None:
+    """Add a comment to what is decided."""
+    kind = CommentKind.COMMENT
+    operations.comment(request_id=request.request_id, kind=kind, text=text, submission_id="form", actor=actor, now=story.clock.now())
+
+
 @pytest.fixture
 def gone(story: Story) -> Story:
     """Alice signed in, asked, held, was refused, decided, and left."""
@@ -73,7 +79,9 @@ def gone(story: Story) -> Story:
     Client().force_login(ensure_user(email=ALICE, name=NAME))
     directory.rename_person(email=ALICE, name="Alice Liddell", actor=system("test"), now=now)
     held = story.approve(story.ask_for_prod())
-    story.deny(story.ask_for_prod(seconds=1800))
+    denied = story.deny(story.ask_for_prod(seconds=1800))
+    remark(story, denied, alice, f"{NAME} here, write to {ALICE}.")
+    remark(story, denied, story.bob, f"What {ALICE.upper()} said.")
     story.tick()
     story.end(held)
     for email, role in ((ALICE, GroupRole.ADMIN), ("sam@example.com", GroupRole.READER)):
@@ -120,6 +128,27 @@ def test_after_it_no_table_tells_who_they_were(gone: Story) -> None:
     assert [event.action for event in queries.chain_of(f"erasure#{done.pseudonym}")] == ["person.erasure_begun", "person.erased"]
     verified()
     assert erase(gone).items == {}
+
+
+def test_their_words_go_and_what_others_wrote_holds(gone: Story) -> None:
+    """Also what was hashed without pseudonyms; of that the text is not judged any more."""
+    (denied,) = [one for one in every_request(past=print) if one.status is Status.DENIED]
+    keys = config.current()
+    config.configure(replace(keys, pseudonyms=None))
+    remark(gone, denied, gone.bob, f"Before the key, {ALICE}.")
+    config.configure(keys)
+    verified()
+
+    pseudonym = erase(gone).pseudonym
+
+    thread = thread_of(request=gone.now_of(denied), past=print)
+    assert [(one.written_by, one.text, one.is_erased) for one in thread] == [
+        (pseudonym, pseudonym, True),
+        ("bob@example.com", f"What {pseudonym} said.", False),
+        ("bob@example.com", f"Before the key, {pseudonym}.", False),
+    ]
+    assert thread[0].salt == pseudonym
+    verified()
 
 
 def test_every_page_that_named_them_opens(gone: Story) -> None:

@@ -22,6 +22,7 @@ def comment(*, request_id: str, kind: CommentKind, text: str, submission_id: str
     """Write into the thread of a request, the same text of one form once. A question or an answer that came too late is a plain comment.
     Conflict when the thread is closed or full, or work outside is under way; NotAllowed for whoever is not involved."""
     text = policy.clean_comment(text)
+    policy.check_submission(submission_id)
 
     def attempt() -> AccessRequest:
         request, standing = load_for(request_id, actor, ApproverBook(now=now))

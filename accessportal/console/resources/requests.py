@@ -86,6 +86,7 @@ class Requests(Resource):
         "target",
         "scope",
         "extends",
+        "comments",
         "work",
         "work_attempts",
         "work_error",

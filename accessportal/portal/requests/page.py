@@ -17,12 +17,12 @@ from django_htmx.http import HttpResponseClientRedirect
 from accessportal.access_requests import queries
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest, Comment, CommentKind, Status
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.pages import UnreadableItem
+from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.requests.asking import again_url
 from accessportal.portal.requests.lent import Lent, is_gone, lent_to, mark_with, without_senseless
@@ -31,7 +31,7 @@ from accessportal.web.events import tell
 from accessportal.web.names import Names
 from accessportal.web.past_requests import context_of
 from accessportal.web.presenting import cli_profile, phase_of, seconds_to_next_look
-from accessportal.web.request_deeds import REQUEST_DEEDS, deed_of, offered
+from accessportal.web.request_deeds import ANSWER, REQUEST_DEEDS, deed_of, offered
 
 _PAST_REQUESTS = 50
 
@@ -67,6 +67,8 @@ def confirm(request: HttpRequest, request_id: str, deed: str) -> HttpResponse:
         messages.warning(request, decision.reason)
         return HttpResponseClientRedirect(url) if cast(PortalRequest, request).htmx else redirect(url)
     told = {"access_request": found, "described": queries.describe(request=found)}
+    if chosen is ANSWER:
+        told["questions"] = [one for one in _thread_of(found)[0] if one.kind is CommentKind.QUESTION]
     return ask_or_do(request, chosen, found, Page(url, queries.title_of(request=found), told, summary="portal/request_summary.html"))
 
 
@@ -74,6 +76,7 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
     described = queries.describe(request=found)
     address = aws_url(found, book.now) if found.subject_id == actor.name and not lent.is_frozen else ""
     names, now = Names(book.directory), book.now
+    thread, thread_unreadable = _thread_of(found)
     verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, lent)
     is_pending = found.status is Status.PENDING
     sees_evidence = actor.reads_everything or bool(book.approved_rules(actor))
@@ -96,6 +99,8 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         "tally": book.tally(found) if is_pending else None,
         "approved_by": [names(email) for email in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
+        "thread": [(one, "" if one.is_erased else names(one.written_by)) for one in thread],
+        "thread_unreadable": thread_unreadable,
         "story": tell(events, names, request=found),
         "session_until": _session_until(found, described.session_seconds),
         "aws_url": address,
@@ -105,6 +110,11 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         **(_evidence(found, events, actor, book) if sees_evidence else {}),
         "now": now,
     }
+
+
+def _thread_of(found: AccessRequest) -> tuple[Sequence[Comment], list[Unreadable]]:
+    unreadable: list[Unreadable] = []
+    return queries.thread_of(request=found, past=unreadable.append), unreadable
 
 
 def _undo_until(found: AccessRequest, verbs: frozenset[str]) -> datetime | None:

@@ -41,6 +41,7 @@ class Row:
     others: tuple[AccessRequest, ...] = ()
     lent: Lent = field(default_factory=Lent)
     tally: Tally | None = None
+    asked_back_by: str = ""
 
     @property
     def end_label(self) -> str:
@@ -57,7 +58,7 @@ def open_list(current: Sequence[AccessRequest], lent: Mapping[str, Lent], actor:
     each has of a pool, by its id."""
     names, now = Names(book.directory), book.now
     book.expect_approvers([one for one in current if one.status is Status.PENDING])
-    book.directory.people(one.decided_by for one in current)
+    book.directory.people(email for one in current for email in (one.decided_by, one.asked_back_by))
     held = _by_thing([one for one in current if one.status is Status.ACTIVE], now)
     waiting = ([one] for one in current if one.status is Status.PENDING)
     rows = [
@@ -107,6 +108,7 @@ def open_row(
         others=others,
         lent=lent,
         tally=book.tally(request) if is_pending else None,
+        asked_back_by=names(request.asked_back_by),
     )
 
 
