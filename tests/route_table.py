@@ -221,6 +221,8 @@ ROUTES: dict[str, list[Route]] = {
     "console_requests": [
         readers("/admin/requests/"),
         readers("/admin/requests/?cursor=forged", 400),
+        readers("/admin/requests/?pattern=waiting&q=prod&kind=aws_account&rule=prod-readonly&person=alice"),
+        readers("/admin/requests/?pattern=decided"),
         overseers("/admin/requests/?pattern=active"),
         overseers("/admin/requests/?pattern=stuck"),
     ],
@@ -229,6 +231,10 @@ ROUTES: dict[str, list[Route]] = {
         readers("/admin/requests/{pending}/", 302),
         get("/admin/requests/{active}/", 302, 403, 403, 404, 302, 302),
         readers("/admin/requests/nothing/", 404),
+    ],
+    "console_requests_around": [
+        get("/admin/requests/{pending}/around/", 302, 403, 403, 200, 200, 200),
+        get("/admin/requests/{active}/around/", 302, 403, 403, 404, 200, 200),
     ],
     "console_requests_history": [readers("/admin/requests/{pending}/history/")],
     "console_requests_operate": [

@@ -128,7 +128,7 @@ class Parameter:
 class Pattern:
     """A named list that a table or index can answer; ``fetch`` raises. ``columns`` and ``file_columns`` replace the resource's; ``bulk``
     and ``row_deeds`` name deeds; ``tally`` counts; ``more`` inputs follow ``parameter``. Not ``is_tab``: reached by the box or a link.
-    ``is_live``: its first page looks again."""
+    ``is_live``: its first page looks again. ``is_in_bar``: the bar of every page tells how many there are, so other lists do not."""
 
     name: str
     label: str
@@ -145,6 +145,7 @@ class Pattern:
     tally: Callable[[Ask], Count] | None = None
     is_tab: bool = True
     is_live: bool = False
+    is_in_bar: bool = False
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:

@@ -19,7 +19,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from accessportal.console import chain_check, cleaning, evidence_files, explain, export, granting, new_token, pool_runs, record_check, views
+from accessportal.console import (
+    chain_check,
+    cleaning,
+    deciding,
+    evidence_files,
+    explain,
+    export,
+    granting,
+    new_token,
+    pool_runs,
+    record_check,
+    views,
+)
 from accessportal.console.framework import ReadOnly
 from accessportal.console.resource import Ask, Resource
 from accessportal.console.resources import RESOURCES
@@ -94,6 +106,7 @@ class PortalAdminSite(admin.AdminSite):
             path("account-pool/clean/", self.admin_view(cleaning.order), name="console_order_cleaning"),
             path("evidence/<item:key>/files/<slug:what>/", self.admin_view(evidence_files.download), name="console_evidence_file"),
             path("tokens/new/", self.admin_view(new_token.create), name="console_tokens_new"),
+            path("requests/<item:request_id>/around/", self.admin_view(deciding.around), name="console_requests_around"),
             path("check-record/", self.admin_view(record_check.check), name="console_check_record"),
             *(
                 path(f"{name}/grant/", self.admin_view(granting.grant), {"records": name}, name=f"console_{name}_grant")

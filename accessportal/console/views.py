@@ -95,7 +95,9 @@ def asked_list(request: HttpRequest, resource: Resource) -> tuple[Pattern, Ask]:
     ask = _ask(request, parameter=request.GET.get("q", "").strip())
     resource.right.require(ask.actor)
     pattern = resource.pattern(request.GET.get("pattern", ""), ask)
-    return pattern, replace(ask, more={one.name: _given_for(one, request, ask.now) for one in pattern.more})
+    more = {one.name: _given_for(one, request, ask.now) for one in pattern.more}
+    # To choose the list it was read without what narrows it.
+    return pattern, replace(ask, more=more, seen={} if ask.parameter or any(more.values()) else ask.seen)
 
 
 def _given_for(one: Parameter, request: HttpRequest, now: datetime) -> str:
@@ -125,7 +127,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
             raise
         refused = error
     else:
-        if ask.cursor is None:
+        if ask.cursor is None and not any(given.values()):
             ask.seen[pattern.name] = page
         rows, unreadable = resource.rows(page.items, ask), page.unreadable
         passed = _way_back_in([*was, ask.cursor or _FIRST])
@@ -185,8 +187,10 @@ def _mark_of_list(rows: Sequence[Row], next_url: str) -> str:
 
 
 def _tabs(resource: Resource, current: Pattern, ask: Ask) -> list[dict[str, Any]]:
-    """The lists to choose from; none when there is only one. What is live is counted beside live lists alone."""
+    """The lists to choose from; none when there is only one. What is live is counted beside live lists alone, and not beside a part of
+    one: that page reads enough."""
     tabs = [pattern for pattern in resource.patterns_for(ask.actor) if pattern.is_tab]
+    counts_live = current.is_live and not (ask.parameter or any(ask.more.values()))
     unbound = Ask(actor=ask.actor, book=ask.book)
     if len(tabs) < 2:
         return []
@@ -195,7 +199,7 @@ def _tabs(resource: Resource, current: Pattern, ask: Ask) -> list[dict[str, Any]
             "label": pattern.label,
             "url": list_url(resource, pattern.name),
             "is_current": pattern is current,
-            "tally": "" if pattern.is_live and not current.is_live else _tally(pattern, unbound, ask.seen.get(pattern.name)),
+            "tally": _tally(pattern, unbound, ask.seen.get(pattern.name)) if counts_live or not pattern.is_live else "",
         }
         for pattern in tabs
     ]
@@ -206,7 +210,7 @@ def _tally(pattern: Pattern, ask: Ask, first_page: Page[Any] | None) -> str:
     if pattern.tally is None:
         return ""
     if first_page is None:
-        return pattern.tally(ask).words
+        return "" if pattern.is_in_bar else pattern.tally(ask).words
     return Count(len(first_page.items), is_more=bool(first_page.next_cursor or first_page.unreadable)).words
 
 

@@ -1,13 +1,15 @@
-"""What else to know about a request before deciding it: pure, from the same person's other requests."""
+"""What else to know about a request before deciding it: pure, from the same person's other requests and the rule's latest ones."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.web.presenting import words_for_time
 
 _LOOK_BACK = timedelta(days=90)
 _GRANTED = frozenset({Status.ACTIVE, Status.REVOKED})
@@ -23,16 +25,39 @@ class Context:
     overlaps: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What came of the rule's latest requests, and how long their decisions took, mostly, in words; empty where nobody decided any."""
+
+    outcome: str
+    usual: str
+
+
+def habit_of(latest: Sequence[AccessRequest]) -> Habit:
+    """``latest``: some of the newest requests by one rule."""
+    over = [one for one in latest if one.status is not Status.PENDING]
+    taken = [(one.decided_at - one.requested_at).total_seconds() for one in over if one.decided_at and one.approval.required]
+    granted, refused = _count(over, _GRANTED), _count(over, {Status.DENIED})
+    outcome = f"{len(over)} by this rule, {_outcome(len(over), granted=granted, refused=refused, pending=0)}" if over else ""
+    return Habit(outcome, words_for_time(statistics.median(taken)) if taken else "")
+
+
+def held_now(request: AccessRequest, open_now: Sequence[AccessRequest], *, now: datetime) -> tuple[AccessRequest, ...]:
+    """Of what the subject has open, what they hold, where this is asked for first."""
+    holds = [one for one in open_now if one.status is Status.ACTIVE and not one.is_over(now)]
+    return tuple(sorted(holds, key=lambda one: not _is_same_place(one, request)))
+
+
 def context_of(request: AccessRequest, others: Sequence[AccessRequest], *, now: datetime, is_all: bool) -> Context:
     """``others``: the subject's requests, newest first; ``is_all`` is false when there are older ones that were not read."""
     rest = [other for other in others if other.request_id != request.request_id]
     since = request.requested_at - _LOOK_BACK
-    alike = [other for other in rest if _is_same_thing(other, request) and since < other.requested_at < request.requested_at]
+    alike = [other for other in rest if is_same_thing(other, request) and since < other.requested_at < request.requested_at]
     holds = tuple(other for other in rest if other.status is Status.ACTIVE and not other.is_over(now) and _is_same_place(other, request))
     return Context(
         similar=_words(alike, is_lower_bound=not is_all and _reaches_less_than(since, others)),
         holds=holds,
-        overlaps=any(_is_same_thing(other, request) for other in holds),
+        overlaps=any(is_same_thing(other, request) for other in holds),
     )
 
 
@@ -64,7 +89,7 @@ def _is_same_place(one: AccessRequest, other: AccessRequest) -> bool:
     return (one.kind, one.scope) == (other.kind, other.scope)
 
 
-def _is_same_thing(one: AccessRequest, other: AccessRequest) -> bool:
+def is_same_thing(one: AccessRequest, other: AccessRequest) -> bool:
     return _is_same_place(one, other) and _what(one) == _what(other)
 
 

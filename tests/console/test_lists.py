@@ -19,6 +19,7 @@ from accessportal.kernel.errors import Unavailable
 from accessportal.web.addresses import KeyConverter
 from tests.console.test_costs import cost_of
 from tests.fixtures_story import Story
+from tests.portal.test_journey import text_of
 
 SignIn = Callable[[str], Client]
 
@@ -35,7 +36,8 @@ def test_the_queue_of_an_approver_shows_age_deadline_and_context(story: Story, a
     waiting = story.ask(account="payments-prod", permission_set="PowerUserAccess", reason="Reconcile the failed payouts")
     story.clock.advance(720)
 
-    queue = page(as_person("bob"), "/admin/requests/")
+    bob = as_person("bob")
+    queue = page(bob, "/admin/requests/")
 
     assert "Waiting for me" in queue
     assert "Reconcile the failed payouts" in queue
@@ -43,11 +45,71 @@ def test_the_queue_of_an_approver_shows_age_deadline_and_context(story: Story, a
     assert "12 min ago" in queue
     assert "lapses in 23 h" in queue
     assert "prod-power" in queue
-    assert "first of its kind in 90 days" in queue
-    assert "holds ReadOnlyAccess here until" in queue
-    assert "0 of 2 approvals given" in queue
-    assert waiting.request_id in queue
+    assert queue.index("Reconcile the failed payouts") < queue.index("payments-prod · PowerUserAccess") < queue.index("Alice Park")
+    assert f'hx-get="/admin/requests/{waiting.request_id}/around/"' in queue
     assert held.request_id not in queue
+
+
+def test_a_row_tells_what_is_held_asked_and_usual_when_it_comes_into_sight(story: Story, as_person: SignIn) -> None:
+    story.ask(account="payments-prod", permission_set="PowerUserAccess", reason="Asked for twice")
+    held = story.ask_for_prod()
+    story.clock.advance(120)
+    story.approve(held)
+    waiting = story.ask(account="payments-prod", permission_set="PowerUserAccess", reason="Reconcile the failed payouts")
+    longer = story.ask_for_prod()
+    bob = as_person("bob")
+
+    around = text_of(bob.get(f"/admin/requests/{waiting.request_id}/around/"))
+
+    assert "0 of 2 approvals given" in around
+    assert "1 like it in 90 days, 1 waiting" in around
+    assert "Holds payments-prod · ReadOnlyAccess until" in around
+    assert "Asked for twice: another one waits, too" in around
+    told = text_of(bob.get(f"/admin/requests/{longer.request_id}/around/"))
+    assert "Holds this already until" in told
+    assert "1 by this rule, granted; usually decided in 2 min" in told
+    for name in ("mallory", "alice"):
+        assert as_person(name).get(f"/admin/requests/{waiting.request_id}/around/").status_code == 403
+    assert as_person("gina").get(f"/admin/requests/{waiting.request_id}/around/").status_code == 404
+
+
+@pytest.mark.parametrize(("name", "pattern"), [("bob", "waiting"), ("olga", "pending")])
+def test_the_queue_is_narrowed_by_words_kind_rule_and_person(story: Story, as_person: SignIn, name: str, pattern: str) -> None:
+    read = story.ask_for_prod()
+    power = story.ask(account="payments-prod", permission_set="PowerUserAccess", reason="Reconcile the failed payouts")
+    join = story.ask_to_join("/portal/operators", "contributor", actor=story.gina)
+    client, queue = as_person(name), f"/admin/requests/?pattern={pattern}"
+
+    def found(narrowed: str) -> set[str]:
+        return {row.key for row in client.get(f"{queue}&{narrowed}").context["rows"]}
+
+    assert found("") == {read.request_id, power.request_id, join.request_id}
+    assert found("q=PAYOUTS") == found("q=poweruser") == found("rule=prod-power") == {power.request_id}
+    assert found("kind=group") == found("person=gina") == found("person=Gina+Falk") == {join.request_id}
+    assert found("q=chg-20817&person=alice&kind=aws_account") == {read.request_id}
+    assert found("person=nobody") == set()
+    # The list that is chosen for somebody is narrowed, too.
+    assert client.get("/admin/requests/?q=payouts").context["rows"][0].key == power.request_id
+    assert {one.name for one, value, _ in client.get(f"{queue}&kind=group&q=a").context["inputs"] if value} == {"q", "kind"}
+
+
+def test_what_somebody_decided_is_listed_as_it_stands_now(story: Story, as_person: SignIn) -> None:
+    approved, denied, half, others = (story.ask_for_prod(), story.ask_for_prod(), story.ask(account="payments-prod"), story.ask_for_prod())
+    for decide, request in ((story.approve, approved), (story.deny, denied), (story.approve, half)):
+        story.clock.advance(1)
+        decide(request)
+    story.approve(others, actor=story.sam)
+    bob = as_person("bob")
+
+    shown = bob.get("/admin/requests/?pattern=decided")
+
+    assert [row.key for row in shown.context["rows"]] == [half.request_id, denied.request_id, approved.request_id]
+    told = text_of(shown)
+    assert "Approved by you; others are still needed" in told
+    assert "Denied by you" in told
+    assert "Not today" in told
+    assert bob.get(f"/requests/{approved.request_id}/").status_code == 200
+    assert "You have decided nothing yet" in page(as_person("gina"), "/admin/requests/?pattern=decided")
 
 
 def test_an_empty_queue_says_what_will_come(as_person: SignIn) -> None:
@@ -243,6 +305,8 @@ def test_the_box_says_what_was_probably_meant(story: Story, as_person: SignIn) -
 
 EVERY_PAGE = (
     "/admin/",
+    "/admin/requests/?pattern=waiting&kind=group&person=alice",
+    "/admin/requests/?pattern=decided",
     "/admin/evidence/",
     "/admin/history/",
     "/admin/assignments/",

@@ -57,16 +57,18 @@ CONSOLE_PAGES = (
     "/admin/requests/",
     *(
         f"/admin/requests/?pattern={name}"
-        for name in ("waiting", "pending", "active", "ending", "stuck", "undecidable", "unreadable", "all")
+        for name in ("waiting", "pending", "decided", "active", "ending", "stuck", "undecidable", "unreadable", "all")
     ),
     "/admin/requests/?pattern=all&q=alice@example.com",
     "/admin/requests/{active}/history/",
+    "/admin/requests/{pending}/around/",
     "/admin/drift/",
     "/admin/accounts/{account}/",
 )
 
 
-_MEMBERS, _LATELY = "Query AccessManagement siKey1-pk-index", "Query ActiveRequests SubjectIndex"
+QUEUE = ("/admin/requests/", "/admin/requests/?pattern=waiting", "/admin/requests/?pattern=waiting&kind=group&person=alice")
+_MEMBERS = "Query AccessManagement siKey1-pk-index"
 _WAITING = "Query ActiveRequests ExpirationIndex"
 EXCUSED: dict[str, tuple[str, ...]] = {
     # Who decides: the members of each group below the approvers' group, side by side.
@@ -78,10 +80,9 @@ EXCUSED: dict[str, tuple[str, ...]] = {
         ),
         (_MEMBERS, "BatchGetItem"),
     ),
-    # What each person on the page asked for lately, side by side; and of what waits, up to eight parts of the list are looked through.
-    **dict.fromkeys(("/admin/requests/", *(f"/admin/requests/?pattern={name}" for name in ("waiting", "pending"))), (_LATELY, _WAITING)),
-    "/admin/requests/?pattern=undecidable": (_MEMBERS, "BatchGetItem", _LATELY, _WAITING),
-    **dict.fromkeys(("/fragments/for-me/", "/admin/requests/?pattern=unreadable"), (_WAITING,)),
+    # And of what waits, up to eight parts of the list are looked through, of the queue up to four (and never more than twelve).
+    "/admin/requests/?pattern=undecidable": (_MEMBERS, "BatchGetItem", _WAITING),
+    **dict.fromkeys(("/admin/requests/?pattern=unreadable", *QUEUE, "/fragments/for-me/"), (_WAITING,)),
     # A scope's records lie in a fixed number of shards, which are read side by side.
     "/admin/approvals/": ("Query Approvals EndIndex",),
     "/admin/approvals/?pattern=scope&q=tenant:acme&below=yes": ("Query Approvals ScopeIndex",),

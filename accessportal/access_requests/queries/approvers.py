@@ -50,6 +50,13 @@ class ApproverBook:
         self.directory.look_up({*(_named_by(demand) for demand in demands if demand.required), *served})
         self.expect(requests)
 
+    def expect_standings(self, requests: Collection[AccessRequest], actor: Actor) -> None:
+        """Read at once what tells whether the actor decides on these; of an operator who stands in, how many others there are."""
+        self.expect(requests)
+        if actor.is_operator:
+            named = (self._is_named(self._demand_of(one), actor.name, self._moment_of(one)) for one in requests)
+            self.expect_approvers([one for one, is_named in zip(requests, named, strict=True) if not is_named])
+
     def of_request(self, request: AccessRequest) -> Approvers:
         """List who may decide it now, without those who may not because it is their own: by the rule as it is now; by the request's own
         copy when the rule is gone or asks for no approval any more."""

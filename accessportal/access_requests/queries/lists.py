@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.queries.approvers import ApproverBook
@@ -21,6 +22,7 @@ from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import side_by_side
 
+T = TypeVar("T")
 # A filtered page reads at most this many pages of the index before it hands out a cursor: a page stays fast however few match.
 _MOST_INDEX_PAGES = 8
 _COUNTED_AT_ONCE = 100
@@ -28,6 +30,9 @@ _MOST_LOOKED_AT = 200
 _Fetch = Callable[[str | None], Page[AccessRequest]]
 _Keep = Callable[[Sequence[AccessRequest]], Iterable[AccessRequest]]
 _ANY = Search()
+# Of the queue each page of the index may need one or two reads more, of the groups that are asked for.
+_MOST_PAGES_OF_QUEUE = 4
+_DECIDED = frozenset({"request.approved", "request.approval_given", "request.denied"})
 STUCK_AFTER_SECONDS = 60
 STUCK_ATTEMPTS = 2
 ACCESS_ENDS = "What they hold by requests ends within a minute, and what they still wait for is cancelled."
@@ -144,10 +149,32 @@ def _sifted(search: Search, cursor: str | None, limit: int) -> Page[AccessReques
     return _filtered(fetch, lambda found: (one for one in found if policy.is_looked_for(one, search)), cursor, limit)
 
 
-def _more_each_time(page: Callable[..., Page[AccessRequest]], limit: int) -> _Fetch:
-    """The fewer were among the last, the more are looked at next."""
+def _more_each_time(fetch: Callable[..., Page[T]], limit: int) -> Callable[[str | None], Page[T]]:
+    """``fetch``, whose pages grow: the fewer were among the last ones, the more are looked at next."""
     reads = itertools.count()
-    return lambda at: page(cursor=at, limit=min(limit * 2 ** next(reads), _MOST_LOOKED_AT))
+    return lambda at: fetch(cursor=at, limit=min(limit * 2 ** next(reads), _MOST_LOOKED_AT))
+
+
+def list_asked_by_rule(*, rule_name: str, actor: Actor, limit: int, book: ApproverBook) -> Page[AccessRequest]:
+    """The newest requests on which this rule decided, as :func:`search`."""
+    _may_list(actor, book.now, book)
+    return store.page_found(Search(rule_name=rule_name), cursor=None, limit=limit)
+
+
+def list_decided_by(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
+    """What the actor approved or denied, last decision first, as it stands now: by the audit log, so without what was purged. A page may be
+    short and still have a next one."""
+    found: dict[str, None] = {}
+    fetch = _more_each_time(partial(audit.by_actor, actor.name), limit)
+    for _ in range(_MOST_PAGES_OF_QUEUE):
+        page = fetch(cursor)
+        found |= dict.fromkeys(event.entity.partition("#")[2] for event in page.items if event.action in _DECIDED)
+        cursor = page.next_cursor
+        if cursor is None or len(found) >= limit:
+            break
+    unreadable: list[Unreadable] = []
+    requests = store.get_many(found, past=unreadable.append)
+    return Page(tuple(requests[one] for one in found if one in requests), cursor, tuple(unreadable))
 
 
 def list_by_status(
@@ -158,9 +185,14 @@ def list_by_status(
     return store.page_by_status(status, cursor=cursor, limit=limit, newest_first=newest_first)
 
 
-def list_pending(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
-    """Everything that waits for a decision, nearest deadline first."""
-    return list_by_status(status=Status.PENDING, actor=actor, now=now, cursor=cursor, limit=limit)
+def list_pending(
+    *, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50, wanted: Callable[[AccessRequest], bool] | None = None
+) -> Page[AccessRequest]:
+    """Everything that waits for a decision and is ``wanted``, nearest deadline first."""
+    if wanted is None:
+        return list_by_status(status=Status.PENDING, actor=actor, now=now, cursor=cursor, limit=limit)
+    _may_list(actor, now)
+    return _filtered(_more_each_time(_pending_page, limit), partial(filter, wanted), cursor, limit)
 
 
 def list_active(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
@@ -213,28 +245,44 @@ def count_stuck(*, actor: Actor, now: datetime, up_to: int = 100) -> Count:
 
 
 def list_waiting_for(
-    *, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25, book: ApproverBook | None = None
+    *,
+    actor: Actor,
+    now: datetime,
+    cursor: str | None = None,
+    limit: int = 25,
+    book: ApproverBook | None = None,
+    wanted: Callable[[AccessRequest], bool] | None = None,
 ) -> Page[AccessRequest]:
-    """Pending requests that the actor may decide, nearest deadline first. A page may be short and still have a next one. One ``book``
-    serves a whole page."""
-    fetch = partial(_pending_page, limit=limit)
-    return _waiting_for(actor, fetch, book=book or ApproverBook(now=now), now=now, cursor=cursor, limit=limit)
+    """Pending requests that the actor may decide, and that are ``wanted``, nearest deadline first. A page may be short and still have a
+    next one. One ``book`` serves a whole page."""
+    fetch = _more_each_time(_pending_page, limit)
+    book = book or ApproverBook(now=now)
+    return _waiting_for(actor, fetch, book=book, now=now, cursor=cursor, limit=limit, wanted=wanted, most_pages=_MOST_PAGES_OF_QUEUE)
 
 
-def _pending_page(cursor: str | None, *, limit: int) -> Page[AccessRequest]:
+def _pending_page(*, cursor: str | None, limit: int) -> Page[AccessRequest]:
     return store.page_by_status(Status.PENDING, cursor=cursor, limit=limit)
 
 
 def _waiting_for(
-    actor: Actor, fetch: _Fetch, *, book: ApproverBook, now: datetime, cursor: str | None = None, limit: int
+    actor: Actor,
+    fetch: _Fetch,
+    *,
+    book: ApproverBook,
+    now: datetime,
+    cursor: str | None = None,
+    limit: int,
+    wanted: Callable[[AccessRequest], bool] | None = None,
+    most_pages: int = _MOST_INDEX_PAGES,
 ) -> Page[AccessRequest]:
-    def mine(requests: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
-        book.expect(requests)
+    def mine(found: Sequence[AccessRequest]) -> Iterable[AccessRequest]:
+        requests = list(filter(wanted, found)) if wanted else found
+        book.expect_standings(requests, actor)
         # Whoever is no approver is refused with the names of those who are, which costs looking them up.
         decidable = (one for one in requests if book.is_approver(one, actor.name))
         return (one for one in decidable if policy.may_approve(one, actor, book.standing(one, actor), now).allowed)
 
-    return _filtered(fetch, mine, cursor, limit)
+    return _filtered(fetch, mine, cursor, limit, most_pages=most_pages)
 
 
 def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: ApproverBook | None = None) -> Count:
@@ -243,7 +291,7 @@ def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: App
     book = book or ApproverBook(now=now)
     looks: list[_Fetch] = [partial(_waiting_by_rule, name) for name in book.approved_rules(actor)]
     if actor.is_operator:
-        looks.insert(0, partial(_pending_page, limit=_COUNTED_AT_ONCE))
+        looks.insert(0, lambda at: _pending_page(cursor=at, limit=_COUNTED_AT_ONCE))
     found: set[str] = set()
     is_more = False
     for look in looks:
@@ -273,7 +321,7 @@ def list_undecidable(
         found = [(request, book.of_request(request)) for request in requests]
         return (request for request, approvers in found if approvers.is_fallback or not approvers.can_decide)
 
-    return _filtered(partial(_pending_page, limit=limit), orphans, cursor, limit)
+    return _filtered(lambda at: _pending_page(cursor=at, limit=limit), orphans, cursor, limit)
 
 
 def list_unreadable(*, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 50) -> Page[AccessRequest]:
@@ -292,10 +340,10 @@ def history(*, request: AccessRequest) -> tuple[AuditEvent, ...]:
     return audit.chain_of(request.entity)
 
 
-def _filtered(fetch: _Fetch, keep: _Keep, cursor: str | None, limit: int) -> Page[AccessRequest]:
+def _filtered(fetch: _Fetch, keep: _Keep, cursor: str | None, limit: int, *, most_pages: int = _MOST_INDEX_PAGES) -> Page[AccessRequest]:
     found: list[AccessRequest] = []
     unreadable: list[Unreadable] = []
-    for _ in range(_MOST_INDEX_PAGES):
+    for _ in range(most_pages):
         page = fetch(cursor)
         found.extend(keep(page.items))
         unreadable.extend(page.unreadable)

@@ -1,4 +1,4 @@
-"""The requests: the queue of those who decide, and every list by which an operator looks for one."""
+"""The requests: the queue of those who decide (``queue``), and every list by which an operator looks for one."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import AccessRequest, Described, Search, Status, Tally
+from accessportal.access_requests.states import AccessRequest, Described, Search
 from accessportal.catalog import queries as catalog
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
 from accessportal.console.resources.all_requests import COUNTED_TO, MORE, PERSON, near_accounts, search_of, told
+from accessportal.console.resources.queue import DECIDED_BY_ME, PENDING, STATE, UNDECIDABLE, WAITING, WHO
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 from accessportal.web.exporting import exported
-from accessportal.web.past_requests import Context, context_of
 from accessportal.web.request_deeds import APPROVE, DENY, END, RETRY
 
-_TALLY_UP_TO = 25
-_CONTEXT_DEPTH = 50
 _SUGGESTIONS = 5
 _MOST_PAGES_OF_PEOPLE = 5
 _PEOPLE_PAGE = 200
@@ -31,23 +29,17 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.I
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the cells of one request need. ``context`` is read for the lists in which somebody decides."""
+    """What the cells of one request need besides it."""
 
     described: Described
-    context: Context | None = None
-    tally: Tally | None = None
 
 
-WHO = Column("Who", "console/cells/who.html", "col-who")
 ASKS_FOR = Column("Asks for", "console/cells/asks_for.html", "col-what")
-CONTEXT = Column("Context", "console/cells/context.html", "col-context")
-STATE = Column("State", "console/cells/state.html", "col-state")
 HOLDS = Column("Holds", "console/cells/asks_for.html", "col-what")
 HOW = Column("By which rule", "console/cells/how.html", "col-context")
 TIME = Column("Time", "console/cells/time_left.html", "col-time")
 TROUBLE = Column("What is in the way", "console/cells/trouble.html", "col-context")
 
-_DECIDING = (WHO, ASKS_FOR, CONTEXT)
 _HOLDING = (WHO, HOLDS, TIME)
 
 
@@ -94,29 +86,9 @@ class Requests(Resource):
     opens_on = ("waiting", "pending", "active", "all")
     notice_template = "console/requests/found.html"
     patterns = (
-        Pattern(
-            name="waiting",
-            is_live=True,
-            label="Waiting for me",
-            fetch=lambda ask: queries.list_waiting_for(book=ask.book, **ask.part_seen),
-            right=Right.DECIDERS,
-            columns=_DECIDING,
-            bulk=("approve", "deny"),
-            row_deeds=("approve", "deny"),
-            tally=lambda ask: queries.count_waiting_for(actor=ask.actor, now=ask.now, up_to=_TALLY_UP_TO, book=ask.book),
-            empty_title="Nothing waits for you",
-            empty_hint="When somebody asks for access that you may approve, it appears here, nearest deadline first.",
-        ),
-        Pattern(
-            name="pending",
-            is_live=True,
-            label="All pending",
-            fetch=lambda ask: queries.list_pending(**ask.part_seen),
-            columns=_DECIDING,
-            bulk=("approve", "deny"),
-            empty_title="Nobody waits for a decision",
-            empty_hint="Every request has been decided, withdrawn or has lapsed.",
-        ),
+        WAITING,
+        PENDING,
+        DECIDED_BY_ME,
         Pattern(
             name="active",
             is_live=True,
@@ -146,15 +118,7 @@ class Requests(Resource):
             empty_title="Nothing is stuck",
             empty_hint="A grant or revocation that fails or is more than a minute late appears here with its last error.",
         ),
-        Pattern(
-            name="undecidable",
-            label="Nobody can decide",
-            fetch=lambda ask: queries.list_undecidable(book=ask.book, **ask.part_seen),
-            columns=(WHO, ASKS_FOR, CONTEXT),
-            bulk=("approve", "deny"),
-            empty_title="Every pending request has somebody who can decide it",
-            empty_hint="A request lands here when its approvers' group is gone or too few of them are enabled; then the operators decide.",
-        ),
+        UNDECIDABLE,
         Pattern(
             name="unreadable",
             label="Unreadable",
@@ -191,12 +155,7 @@ class Requests(Resource):
         return f"{queries.title_of(request=record)} for {record.subject_id}"
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
-        if ask.more:
-            # The list of everything shows no context.
-            return [_row(request, None, None) for request in items]
-        deciding = {request.subject_id for request in items if request.status is Status.PENDING}
-        recent = queries.recent_of(subject_ids=deciding, actor=ask.actor, limit=_CONTEXT_DEPTH, book=ask.book) if deciding else {}
-        return [_row(request, recent.get(request.subject_id), ask.book) for request in items]
+        return [Row(one.request_id, one, Seen(_described(one))) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> Mapping[str, Any]:
         return told(ask) if pattern.name == "all" else {}
@@ -218,11 +177,8 @@ class Requests(Resource):
         raise InvalidRequest(_suggest(text, named), code="nothing_found", field="find")
 
 
-def _row(request: AccessRequest, recent: Page[AccessRequest] | None, book: queries.ApproverBook | None) -> Row:
-    context = context_of(request, recent.items, now=book.now, is_all=recent.next_cursor is None) if recent and book else None
-    described = replace(queries.describe(request=request), title=queries.title_of(request=request))
-    tally = book.tally(request) if book and request.status is Status.PENDING else None
-    return Row(request.request_id, request, Seen(described, context, tally))
+def _described(request: AccessRequest) -> Described:
+    return replace(queries.describe(request=request), title=queries.title_of(request=request))
 
 
 def _named_subjects(text: str) -> list[str]:
