@@ -48,9 +48,13 @@ class Seeker:
     given: Mapping[str, str]
     lately: Collection[str] = ()
 
+    def decision(self, asked: Asked) -> RuleDecision:
+        """What the rules say of it, whatever the length and the ticket."""
+        return self.decide(self.subject.question(asked, duration_seconds=None, ticket_id=None))
+
     def refusal(self, asked: Asked) -> str:
-        """Why this can't be asked for, whatever the length and the ticket; empty: it can."""
-        decision = self.decide(self.subject.question(asked, duration_seconds=None, ticket_id=None))
+        """Why this can't be asked for; empty: it can."""
+        decision = self.decision(asked)
         return "" if decision.allowed else decision.reason
 
     @property

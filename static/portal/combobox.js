@@ -127,10 +127,11 @@ class Combo {
     if (goesOn) this.goOn();
   }
 
-  // To the next field of the form that is to be typed, if that is a list too: it opens by itself.
+  // To the next field of the form that is to be typed, if that is a list too: it opens by itself. Behind the last the form goes on.
   goOn() {
     const boxes = [...(this.input.form?.querySelectorAll("[data-combo]") ?? [])];
     const next = boxes[boxes.indexOf(this.box) + 1]?.combo;
+    if (!next) this.box.dispatchEvent(new CustomEvent("combo:last", { bubbles: true }));
     if (!next || next.input.value) return;
     next.input.focus();
     next.isNext = true;

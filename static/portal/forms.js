@@ -33,14 +33,29 @@ for (const group of document.querySelectorAll("[data-chips]")) {
   offer();
 }
 
-// A rule that wants no ticket is not asked for one.
+// A rule that wants no ticket is not asked for one. Behind the last list the focus goes on to what is still to be typed, over the length,
+// which the rule fills in; to a ticket that the verdict asks for, as long as nothing else is typed. On a phone that would hide the page.
 const ticket = document.querySelector("[data-ticket-field]");
 const verdict = document.getElementById("preview");
 if (ticket && verdict) {
+  const [number, reason] = [ticket.querySelector("input"), verdict.closest("form").querySelector("textarea")];
+  let goesOn = false;
   const show = () => {
     ticket.hidden = !verdict.querySelector("[data-ticket=asked]") && !ticket.querySelector(".is-invalid");
   };
-  document.addEventListener("htmx:afterSwap", show);
+  const goOn = () => {
+    const next = [ticket.hidden ? null : number, reason].find((field) => field && !field.value);
+    if (next) next.focus();
+  };
+  document.addEventListener("htmx:afterSwap", (event) => {
+    show();
+    if (goesOn && event.detail.target === verdict && document.activeElement === reason && !reason.value) goOn();
+    if (event.detail.target === verdict) goesOn = false;
+  });
+  document.addEventListener("combo:last", (event) => {
+    goesOn = matchMedia("(pointer: fine)").matches && Boolean(event.target.closest(".mb-3")?.nextElementSibling?.querySelector("[data-chips]"));
+    if (goesOn) goOn();
+  });
   show();
 }
 
@@ -76,6 +91,11 @@ for (const button of document.querySelectorAll("[data-fill]")) {
     document.getElementById(button.dataset.then)?.focus();
   });
 }
+
+// From the keyboard, where Enter is a new line.
+document.getElementById("request-form")?.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+});
 
 // The server makes one request of a form that is sent twice; this only spares the wait. Buttons come back with the page.
 document.addEventListener("submit", (event) => {

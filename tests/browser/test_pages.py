@@ -312,6 +312,29 @@ def test_enter_takes_the_first_of_a_list_also_before_the_list_is_there(story: St
     # Nothing was sent by that, and the list is gone.
     expect(alice.get_by_role("option", name=re.compile("PowerUser"))).to_be_hidden()
     expect(alice.get_by_text("Say why you need it.")).to_have_count(0)
+    # The length is the rule's, no ticket is asked for: it goes on with the reason.
+    expect(alice.get_by_label("Why")).to_be_focused()
+
+
+def test_the_form_goes_on_to_what_is_still_to_be_typed_and_is_sent_from_there(story: Story, open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/requests/new/aws_account/")
+    alice.keyboard.type("payments-pr")
+    alice.keyboard.press("Enter")
+    permission_set, ticket = alice.get_by_role("combobox", name="Permission set"), alice.get_by_label(re.compile("^Ticket"))
+    expect(permission_set).to_be_focused()
+    # What takes the fewest approvals is the first, and Enter takes that.
+    expect(alice.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+    alice.keyboard.press("Enter")
+    expect(permission_set).to_have_value("ReadOnlyAccess")
+    expect(ticket).to_be_focused()
+    alice.keyboard.type("CHG-4712")
+    alice.keyboard.press("Tab")
+    alice.keyboard.type("Asked without a mouse")
+    alice.keyboard.press("Control+Enter")
+    alice.wait_for_url(re.compile(r"/requests/[0-9a-f-]{36}/$"))
+    (asked,) = queries.list_mine(actor=story.alice).items
+    assert (asked.permission_set, asked.ticket_id, asked.reason) == ("ReadOnlyAccess", "CHG-4712", "Asked without a mouse")
 
 
 def test_the_whole_bar_is_in_sight_stands_still_and_paper_is_light(story: Story, open_as: OpenAs) -> None:

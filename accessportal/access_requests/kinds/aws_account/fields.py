@@ -34,20 +34,27 @@ def _accounts(text: str, seeker: Seeker) -> Offers:
 
 
 def permission_sets(text: str, seeker: Seeker) -> Offers:
-    """By the account that is chosen; without one, those that some rule offers."""
+    """By the account that is chosen; without one, those that some rule offers. First what takes the fewest approvals, and of that what the
+    rules name first."""
     try:
         account = catalog.find_account(account=seeker.given.get("account", ""))
     except Conflict:
         account = None
     offers = seeker.offers
 
-    def refusal(name: str) -> str:
-        if account is not None:
-            return seeker.refusal(facts_of(account, name))
-        return "" if name in offers else NOT_SERVED
+    def weighed(name: str) -> tuple[int, str]:
+        """How many approvals it takes, and why it can't be had."""
+        if account is None:
+            return 0, "" if name in offers else NOT_SERVED
+        decision = seeker.decision(facts_of(account, name))
+        if decision.rule is None or not decision.allowed:
+            return 0, decision.reason
+        return decision.rule.approval.quorum if decision.rule.approval.required else 0, ""
 
-    found = catalog.search_permission_sets(text=text)
-    return sift((Choice(one.name, one.name, about=one.description), refusal(one.name)) for one in found)
+    found = [(weighed(one.name), one) for one in catalog.search_permission_sets(text=text)]
+    places = {name: place for place, name in enumerate(offers)}
+    found.sort(key=lambda pair: (pair[0][0], places.get(pair[1].name, len(places))))
+    return sift((Choice(one.name, one.name, about=one.description), refusal) for (_, refusal), one in found)
 
 
 FIELDS = Fields(
