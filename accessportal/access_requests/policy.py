@@ -115,9 +115,13 @@ def may_comment(request: AccessRequest, actor: Actor, standing: Standing, now: d
         return refuse("The access is being created or taken back right now. Write when that is done.", code="work_under_way")
     if request.over_at is not None and now >= request.over_at + COMMENTED_FOR:
         return refuse(f"It was over more than {COMMENTED_FOR.days} days ago; its comments are closed.", code="comments_closed")
-    if request.comments >= MOST_COMMENTS:
-        return refuse(f"It has {MOST_COMMENTS} comments, which is the most. Talk to each other, or decide.", code="comments_full")
-    return allow("May comment")
+    return _has_room(request, further=1)
+
+
+def _has_room(request: AccessRequest, *, further: int) -> Decision:
+    if request.comments + further > MOST_COMMENTS:
+        return refuse(f"It has as many comments as it can take ({MOST_COMMENTS}). Talk to each other, or decide.", code="comments_full")
+    return allow("There is room")
 
 
 def may_ask_back(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:
@@ -126,7 +130,9 @@ def may_ask_back(request: AccessRequest, actor: Actor, standing: Standing, now: 
         return refuse(decided_text(request), code="already_decided")
     if standing.is_requester or standing.is_holder:
         return refuse("Nobody asks back on their own request.", code="own_request")
-    return may_comment(request, actor, standing, now)
+    decision = may_comment(request, actor, standing, now)
+    # A question leaves room for its answer.
+    return _has_room(request, further=2) if decision.allowed else decision
 
 
 def may_answer(request: AccessRequest, actor: Actor, standing: Standing, now: datetime) -> Decision:

@@ -46,7 +46,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.expired": _spec("Time is up", "expires_at"),
     "request.revoked": _spec("Revoked", "receipt", "status", "purge_at"),
     # The text lies beside, in RequestComments: its hash tells whether it is still the same.
-    "request.commented": _spec("Comment", "number", "comment_kind", "check"),
+    "request.commented": _spec("Comment", "number", "comment_kind", "check", "addressee"),
     "request.work_delayed": _spec("Waiting", "work", "error_code", "error", "attempts", "work_due_at"),
     "request.budget_reached": _spec("Cost as much as its rule allows", "verdict", "cost"),
     "request.retry_asked": _spec("Retry asked", "work"),

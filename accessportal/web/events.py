@@ -20,6 +20,7 @@ from accessportal.web.presenting import Tone, holder, seconds_after_end, words_f
 _LATEST = 20
 
 _CALLED = {
+    "addressee": "for",
     "comment_kind": "kind of comment",
     "error_code": "kind of error",
     "extends": "extends request",

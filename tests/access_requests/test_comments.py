@@ -64,6 +64,7 @@ def test_asking_back_leaves_the_request_as_it_is(story: Story) -> None:
     ]
     events = queries.history(request=answered)[1:]
     assert [event.action for event in events] == ["request.commented"] * 2
+    assert [event.data["addressee"] for event in events] == ["alice@example.com", "bob@example.com"]
     assert "service" not in str(events)
     assert story.approve(asked).status is Status.ACTIVE
     assert breaks() == set()
@@ -166,10 +167,13 @@ def test_the_same_form_writes_once_and_another_text_of_it_is_kept_too(story: Sto
 
 def test_a_thread_is_full_with_a_clear_error_and_ends_with_its_request(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = story.ask_for_prod()
-    for number in range(policy.MOST_COMMENTS):
+    for number in range(1, policy.MOST_COMMENTS):
         comment(story, asked, story.bob, Q, f"Question {number}")
-    with pytest.raises(Conflict, match="50 comments"):
-        comment(story, asked, story.alice, A)
+    with pytest.raises(Conflict, match="as many comments as it can take"):
+        comment(story, asked, story.bob, Q, "One more")
+    comment(story, asked, story.alice, A, "There is room for the answer.")
+    with pytest.raises(Conflict, match="as many comments as it can take"):
+        comment(story, asked, story.alice, C, "And another")
 
     denied = story.deny(asked)
 

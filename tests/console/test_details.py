@@ -45,7 +45,7 @@ def test_only_what_the_domain_offers_has_a_button(story: Story, as_person: SignI
 
     offered = {name: {deed.name for deed in as_person(name).get(address).context["deeds"]} for name in ("bob", "ana", "olga")}
 
-    assert offered == {"bob": {"approve", "deny"}, "ana": set(), "olga": set()}
+    assert offered == {"bob": {"approve", "deny", "ask_back"}, "ana": set(), "olga": {"ask_back"}}
 
 
 def test_a_request_that_is_not_an_approvers_business_does_not_exist_for_them(story: Story, as_person: SignIn) -> None:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.operations.shared import load_for, require, until_written
@@ -60,5 +61,7 @@ def _write(request: AccessRequest, kind: CommentKind, text: str, submission_id: 
         after = replace(after, awaits_answer=True, asked_back_by=actor.name)
     if kind is CommentKind.ANSWER:
         after = replace(after, awaits_answer=False)
-    data = {"number": written.number, "comment_kind": kind.value, "check": check_of(audit.nameless(text), written.salt)}
+    data: dict[str, Any] = {"number": written.number, "comment_kind": kind.value, "check": check_of(audit.nameless(text), written.salt)}
+    if kind is not CommentKind.COMMENT:
+        data["addressee"] = request.requested_by if kind is CommentKind.QUESTION else request.asked_back_by
     return store.add_comment(request, after, written, data, actor=actor, now=now)
