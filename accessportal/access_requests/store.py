@@ -14,6 +14,8 @@ from accessportal.access_requests.kind import KINDS
 from accessportal.access_requests.models import CommentItem, RequestItem
 from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Comment, Search, Status, Work
 from accessportal.audit import operations as audit
+from accessportal.audit.actions import ACTIONS
+from accessportal.audit.queries import check_of, mark_of
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import precise, to_epoch
@@ -81,11 +83,46 @@ every_comment = partial(scan_records, CommentItem, _comments.record)
 """As :data:`every_request`."""
 
 
+# What decides something about a request, or tells how it went, and stands in no event as it is.
+CHECKED = (
+    "account_id",
+    "permission_set",
+    "approval",
+    "evidence",
+    "held_since",
+    "granted_at",
+    "was_to_end_at",
+    "revoked_at",
+    "receipts",
+)
+
+
+def checked(request: AccessRequest) -> dict[str, Any]:
+    """By name, what events tell a check of."""
+    values = _requests.values(request)
+    # For pages alone, and erased with the people.
+    evidence = {name: value for name, value in request.evidence.items() if name not in ("subject_name", "requested_by_name")}
+    return {name: values[name] for name in CHECKED} | {"evidence": evidence}
+
+
+def _with_checks(draft: Draft, before: AccessRequest | None, after: AccessRequest) -> Draft:
+    """The event also tells what the change makes of what is checked, also that it makes nothing of it, where it could. Of accounts of the
+    sign-in service there are marks alone, and none without a key of pseudonyms."""
+    old, new = dict.fromkeys(CHECKED) if before is None else checked(before), checked(after)
+    told: dict[str, Any] = {"checks": {name: check_of(value) for name, value in new.items() if value != old[name]}}
+    marks = {name: mark_of(identity) for name, identity in after.identities.items()}
+    if all(marks.values()):
+        told["identities"] = marks
+    fields = ACTIONS[draft.action].fields
+    return replace(draft, data=draft.data | {name: value for name, value in told.items() if name in fields or (value and name == "checks")})
+
+
 def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:
     """A new request and its first event.
 
     :raises Overtaken: when the id exists already.
     """
+    draft = _with_checks(draft, None, request)
     return audit.insert(_requests, request, draft=draft, actor=actor, now=now)
 
 
@@ -101,7 +138,7 @@ def change(before: AccessRequest, after: AccessRequest, action: str, data: dict[
     if after.purge_at is not None and after.purge_at != before.purge_at:
         data = {**data, "purge_at": to_epoch(after.purge_at)}
         further += _kept_until(after.purge_at, before) if before.comments else []
-    draft = Draft(action, before.subject_id, data, scope=before.scope)
+    draft = _with_checks(Draft(action, before.subject_id, data, scope=before.scope), before, after)
     try:
         return audit.change(_requests, before, after, draft=draft, actor=actor, now=now, further=further)
     except ConditionFailed as error:

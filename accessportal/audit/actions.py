@@ -26,7 +26,10 @@ _LEASE = ("account", "fence", "state", "claim", "ends_at", "reason")
 # ``role`` is the role that the claim gives (or gave), ``effective_role`` the membership's highest after the change.
 _MEMBERSHIP = ("email", "group_id", "role", "claim", "ends_at", "effective_role")
 
-_ASKED = ("kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends", "requested_by")
+_ASKED = (
+    *("kind", "target", "duration_seconds", "reason", "ticket_id", "rule_name", "rule_hash", "expires_at", "extends", "requested_by"),
+    *("checks", "identities"),
+)
 
 _SCOPED = ("key", "old_expires_at", "expires_at", "claim")
 _RELATED = (*_SCOPED, "relation_type")
@@ -36,15 +39,15 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.submitted": _spec("Asked", *_ASKED),
     "request.auto_approved": _spec("Asked and approved by rule", *_ASKED),
     "request.taken_back": _spec("Taken back after it was given back", *_ASKED),
-    "request.approval_given": _spec("Approval given", "reason", "approvals", "quorum", "fallback"),
-    "request.approved": _spec("Approved", "reason", "approvals", "quorum", "fallback", "status", "expires_at"),
+    "request.approval_given": _spec("Approval given", "reason", "approvals", "quorum", "fallback", "identities"),
+    "request.approved": _spec("Approved", "reason", "approvals", "quorum", "fallback", "status", "expires_at", "checks", "identities"),
     "request.denied": _spec("Denied", "reason", "status", "purge_at"),
     "request.cancelled": _spec("Cancelled", "status", "reason", "purge_at"),
     "request.lapsed": _spec("Lapsed undecided", "status", "deadline", "purge_at"),
-    "request.granted": _spec("Granted", "receipt", "expires_at", "account_id"),
-    "request.end_asked": _spec("Ended early", "reason", "expires_at"),
+    "request.granted": _spec("Granted", "receipt", "expires_at", "account_id", "checks"),
+    "request.end_asked": _spec("Ended early", "reason", "expires_at", "checks"),
     "request.expired": _spec("Time is up", "expires_at"),
-    "request.revoked": _spec("Revoked", "receipt", "status", "purge_at"),
+    "request.revoked": _spec("Revoked", "receipt", "status", "purge_at", "checks"),
     # The text lies beside, in RequestComments: its hash tells whether it is still the same.
     "request.commented": _spec("Comment", "number", "comment_kind", "check", "addressee"),
     "request.work_delayed": _spec("Waiting", "work", "error_code", "error", "attempts", "work_due_at"),

@@ -102,6 +102,20 @@ def without_names(action: str, data: Mapping[str, Any], pseudonym: Callable[[str
     return {field: pseudonym(value) if field in names and isinstance(value, str) else value for field, value in data.items()}
 
 
+def check_of(value: Any) -> str:
+    """What tells that a value is still the same, however DynamoDB writes its numbers, and nothing else of it."""
+    canonical = json.dumps(_kept(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=repr)
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _kept(one) for name, one in value.items() if one is not None}
+    if isinstance(value, list | tuple):
+        return [_kept(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def find_breaks(events: Iterable[AuditEvent], keys: AuditKeys) -> Iterator[ChainBreak]:
     """Every place where the events of one entity, in sequence order, do not form the chain they claim to be. Whoever has no key could
     leave it out: after an event with one, there is none without. So it is with pseudonyms, after a day in which they come to all

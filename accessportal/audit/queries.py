@@ -24,6 +24,7 @@ __all__ = [
     "chain_of",
     "check_chain",
     "check_head",
+    "check_of",
     "count_unpublished",
     "end_of_chain",
     "events_between",
@@ -33,6 +34,7 @@ __all__ = [
     "find_breaks",
     "history",
     "is_being_erased",
+    "is_checked_by",
     "list_day",
     "mark_of",
     "name_outside",
@@ -87,6 +89,16 @@ def mark_of(text: str) -> str:
 def chain_of(entity: str) -> tuple[AuditEvent, ...]:
     """Every event of ``entity``, oldest first; for somebody who was erased and came back also those under their pseudonym."""
     return tuple(_from_the_beginning(entity, list(every(lambda cursor: history(entity, cursor=cursor, limit=200, newest_first=False)))))
+
+
+def check_of(value: Any) -> str:
+    """What tells that a value is still the same, also when people in it are erased, and nothing else of it."""
+    return policy.check_of(nameless_in(value))
+
+
+def is_checked_by(check: str, value: Any) -> bool:
+    """Whether the check is of this value; it may be from before there were pseudonyms."""
+    return check in (policy.check_of(value), check_of(value))
 
 
 def end_of_chain(entity: str) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 from accessportal.audit.operations import begin_restore, new_key, require_restore_right
 from accessportal.audit.states import ChainBreak
 from accessportal.commands import restoring, terminal
-from accessportal.commands.audit_items import Item, break_of, breaks_of_places, breaks_of_rules, every_item
+from accessportal.commands.audit_items import Item, break_of, breaks_of_places, breaks_of_pool, breaks_of_rules, every_item
 from accessportal.commands.audit_walk import Walk
 from accessportal.commands.base import Outcome, PortalCommand, command, failed
 from accessportal.commands.flags import BadUsage, Flag, read_file, read_moment, read_whole_number
@@ -79,7 +79,7 @@ def verify_audit(
         bar = progress.add_task("Chains", total=len(items))
         walk = Walk(items, unread=[one.entity for one in breaks], signed=signed, began=now, tell=lambda: _tell(progress, bar, this))
         walk.run(workers=workers)
-    breaks += [*walk.breaks, *breaks_of_places(items), *breaks_of_rules()]
+    breaks += [*walk.breaks, *breaks_of_places(items), *breaks_of_pool(pass_over), *breaks_of_rules()]
     document: dict[str, Any] = {"chains": walk.chains, "gone": walk.gone, "digests": 0, "heads": 0, "lost": 0}
     if signed is not None:
         unsigned, lost = signed.breaks_of_chains(every_restore(past=pass_over))

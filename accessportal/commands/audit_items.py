@@ -23,7 +23,7 @@ from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.leases import queries as leases
 from accessportal.rules import queries as rules
 from accessportal.sandboxes import queries as sandboxes
-from accessportal.sandboxes.states import Sandbox
+from accessportal.sandboxes.states import Sandbox, entity_of
 from accessportal.store.restores import every_restore, find_restore
 from accessportal.tokens import queries as tokens
 from accessportal.waiting import queries as waiting
@@ -138,6 +138,12 @@ def _misplaced(items: MutableMapping[str, Item], group: Item) -> ChainBreak | No
             return None
         group = fresh[-1]
     return ChainBreak(group.entity, group.version, f"it stands below {' and '.join(above)}, and its parent does not")
+
+
+def breaks_of_pool(past: Past) -> list[ChainBreak]:
+    """Where the free list of sandboxes, or an idempotency key, says otherwise than its row."""
+    found = sandboxes.problems_beside_rows(past=past)
+    return [ChainBreak(entity_of(one.sandbox_id), 0, one.words) for one in found]
 
 
 def breaks_of_rules() -> list[ChainBreak]:

@@ -13,7 +13,7 @@ from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.store.base import PortalModel, register
-from accessportal.store.keys import join_key
+from accessportal.store.keys import join_key, split_key
 
 META = "META"
 FREE_SHARDS = 8
@@ -164,6 +164,12 @@ def is_sandbox_key(pk: str) -> bool:
 
 def idempotency_item_key(key: str) -> Key:
     return join_key("KEY", key), META
+
+
+def key_in(pk: str) -> str | None:
+    """The key of an item of :func:`idempotency_item_key`; ``None`` for other items."""
+    kind, *parts = split_key(pk)
+    return parts[0] if kind == "KEY" and len(parts) == 1 else None
 
 
 def free_shard_of(sandbox_id: str) -> int:

@@ -14,7 +14,7 @@ from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
 from accessportal.kernel.pages import Unreadable as UnreadableItem
-from accessportal.sandboxes import effects, ledger, policy
+from accessportal.sandboxes import effects, ledger, policy, pool_check
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.ledger import Problem, Receipt
 from accessportal.sandboxes.states import (
@@ -62,6 +62,11 @@ def get(*, sandbox_id: str) -> Sandbox:
 def every_sandbox(*, past: Callable[[UnreadableItem], object]) -> Iterator[Sandbox]:
     """Every sandbox of the table, strongly read. For checks, not for pages."""
     return pages.every_sandbox(past=past)
+
+
+def problems_beside_rows(*, past: Callable[[UnreadableItem], object]) -> Iterator[Problem]:
+    """Each line of the free list and each idempotency key that says otherwise than its row, or is missing."""
+    return pool_check.problems_beside_rows(past=past)
 
 
 def find(*, sandbox_id: str) -> Sandbox | None:

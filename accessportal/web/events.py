@@ -21,12 +21,14 @@ _LATEST = 20
 
 _CALLED = {
     "addressee": "for",
+    "checks": "check values",
     "comment_kind": "kind of comment",
     "error_code": "kind of error",
     "extends": "extends request",
     "fallback": "operators stood in",
     "fence": "hand-over",
     "group_id": "group",
+    "identities": "accounts that signed in",
     "is_outside": "held from outside",
     "job_id": "job",
     "kept_by": "still held for",

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from accessportal.access_requests.states import Threaded
+from accessportal.audit.queries import chain_of
+from accessportal.audit.states import AuditEvent
 from accessportal.commands import audit_items
 from accessportal.commands.audit_items import Item, Past
+from accessportal.evidence.replay import differences, replay
+from accessportal.evidence.replay.requests import REQUEST
 from accessportal.kernel.clock import to_epoch
+from accessportal.sandboxes.models import free_key
 from accessportal.sandboxes.operations.tending import sandbox_id_for
+from accessportal.sandboxes.queries import problems_beside_rows
 from tests.commands.conftest import run
 from tests.evidence.conftest import Office
 from tests.evidence.forging import DOCS, Raw, World
@@ -308,6 +317,8 @@ FURTHER = {
     ("group#/engineering", 1),
     ("group#/security", 1),
     ("ruleset#current", 0),
+    # its key is of the former track
+    (f"sandbox#{sandbox_id_for('ext-lab-1')}", 0),
 }
 
 
@@ -328,6 +339,119 @@ def test_work_that_no_list_shows_is_found(world: World) -> None:
     request("never taken back", 0, "", work_due_at=None)(world)
 
     assert breaks() == {(one.entity, 4, "work is nothing, and the events tell REVOKE")}
+
+
+MINE: dict[str, tuple[str, int, dict[str, Raw | None]]] = {
+    "granted_at": ("kept", 2, {"granted_at": number(1_700_000_000)}),
+    "revoked_at": ("reopened", 5, {"revoked_at": number(1_700_000_000)}),
+    "was_to_end_at": ("never taken back", 4, {"was_to_end_at": number(1_900_000_000)}),
+    "receipts": ("reopened", 5, {"receipts": None}),
+    "approval": (
+        "undecided",
+        1,
+        {"approval": {"M": {"required": {"BOOL": True}, "quorum": number(1), "groups": {"L": []}, "users": {"L": [text("mallory@a.b")]}}}},
+    ),
+    "evidence": ("longer", 1, {"evidence": {"M": {"max_duration_seconds": number(10**6)}}}),
+    "identities": ("approved by another", 2, {"identities": {"M": {"bob@example.com": text("https://idp.example#mallory")}}}),
+    "account_id": ("another's", 1, {"account_id": text("999999999999")}),
+    "permission_set": ("kept", 1, {"permission_set": text("AdministratorAccess")}),
+    "held_since": ("other reason", 1, {"held_since": number(1_700_000_000)}),
+}
+
+
+def test_every_attribute_of_a_request_that_decides_something_is_held_against_its_events(world: World) -> None:
+    for name, sequence, values in MINE.values():
+        request(name, sequence, "", **values)(world)
+
+    found = breaks()
+
+    told = {(world.requests[name].entity, sequence, field) for field, (name, sequence, _) in MINE.items()}
+    assert {(entity, sequence, problem.partition(" is ")[0]) for entity, sequence, problem in found} == told
+
+
+def test_an_event_without_checks_is_of_an_older_version_and_leaves_open_what_it_changed(story: Story, office: Office) -> None:
+    asked = story.carry_out(story.approve(story.ask_for_prod()))
+    *chain, granted = chain_of(asked.entity)
+    older = replace(granted, data={name: value for name, value in granted.data.items() if name != "checks"})
+
+    def wrong(last: AuditEvent, **values: Any) -> list[str]:
+        told, facts = replay(REQUEST, [*chain, last]), REQUEST.facts(Threaded(replace(asked, **values), (), is_purged=False))
+        found = differences(REQUEST, told, facts, entity=asked.entity, version=asked.version)
+        return [one.problem.partition(" is ")[0] for one in found]
+
+    demand = replace(asked.approval, quorum=9)
+    assert wrong(granted) == []
+    assert wrong(granted, receipts=(), approval=demand) == ["approval", "receipts"]
+    assert wrong(older, receipts=(), approval=demand) == ["approval"]
+
+
+FREE, LENT = "lab-2", "lab-1"
+
+
+def beside(world: World, kind: str, **told: Raw) -> Raw:
+    """The one item of the pool whose key begins so."""
+    items = world.tables.client.scan(TableName="SandboxPool")["Items"]
+    (found,) = (one for one in items if one["PK"]["S"].startswith(kind) and all(one.get(name) == value for name, value in told.items()))
+    return dict(found)
+
+
+def a_lent_one_in_the_free_list(world: World) -> None:
+    lent, line = world.tables.find("SandboxPool", name=text(LENT)), beside(world, "FREE#")
+    sandbox_id = lent["sandbox_id"]["S"]
+    world.tables.put(
+        "SandboxPool", line | {"PK": text(free_key(sandbox_id)[0]), "SK": text(f"SBX#{sandbox_id}")} | {"sandbox_id": text(sandbox_id)}
+    )
+
+
+BESIDE: dict[str, tuple[Callable[[World], object], set[tuple[str, str]]]] = {
+    "a line of a lent one": (a_lent_one_in_the_free_list, {(LENT, "the free list has a line of it, and it is allocated")}),
+    "a line of another": (
+        lambda world: world.tables.put("SandboxPool", beside(world, "FREE#") | {"external_id": text("ext-lab-1")}),
+        {(FREE, "its line of the free list is of lab-2 (ext-lab-1)")},
+    ),
+    "a line taken away": (
+        lambda world: world.tables.delete("SandboxPool", beside(world, "FREE#")),
+        {(FREE, "it is free, and the free list has no line of it")},
+    ),
+    "a key of another track": (
+        lambda world: world.tables.put("SandboxPool", beside(world, "KEY#") | {"track": text("track-2")}),
+        {
+            (LENT, "the idempotency key track-1 k1 is open for it, and it is lent for another"),
+            (LENT, "it is lent, and its idempotency key does not stand for it"),
+        },
+    ),
+    "a further key": (
+        lambda world: world.tables.put("SandboxPool", beside(world, "KEY#") | {"PK": text("KEY#mine")}),
+        {(LENT, "the idempotency key mine is open for it, and it is lent for another")},
+    ),
+    "a key to another sandbox": (
+        lambda world: world.tables.put("SandboxPool", beside(world, "KEY#") | {"sandbox_id": beside(world, "FREE#")["sandbox_id"]}),
+        {(LENT, "it is lent, and its idempotency key does not stand for it")},
+    ),
+    "a closed key": (
+        lambda world: world.tables.put("SandboxPool", beside(world, "KEY#") | {"state": text("closed")}),
+        {(LENT, "it is lent, and its idempotency key does not stand for it")},
+    ),
+}
+
+
+def test_the_free_list_and_the_keys_of_sandboxes_are_held_against_the_rows(world: World) -> None:
+    """One after the other, each undone again."""
+    before = {(one["PK"]["S"], one["SK"]["S"]): one for one in world.tables.client.scan(TableName="SandboxPool")["Items"]}
+    for what, (forge, problems) in BESIDE.items():
+        forge(world)
+        found = {(one.sandbox_id, one.words) for one in problems_beside_rows(past=print)}
+        assert found == {(sandbox_id_for(f"ext-{name}"), words) for name, words in problems}, what
+        for one in world.tables.client.scan(TableName="SandboxPool")["Items"]:
+            if (one["PK"]["S"], one["SK"]["S"]) not in before:
+                world.tables.delete("SandboxPool", one)
+        for one in before.values():
+            world.tables.put("SandboxPool", one)
+
+    BESIDE["a further key"][0](world)
+    assert breaks() == {
+        (f"sandbox#{sandbox_id_for('ext-lab-1')}", 0, "the idempotency key mine is open for it, and it is lent for another")
+    }
 
 
 def test_an_assignment_of_another_person_is_found(world: World) -> None:

@@ -46,16 +46,18 @@ from accessportal.access_requests.queries.lists import (
 from accessportal.access_requests.queries.offering import kinds_served, operators, seeker_of, ways_in
 from accessportal.access_requests.queries.previews import explain, preview, rules_about_account
 from accessportal.access_requests.queries.threads import check_of, every_threaded, thread_of, threaded
-from accessportal.access_requests.store import every_request
+from accessportal.access_requests.store import CHECKED, checked, every_request
 
 __all__ = [
     "ACCESS_ENDS",
     "ACCESS_OF_GROUP_ENDS",
+    "CHECKED",
     "ApproverBook",
     "access_that_ends",
     "asked",
     "can",
     "check_of",
+    "checked",
     "count_stuck",
     "count_waiting_for",
     "describe",

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from accessportal.access_requests.queries import check_of
+from accessportal.access_requests.queries import CHECKED, check_of, checked
 from accessportal.access_requests.states import AccessRequest, Comment, CommentKind, Status, Threaded, Work
 from accessportal.audit.queries import nameless
 from accessportal.audit.states import AuditEvent
-from accessportal.evidence.replay.telling import NOTHING, UNTOLD, Facts, Kind, actor, data, moment, of, sets, subject
+from accessportal.evidence.replay.telling import (
+    NOTHING,
+    UNTOLD,
+    Act,
+    Check,
+    Facts,
+    Kind,
+    Marks,
+    actor,
+    data,
+    moment,
+    of,
+    plain,
+    sets,
+    subject,
+)
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 
@@ -49,6 +65,33 @@ def _asker_of(request: AccessRequest) -> str:
     return request.asked_through or request.requested_by
 
 
+# What older versions changed by these and told no check of.
+_UNTOLD_OF: Mapping[str, tuple[str, ...]] = {
+    "request.approval_given": ("identities",),
+    "request.approved": ("identities", "held_since"),
+    "request.granted": ("receipts", "granted_at", "account_id", "held_since"),
+    "request.end_asked": ("was_to_end_at",),
+    "request.revoked": ("receipts", "revoked_at"),
+}
+
+
+def _checked(act: Act) -> Act:
+    """Also what the event tells checks and marks of; the first one tells what there is, so that all else is not there."""
+
+    def acted(event: AuditEvent, before: Facts) -> Facts:
+        told: dict[str, Any] = {}
+        if "identities" in event.data:
+            told["identities"] = Marks(dict(plain(event.data["identities"])))
+        if "checks" in event.data:
+            told |= dict.fromkeys(CHECKED) if event.sequence == 1 else {}
+            told |= {name: Check(check) for name, check in event.data["checks"].items()}
+        is_told = {"identities": "identities" in event.data}
+        untold = (name for name in _UNTOLD_OF.get(event.action, ()) if not is_told.get(name, "checks" in event.data))
+        return dict.fromkeys(untold, UNTOLD) | told | {**act(event, before)}
+
+    return acted
+
+
 def _work_found(request: AccessRequest) -> Work | None:
     """Without a time, no list of what is due has it."""
     return request.work if request.work_due_at is not None else None
@@ -80,20 +123,21 @@ _facts_of_request = of(
     "decision_reason",
     "ended_by",
     "purge_at",
-    "account_id",
     "comments",
     "awaits_answer",
     "asked_back_by",
     asked_by=_asker_of,
     work=_work_found,
     was_granted=lambda request: request.granted_at is not None,
+    identities=lambda request: request.identities,
 )
 
 
 def _facts(threaded: Threaded) -> dict[str, Any]:
     told = {_fact_of(number): {"state": "deleted with the request"} for number in range(1, threaded.request.comments + 1)}
     found = {_fact_of(one.number): _found(one) for one in threaded.thread}
-    return _facts_of_request(threaded.request) | (told if threaded.is_purged else {}) | found
+    of_request = _facts_of_request(threaded.request) | plain(checked(threaded.request))
+    return of_request | (told if threaded.is_purged else {}) | found
 
 
 def _found(comment: Comment) -> dict[str, Any]:
@@ -145,34 +189,36 @@ def _fact_of(number: int) -> str:
     return f"{_COMMENT}{number}"
 
 
+_ACTS: Mapping[str, Act] = {
+    "request.submitted": _asked(Status.PENDING, work=None, decided_by=""),
+    "request.auto_approved": _asked(Status.ACTIVE, work=Work.GRANT, decided_by=lambda event: f"rule:{event.data['rule_name']}"),
+    # Its person takes back what a program may have asked for.
+    "request.taken_back": _asked(Status.ACTIVE, work=Work.GRANT, decided_by="undo", asked_by=UNTOLD, requested_by=actor),
+    "request.approval_given": sets("approvals"),
+    "request.approved": sets(
+        "approvals",
+        "status",
+        "expires_at",
+        work=Work.GRANT,
+        decided_by=actor,
+        decided_at=moment,
+        decision_reason=data("reason"),
+    ),
+    "request.denied": sets("status", "purge_at", decided_by=actor, decided_at=moment, decision_reason=data("reason")),
+    "request.cancelled": sets("status", "purge_at", decided_by=actor, decided_at=moment, decision_reason=data("reason", "")),
+    "request.lapsed": sets("status", "purge_at"),
+    "request.granted": _granted,
+    "request.end_asked": sets("expires_at", work=Work.REVOKE, ended_by=actor),
+    "request.expired": sets("expires_at", work=Work.REVOKE),
+    "request.revoked": sets("status", "purge_at", work=None),
+    "request.work_delayed": sets("work"),
+    "request.retry_asked": sets("work"),
+    "request.budget_reached": NOTHING,
+    "request.commented": _commented,
+}
+
 REQUEST = Kind(
-    acts={
-        "request.submitted": _asked(Status.PENDING, work=None, decided_by=""),
-        "request.auto_approved": _asked(Status.ACTIVE, work=Work.GRANT, decided_by=lambda event: f"rule:{event.data['rule_name']}"),
-        # Its person takes back what a program may have asked for.
-        "request.taken_back": _asked(Status.ACTIVE, work=Work.GRANT, decided_by="undo", asked_by=UNTOLD, requested_by=actor),
-        "request.approval_given": sets("approvals"),
-        "request.approved": sets(
-            "approvals",
-            "status",
-            "expires_at",
-            work=Work.GRANT,
-            decided_by=actor,
-            decided_at=moment,
-            decision_reason=data("reason"),
-        ),
-        "request.denied": sets("status", "purge_at", decided_by=actor, decided_at=moment, decision_reason=data("reason")),
-        "request.cancelled": sets("status", "purge_at", decided_by=actor, decided_at=moment, decision_reason=data("reason", "")),
-        "request.lapsed": sets("status", "purge_at"),
-        "request.granted": _granted,
-        "request.end_asked": sets("expires_at", work=Work.REVOKE, ended_by=actor),
-        "request.expired": sets("expires_at", work=Work.REVOKE),
-        "request.revoked": sets("status", "purge_at", work=None),
-        "request.work_delayed": sets("work"),
-        "request.retry_asked": sets("work"),
-        "request.budget_reached": NOTHING,
-        "request.commented": _commented,
-    },
+    acts={action: _checked(act) for action, act in _ACTS.items()},
     facts=_facts,
     many=_COMMENT,
     may_vanish=_may_vanish,

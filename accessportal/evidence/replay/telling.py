@@ -13,8 +13,10 @@ from operator import attrgetter
 from typing import Any, Final, Protocol, runtime_checkable
 
 from accessportal.audit.actions import ACTIONS
+from accessportal.audit.queries import is_checked_by, mark_of
 from accessportal.audit.states import AuditEvent, ChainBreak
 from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.pseudonyms import pseudonyms_in
 from accessportal.kernel.texts import cut
 
 Facts = Mapping[str, Any]
@@ -78,6 +80,34 @@ class Among:
 
     def __str__(self) -> str:
         return f"some of {_shown(sorted(self.values))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An event tells a check of the value, and not the value."""
+
+    check: str
+
+    def is_met_by(self, value: Any) -> bool:
+        return is_checked_by(self.check, value)
+
+    def __str__(self) -> str:
+        return "another value"
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Events tell marks of some texts, by name. Whoever is erased is a pseudonym in both."""
+
+    marks: Mapping[str, str]
+
+    def is_met_by(self, value: Any) -> bool:
+        if not isinstance(value, Mapping) or value.keys() != self.marks.keys():
+            return False
+        return all(mark == mark_of(value[name]) or (pseudonyms_in(name) == [name] == [value[name]]) for name, mark in self.marks.items())
+
+    def __str__(self) -> str:
+        return "others"
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,7 +303,8 @@ def _every_row() -> tuple[list[Sandbox], list[Unreadable]]:
 def _unreadable_lines() -> list[Failure]:
     """Takes pass over them, so nobody else would name them."""
     run = _Sync()
-    free_list.look_through(past=run.pass_over)
+    for _ in free_list.every_line(past=run.pass_over):
+        continue
     return run.failures
 
 

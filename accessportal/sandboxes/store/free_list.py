@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pynamodb.expressions.condition import Condition
@@ -14,7 +14,7 @@ from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Sandbox, Status
 from accessportal.sandboxes.store.converting import record_of, sandboxes
 from accessportal.store.listing import Listing
-from accessportal.store.reading import get_item
+from accessportal.store.reading import get_item, read_item
 from accessportal.store.transactions import ConditionFailed, Remove, Step, Upsert, transact
 
 # What a free sandbox's row holds beside its status and zeros. Nothing of it is in an index of the seed or in ours.
@@ -71,11 +71,15 @@ def is_listed(sandbox_id: str) -> bool:
     return get_item(SandboxItem, *models.free_key(sandbox_id)) is not None
 
 
-def look_through(*, past: Callable[[Unreadable], object]) -> None:
-    """Tell ``past`` of each line that can't be read."""
+def find(sandbox_id: str) -> FreeEntry | None:
+    """Its line, strongly read. :raises Unavailable: also when it can't be read; it is named."""
+    return read_item(SandboxItem, _entry_of, *models.free_key(sandbox_id))
+
+
+def every_line(*, past: Callable[[Unreadable], object]) -> Iterator[FreeEntry]:
+    """The whole list; ``past`` is told of each line that can't be read."""
     for shard in shards():
-        for _ in _free.every(models.free_pk(shard), past=past):
-            continue
+        yield from _free.every(models.free_pk(shard), past=past)
 
 
 def returns() -> tuple[int, ...]:

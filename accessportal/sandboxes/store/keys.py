@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
@@ -12,7 +13,7 @@ from accessportal.kernel.clock import to_epoch
 from accessportal.sandboxes import models
 from accessportal.sandboxes.models import SandboxItem
 from accessportal.sandboxes.states import Due, Holder, KeyRecord, Sandbox
-from accessportal.store.reading import ItemKey, ReadAhead, get_item, get_together
+from accessportal.store.reading import ItemKey, ReadAhead, get_item, get_together, scan_records
 from accessportal.store.restores import HEAD, is_held_by
 from accessportal.store.transactions import Change, Guard, Upsert
 
@@ -56,6 +57,15 @@ def get_keys(keys: Iterable[str]) -> dict[str, KeyRecord | None]:
     wanted = list(dict.fromkeys(keys))
     items = get_together([(SandboxItem, *models.idempotency_item_key(key)) for key in wanted])
     return {key: None if item is None else _record_of(key, item) for key, item in zip(wanted, items, strict=True)}
+
+
+def _any_key(item: SandboxItem) -> KeyRecord | None:
+    key = models.key_in(item.pk)
+    return None if key is None else _record_of(key, item)
+
+
+every_key = partial(scan_records, SandboxItem, _any_key)
+"""The whole table, for checks."""
 
 
 def _record_of(key: str, item: SandboxItem) -> KeyRecord:
