@@ -107,7 +107,7 @@ def _settled(entity: str, item: Item | None, events: Sequence[AuditEvent], began
         if item and now and (now.version, now.audit_head, now.facts) == (item.version, item.audit_head, item.facts):
             return breaks
         before, events = events, audit.chain_of(entity) or audit.chain_of(audit.nameless(entity))
-        if now is None and [event.hash for event in before] == [event.hash for event in events]:
+        if item is None and [event.hash for event in before] == [event.hash for event in events]:
             return breaks
         item = now
         breaks = _breaks(entity, item, events, began)
