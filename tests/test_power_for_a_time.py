@@ -380,7 +380,6 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "directory.set_person_state": (Leaves.FOR_GOOD, _admins(directory.set_person_state, **_ALICE, state=State.DISABLED)),
     "directory.settle_departure": (Leaves.OWN, None),
     "evidence.export": (Leaves.OWN, None),
-    "evidence.lines_in": (Leaves.OWN, None),
     "identity.admit": (Leaves.OWN, None),
     "identity.end_every_session": (Leaves.OWN, None),
     "identity.ensure_demo_user": (Leaves.OWN, None),

@@ -53,7 +53,7 @@ def export_evidence(
 def _show_verdict(document: Document, console: Console) -> None:
     looked = f"{document['days']} days ({document['first_day']} to {document['last_day']}), {document['events']} events"
     say(console, f"{looked} of {document['chains']} chains, {document['late']} of them late.")
-    for line in (*document["notes"], *document["breaks"]):
+    for line in (*document["notes"], *(f"RESTORED {one}" for one in document["restored"]), *document["breaks"]):
         say(console, line)
 
 
@@ -77,7 +77,7 @@ def verify_evidence(
         raise BadUsage(str(error), flag="--public-key", code="public_key_unreadable") from error
     over = [Break(name, 0, "somebody has written over it or deleted it since; its first version was looked at") for name in written_over]
     breaks = [str(one) for one in (*verdict.breaks, *over)]
-    document = {name: value for name, value in vars(verdict).items() if name != "breaks"} | {"breaks": breaks}
+    document = vars(verdict) | {"restored": [str(one) for one in verdict.restored], "breaks": breaks}
     return Outcome(document, failed(breaks, "breaks in the evidence.", one="break in the evidence."))
 
 

@@ -16,7 +16,6 @@ from datetime import date, datetime
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent, ChainBreak
 from accessportal.evidence import policy
-from accessportal.evidence.operations import lines_in
 from accessportal.evidence.store import EvidenceFiles
 from accessportal.evidence.verify_evidence import flaws_of_digest, keys_by_id
 from accessportal.kernel.clock import from_epoch
@@ -95,7 +94,7 @@ class SignedHeads:
             if not self._is_as_signed(day):
                 # Whoever writes to the store could else give an event a time that a restore has lost.
                 continue
-            for line in lines_in(self.files, day):
+            for line in self.files.lines(day):
                 told = json.loads(line)
                 one = wanted.get((day, audit.nameless(told["entity"]), told["sequence"]))
                 if one is not None and _is_lost(datetime.fromisoformat(told["at"]), restores):

@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import json
 import tempfile
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -22,11 +21,14 @@ from accessportal.audit.states import AuditEvent
 from accessportal.evidence import policy
 from accessportal.evidence.config import Signer
 from accessportal.evidence.digests import Digests
+from accessportal.evidence.restored import notes_of
 from accessportal.evidence.states import DayFile, ExportReport
 from accessportal.evidence.store import EvidenceFiles
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict, InvalidRequest, PortalError
+from accessportal.kernel.pages import Unreadable
+from accessportal.store.restores import every_restore
 
 
 def export(
@@ -91,18 +93,23 @@ def _export_day(day: date, *, before: Sequence[date], digests: Digests, signer: 
         if not files.put(policy.file_name(day), draft):
             _require_known(files, day, draft)
     file = _as_written(files, day)
-    digest = policy.digest_of(file, before=link, key_id=signer.key_id)
+    restores = notes_of(day, before, every_restore(past=_pass_over), files)
+    digest = policy.digest_of(file, before=link, restores=restores, key_id=signer.key_id)
     digest["signature"] = signer.sign(policy.signed_bytes(digest))
     if not files.put_digest(day, digest) and not policy.tells_the_same(files.digest(day)[0], digest):
         raise Conflict(f"Another digest of {day} is there already. Verify the evidence.", code="digest_differs")
     return file
 
 
+def _pass_over(_one: Unreadable) -> None:
+    """A restore that can't be read excuses nothing; verify_audit names it."""
+
+
 def _late(day: date, before: Sequence[date], digests: Digests) -> list[AuditEvent]:
     """What came too late for the files of ``before``, in order: of the last of these days all of it; of older days what is in chains that
     go on now."""
     recent = before[-policy.DAYS_READ_AGAIN :]
-    seen = _hashes(policy.without_note(line) for one in recent for line in lines_in(digests.files, one))
+    seen = _hashes(policy.without_note(line) for one in recent for line in digests.files.lines(one))
     days = ((one, event) for one in recent for event in audit.events_of_day(one))
     late = [event for one, event in days if hashlib.sha256(policy.line_of(event, day=one)).digest() not in seen]
     firsts: dict[str, tuple[int, str]] = {}
@@ -152,16 +159,6 @@ def _filed_about(event: AuditEvent, before: Sequence[date], digests: Digests) ->
     return is_filed
 
 
-def lines_in(files: EvidenceFiles, day: date) -> Iterator[bytes]:
-    """The lines of a day's file. :raises Conflict: when it can't be unpacked."""
-    name = policy.file_name(day)
-    with files.opened(name) as packed, gzip.open(packed) as lines:
-        try:
-            yield from lines
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise Conflict(f"{name} can't be unpacked ({error}). Look at it, and verify the evidence.", code="file_damaged") from error
-
-
 def _hashes(lines: Iterable[bytes]) -> frozenset[bytes]:
     return frozenset(hashlib.sha256(line).digest() for line in lines)
 
@@ -171,7 +168,7 @@ def _require_known(files: EvidenceFiles, day: date, draft: IO[bytes]) -> None:
     draft.seek(0)
     with gzip.open(draft) as lines:
         known = _hashes(lines)
-    if not known >= _hashes(lines_in(files, day)):
+    if not known >= _hashes(files.lines(day)):
         words = f"{policy.file_name(day)} is there without a digest, and tells what the audit log does not. It is not signed."
         raise Conflict(words, code="file_differs")
 
@@ -179,7 +176,7 @@ def _require_known(files: EvidenceFiles, day: date, draft: IO[bytes]) -> None:
 def _as_written(files: EvidenceFiles, day: date) -> DayFile:
     heads: dict[str, tuple[int, str]] = {}
     count = late = 0
-    for line in lines_in(files, day):
+    for line in files.lines(day):
         told: dict[str, Any] = json.loads(line)
         count += 1
         late += "late_of" in told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -88,9 +88,13 @@ def without_note(line: bytes) -> bytes:
     return _NOTE.sub("", line.decode()).encode()
 
 
-def digest_of(file: DayFile, *, before: Mapping[str, str] | None, key_id: str) -> dict[str, Any]:
-    """What is signed of a day. ``before``: name and SHA-256 of the digest of the day before."""
-    return {
+def digest_of(
+    file: DayFile, *, before: Mapping[str, str] | None, restores: Sequence[Mapping[str, Any]] = (), key_id: str
+) -> dict[str, Any]:
+    """What is signed of a day. ``before``: name and SHA-256 of the digest of the day before; ``restores``: notes of what restores of the
+    tables have taken from chains that were exported before."""
+    noted = {"restores": list(restores)} if restores else {}
+    return noted | {
         "format": FORMAT,
         "day": file.day.isoformat(),
         "files": [{"name": file_name(file.day), "sha256": file.sha256, "lines": file.lines, "late": file.late}],

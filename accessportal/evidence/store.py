@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from django.core.files.base import File
 from accessportal.aws.errors import OutsideError, sorted_call
 from accessportal.evidence import policy
 from accessportal.evidence.storages import WriteOnce
-from accessportal.kernel.errors import NoAnswer, Unavailable
+from accessportal.kernel.errors import Conflict, NoAnswer, Unavailable
 
 _BLOCK_BYTES = 1 << 20
 
@@ -63,6 +65,15 @@ class EvidenceFiles:
             return dict(json.loads(content)), content
         except ValueError as error:
             raise Unavailable(f"The digest {name} can't be read: look at it, and verify the evidence.", code="digest_damaged") from error
+
+    def lines(self, day: date) -> Iterator[bytes]:
+        """The lines of a day's file. :raises Unavailable: also when it is missing. :raises Conflict: when it can't be unpacked."""
+        name = policy.file_name(day)
+        with self.opened(name) as packed, gzip.open(packed) as lines:
+            try:
+                yield from lines
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise Conflict(f"{name} can't be unpacked ({error}). Look at it, and verify the evidence.", code="file_damaged") from error
 
     def put_digest(self, day: date, digest: dict[str, Any]) -> bool:
         return self.put(policy.digest_name(day), io.BytesIO(json.dumps(digest, sort_keys=True, indent=1).encode() + b"\n"))

@@ -1,7 +1,8 @@
 """Check a folder of exported evidence: python verify_evidence.py FOLDER --public-key FILE [--audit-keys FILE].
 
 One file by itself: it needs Python 3.11 and the package cryptography, and neither the portal nor its database. What it checks and
-what it can't find stands in docs/evidence.md. Exit code 0: nothing found; 1: something is wrong, the first break first; 2: bad usage.
+what it can't find stands in docs/evidence.md. Exit code 0: nothing found; 1: something is wrong, the first break first; 2: bad usage;
+3: nothing but restores of the tables, each of which somebody must confirm.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ MOST_BREAKS = 1_000
 MOST_WAITING = 1_000
 MOST_DIGEST_BYTES = 64 << 20
 MOST_LINE_BYTES = 4 << 20
+# How far the clocks of a portal's processes may be apart.
+SKEW = timedelta(minutes=1)
 # So long some processes of a portal may have no key of pseudonyms when others have it.
 CHANGE_OVER = timedelta(days=1)
 _MOST_WORDS = 300
@@ -56,7 +59,7 @@ class Break:
         return f"{self.file}, line {self.line}: {self.problem}" if self.line else f"{self.file}: {self.problem}"
 
 
-@dataclass
+@dataclass(slots=True)
 class Chain:
     """Where one entity's chain has come to. ``waiting``: links that were filed before the one that they follow, by sequence."""
 
@@ -80,10 +83,26 @@ class Link:
     line: int
 
 
+@dataclass(frozen=True)
+class Restored:
+    """A restore of the tables that a signed digest tells of: ``chains`` fell back to an earlier event, and ``events`` are gone."""
+
+    file: str
+    restored_to: datetime
+    at: datetime
+    by: str
+    chains: tuple[str, ...]
+    events: int
+
+    def __str__(self) -> str:
+        told = f"{self.by} said at {self.at:%Y-%m-%d %H:%M:%SZ} that the tables were restored to {self.restored_to:%Y-%m-%d %H:%M:%SZ}"
+        return f"{self.file}: {told}; {self.events} events of {len(self.chains)} chains are gone from them"
+
+
 @dataclass
 class Verdict:
     """What was looked at, and ``breaks`` in the order in which they were met, the first of ``found``. ``unproved``: events with a key in
-    the hash that was not given; their links and the signed heads hold them."""
+    the hash that was not given; their links and the signed heads hold them. ``restored``: neither fine nor a forgery by itself."""
 
     first_day: str = ""
     last_day: str = ""
@@ -95,6 +114,7 @@ class Verdict:
     found: int = 0
     breaks: list[Break] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    restored: list[Restored] = field(default_factory=list)
 
 
 def verify(
@@ -235,6 +255,8 @@ class _Check:
         self._addressed: dict[str, str] = {}
         self._renamed: dict[str, str] = {}
         self._named: set[str] = set()
+        # Restores whose own first event is still to come, by entity: what it must tell.
+        self._untold: dict[str, tuple[Any, ...]] = {}
 
     def run(self, last_day: date | None) -> None:
         days = sorted(path.stem for path in self._folder.glob("digests/*.json") if _DAY_NAME.fullmatch(path.stem))
@@ -271,14 +293,59 @@ class _Check:
         if content is not None:
             try:
                 digest = _read_json(content)
+                found_before = self.verdict.found
                 for file_name, problem in flaws_of_digest(name, day, digest, keys=self._public_keys, before=before):
                     self._break(file_name, 0, problem)
+                for note in digest.get("restores", []) if self.verdict.found == found_before else []:
+                    self._restore(name, day, note)
                 heads = {entity: (sequence, head) for entity, (sequence, head) in digest["heads"].items()}
                 (file,) = digest["files"]
                 self._file(day, name, file, heads)
+                for entity in sorted(self._untold):
+                    self._break(name, 0, f"it tells of {entity}, and its file has no such event")
+                self._untold = {}
             except _BAD_JSON as error:
                 self._break(name, 0, f"it is no digest of the form {FORMAT} ({type(error).__name__}: {error})")
         return name, hashlib.sha256(content or b"").hexdigest()
+
+    def _restore(self, name: str, day: str, note: Mapping[str, Any]) -> None:
+        """Let the chains fall back of which everything fits: where they stood, and that all they lost is of the time that is lost."""
+        restored_to, at = (datetime.fromisoformat(note[which]).astimezone(UTC) for which in ("restored_to", "at"))
+        self._untold[str(note["restore"])] = (note["by"], int(restored_to.timestamp()), int(at.timestamp()))
+        falls = {self._renamed.get(entity, entity): fall for entity, fall in note["chains"].items()}
+        lost: dict[str, list[tuple[int, str]]] = {entity: [] for entity in falls}
+        first = (restored_to - SKEW).date().isoformat()
+        for file in sorted(one for one in self._named if f"events/{first}" <= one < f"events/{day}"):
+            for told in self._told_again(file, falls):
+                if told["sequence"] > falls[told["entity"]]["to"][0]:
+                    is_then = restored_to - SKEW <= datetime.fromisoformat(told["at"]) <= at + SKEW
+                    lost[told["entity"]].append((told["sequence"] if is_then else 0, told["prev_hash"]))
+        fallen = []
+        for entity, fall in falls.items():
+            (sequence, head), (to, hash_there) = fall["from"], fall["to"]
+            chain, events = self._chains.get(entity, Chain()), sorted(lost[entity])
+            is_whole = [one for one, _ in events] == list(range(to + 1, sequence + 1)) and not chain.waiting
+            if not is_whole or (chain.sequence, chain.hash) != (sequence, head) or not events or events[0][1] != hash_there:
+                self._break(name, 0, f"{entity} did not fall back from event {sequence} to {to} as its note of a restore says")
+                continue
+            if self._addressed.pop(chain.hash, None) and to:
+                self._addressed[hash_there] = entity
+            chain.sequence, chain.hash = to, hash_there
+            fallen.append(entity)
+        events_lost = sum(len(lost[entity]) for entity in fallen)
+        self.verdict.restored.append(Restored(name, restored_to, at, _shown(str(note["by"])), tuple(fallen), events_lost))
+
+    def _told_again(self, name: str, entities: Mapping[str, object]) -> Iterator[dict[str, Any]]:
+        """What a file that was looked at tells of some chains; as far as it can be read."""
+        try:
+            with gzip.open(self._folder / name) as file:
+                for line in iter(lambda: file.readline(MOST_LINE_BYTES), b""):
+                    told = _read_event(line)
+                    told["entity"] = self._renamed.get(told["entity"], told["entity"])
+                    if told["entity"] in entities:
+                        yield told
+        except (OSError, EOFError, zlib.error, *_BAD_JSON):
+            return
 
     def _file(self, day: str, digest_name: str, told: Mapping[str, Any], heads: Mapping[str, tuple[int, str]]) -> None:
         name = str(told["name"])
@@ -300,6 +367,10 @@ class _Check:
             for event in self._events(name, day, most=count):
                 lines += 1
                 entity = event["entity"]
+                if entity in self._untold and event["action"] == "restore.begun":
+                    said = (event["actor"], event["data"]["restored_to"], event["data"]["epoch"])
+                    if self._untold.pop(entity) != said:
+                        self._break(digest_name, 0, f"it tells of {entity} otherwise than its event")
                 found[entity] = max(found.get(entity, (0, "")), (event["sequence"], event["hash"]))
         except (OSError, EOFError, zlib.error) as error:
             self._break(name, lines + 1, f"it can't be read any further ({error})")
@@ -436,6 +507,11 @@ def _report(verdict: Verdict) -> int:
         print(f"{verdict.unproved} events have a key in their hash that was not given: their links and the signed heads were checked.")
     for note in verdict.notes:
         print(note)
+    for restored in verdict.restored:
+        print(f"RESTORED {restored}")
+    if not verdict.breaks and verdict.restored:
+        print("Nothing else is wrong. Have each restore confirmed by somebody who can't write to the tables.")
+        return 3
     if not verdict.breaks:
         print("Nothing is wrong.")
         return 0
