@@ -136,7 +136,7 @@ _facts_of_request = of(
 def _facts(threaded: Threaded) -> dict[str, Any]:
     told = {_fact_of(number): {"state": "deleted with the request"} for number in range(1, threaded.request.comments + 1)}
     found = {_fact_of(one.number): _found(one) for one in threaded.thread}
-    of_request = _facts_of_request(threaded.request) | plain(checked(threaded.request))
+    of_request: dict[str, Any] = _facts_of_request(threaded.request) | plain(checked(threaded.request))
     return of_request | (told if threaded.is_purged else {}) | found
 
 
