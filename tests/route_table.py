@@ -201,6 +201,11 @@ ROUTES: dict[str, list[Route]] = {
         signed_in("/groups/dance/at/engineering/payments/", 404),
         signed_in("/groups/add/at/nothing/", 404),
     ],
+    "search_people": [
+        get("/people/search/?text=al&list=who_list", 302, 403, 403, 200, 200, 200),
+        get("/people/search/?text=al&list=who_list&groups=yes", 302, 403, 403, 200, 200, 200),
+        signed_in("/people/search/?text=al", 400),
+    ],
     "person": [
         get("/people/alice@example.com/", 302, 404, 200, 404, 200, 200),
         get("/people/alice@example.com/?groups_from=2", 302, 404, 200, 404, 200, 200),
@@ -217,6 +222,11 @@ ROUTES: dict[str, list[Route]] = {
     ],
     # console
     "console_explain": [readers("/admin/rules/explain/")],
+    "console_people_holdings": [
+        overseers("/admin/people/holdings/?first=0&key=alice@example.com&key=nobody@example.com"),
+        overseers("/admin/people/holdings/?first=x&key=alice@example.com", 400),
+        overseers("/admin/people/holdings/?first=0" + 6 * "&key=alice@example.com", 400),
+    ],
     "console_chain": [overseers("/admin/audit/chain/?entity=request%23{active}")],
     "console_requests": [
         readers("/admin/requests/"),

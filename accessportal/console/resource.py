@@ -113,7 +113,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """An input of a pattern; ``required`` parameters make the pattern useless without them. ``choices`` make it a list to choose from, and
-    ``ago`` a moment: so long before now, unless another one is given."""
+    ``ago`` a moment: so long before now, unless another one is given. ``finds``: ``people``, ``groups`` or ``people and groups`` are looked
+    up while one types."""
 
     label: str
     placeholder: str = ""
@@ -122,6 +123,7 @@ class Parameter:
     name: str = "q"
     choices: tuple[tuple[str, str], ...] = ()
     ago: timedelta | None = None
+    finds: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -277,6 +277,15 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
+class PeopleFound:
+    """Who fits what was typed. ``is_more``: others fit, too. ``is_partial``: not everybody's name was looked at."""
+
+    people: tuple[Person, ...]
+    is_more: bool
+    is_partial: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Holding:
     """A direct membership and what it gives now; without ``role`` nothing, and ``reason`` says why. ``group`` is ``None`` when it is
     gone."""

@@ -31,6 +31,7 @@ urlpatterns = [
     path("sandboxes/", sandboxes.index, name="sandboxes"),
     path("history/", my_history.show, name="my_history"),
     path("history/export/<slug:form>/", my_history.export, name="my_history_export"),
+    path("people/search/", people.choices, name="search_people"),
     path("people/<email:email>/", people.show, name="person"),
     path("people/<email:email>/live/", people.live, name="person_live"),
     path("people/<email:email>/<slug:deed>/", people.confirm, name="person_deed"),

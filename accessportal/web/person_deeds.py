@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -11,12 +12,17 @@ from django.urls import reverse
 
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.queries import ApproverBook
+from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import operations, queries
 from accessportal.directory.states import Changed, Person, PersonVerb, State
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision, refuse
+from accessportal.kernel.errors import Unavailable
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.forms import MAX_NAME, DeedForm, TextField, line
+
+_NAMED = 5
+_NOT_GIVEN_BACK = " That is always so, and enabling them later gives none of it back."
 
 
 class RenamePersonForm(DeedForm):
@@ -49,9 +55,32 @@ def _told(person: Person, changed: Changed[Any], doing: str, done: str) -> Told:
     return Told(done, address_of(person.email), pending, person.entity, mirror=changed.mirror)
 
 
-def _set_state(state: State, person: Person, _data: Data, actor: Actor, now: datetime) -> Told:
-    changed = operations.set_person_state(email=person.email, state=state, actor=actor, now=now)
-    return _told(person, changed, f"{person.email} is {state.value} here.", f"{person.email} is {state.value} now.")
+def _ends(person: Person) -> str:
+    """What ends with the person, after a sentence; read before they go, and never in the way of it."""
+    try:
+        ending = requests.what_ends_with(subject_id=person.key)
+    except Unavailable:
+        return f" {requests.ACCESS_ENDS}"
+    held, waits = map(_listed, (ending.active, ending.waiting))
+    told = [f"Ends within a minute: {held}."] if held else []
+    told += [f"Is cancelled: {waits}."] if waits else []
+    return "".join(f" {one}" for one in (*told, *ending.unreadable))
+
+
+def _listed(found: Sequence[AccessRequest]) -> str:
+    titles = [requests.title_of(request=one) for one in found[:_NAMED]]
+    return ", ".join(titles) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
+
+
+def _enable(person: Person, _data: Data, actor: Actor, now: datetime) -> Told:
+    changed = operations.set_person_state(email=person.email, state=State.ENABLED, actor=actor, now=now)
+    return _told(person, changed, f"{person.email} is enabled here.", f"{person.email} is enabled now.")
+
+
+def _disable(person: Person, _data: Data, actor: Actor, now: datetime) -> Told:
+    ends = _ends(person)
+    changed = operations.set_person_state(email=person.email, state=State.DISABLED, actor=actor, now=now)
+    return _told(person, changed, f"{person.email} is disabled here.{ends}", f"{person.email} is disabled now.{ends}")
 
 
 def _rename(person: Person, data: Data, actor: Actor, now: datetime) -> Told:
@@ -59,8 +88,10 @@ def _rename(person: Person, data: Data, actor: Actor, now: datetime) -> Told:
 
 
 def _delete(person: Person, _data: Data, actor: Actor, now: datetime) -> Told:
+    ends = _ends(person)
     changed = operations.delete_person(email=person.email, actor=actor, now=now)
-    return replace(_told(person, changed, f"{person.email} is being deleted.", f"{person.email} was deleted."), url=reverse("groups"))
+    told = _told(person, changed, f"{person.email} is being deleted.{ends}", f"{person.email} was deleted.{ends}")
+    return replace(told, url=reverse("groups"))
 
 
 RENAME: Deed[Person] = Deed(
@@ -81,7 +112,7 @@ ENABLE: Deed[Person] = Deed(
     explain=lambda person: "They can sign in again, and every membership that still stands counts from now on.",
     button="Enable",
     may=partial(_may, PersonVerb.ENABLE),
-    run=partial(_set_state, State.ENABLED),
+    run=_enable,
     fits=lambda person: not person.is_enabled and not person.is_deleting,
     is_for=partial(_is_for, PersonVerb.ENABLE),
     is_bulk=True,
@@ -92,11 +123,11 @@ DISABLE: Deed[Person] = Deed(
     question=lambda person: f"Disable {person.name}?",
     explain=lambda person: (
         "They are signed out at their next click, are in no group and may decide nothing until they are enabled again. "
-        f"{requests.access_that_ends(subject_id=person.key)}"
+        f"{requests.what_ends_with(subject_id=person.key).words}{_NOT_GIVEN_BACK}"
     ),
     button="Disable",
     may=partial(_may, PersonVerb.DISABLE),
-    run=partial(_set_state, State.DISABLED),
+    run=_disable,
     fits=lambda person: person.is_enabled,
     is_for=partial(_is_for, PersonVerb.DISABLE),
     is_destructive=True,
@@ -108,7 +139,7 @@ DELETE: Deed[Person] = Deed(
     question=lambda person: f"Delete {person.name}?",
     explain=lambda person: (
         f"{person.email} is gone from the directory and from Cognito, with every membership. Their history stays in the audit log. "
-        f"{requests.access_that_ends(subject_id=person.key)}"
+        f"{requests.what_ends_with(subject_id=person.key).words}"
     ),
     button="Delete person",
     may=partial(_may, PersonVerb.DELETE),

@@ -85,10 +85,11 @@ class Combo {
     }
     if (document.activeElement !== this.input) return;
     this.list.hidden = false;
-    if (this.options.length) this.move(this.options.indexOf(this.meant()) + 1);
+    const meant = this.options.indexOf(this.meant());
+    if (meant >= 0) this.move(meant + 1);
     this.input.setAttribute("aria-expanded", String(this.options.length > 0));
     const count = this.options.length;
-    say(count ? `${count} ${count === 1 ? "choice" : "choices"}, Enter takes the first` : this.list.querySelector(".rest")?.textContent.trim());
+    say(count ? `${count} ${count === 1 ? "choice" : "choices"}, ${this.isWhole ? "the arrow keys lead to them" : "Enter takes the first"}` : this.list.querySelector(".rest")?.textContent.trim());
   }
 
   close() {
@@ -112,11 +113,16 @@ class Combo {
     this.input.setAttribute("aria-activedescendant", option.id);
   }
 
+  // A whole address that is typed is meant itself, also where another one begins so.
+  get isWhole() {
+    return "comboWhole" in this.box.dataset && this.input.value.includes("@");
+  }
+
   // What Enter takes: the option that the arrows went to, the one that is typed in full, or the first.
   meant() {
     const options = this.options;
     const typed = this.input.value.trim().toLowerCase();
-    return options[this.at] ?? options.find((option) => option.dataset.value.toLowerCase() === typed) ?? options[0];
+    return options[this.at] ?? options.find((option) => option.dataset.value.toLowerCase() === typed) ?? (this.isWhole ? undefined : options[0]);
   }
 
   choose(option, goesOn = true) {
@@ -143,10 +149,10 @@ class Combo {
       event.preventDefault();
       if (this.isOpen) this.move(event.key === "ArrowDown" ? 1 : -1);
       else this.ask();
-    } else if (event.key === "Enter" && this.isAwaited) {
+    } else if (event.key === "Enter" && this.isAwaited && !this.isWhole) {
       event.preventDefault();
       this.takesFirst = true;
-    } else if (event.key === "Enter" && this.isOpen && this.options.length) {
+    } else if (event.key === "Enter" && this.isOpen && this.meant()) {
       event.preventDefault();
       this.choose(this.meant());
     } else if (event.key === "Tab" && !event.shiftKey && this.isOpen && this.input.value.trim() && !this.list.querySelector("summary")) {
@@ -158,4 +164,9 @@ class Combo {
   }
 }
 
-for (const box of document.querySelectorAll("[data-combo]")) new Combo(box);
+const begin = (root) => {
+  for (const box of root.querySelectorAll("[data-combo]")) box.combo ?? new Combo(box);
+};
+begin(document);
+// In a sheet, too.
+document.addEventListener("htmx:load", (event) => begin(event.detail.elt));

@@ -181,3 +181,18 @@ def test_a_person_sees_by_which_rules_they_ask_and_approve(story: Story, as_pers
         ("stand-in-operators", "approves"),
     }
     assert ("dev-power", "is served") in rules_of("alice", "alice")
+
+
+def test_who_holds_an_account_stands_there_with_the_state_of_it(story: Story, as_person: SignIn) -> None:
+    story.carry_out(story.ask())
+    story.ask(permission_set="ReadOnlyAccess")
+    story.end(story.carry_out(story.ask(permission_set="ReadOnlyAccess", seconds=60)))
+    olga, account = as_person("olga"), story.twin.accounts["payments-dev"]
+
+    for address in (f"/admin/accounts/{account}/", "/admin/rules/dev-power/"):
+        held = olga.get(address).content.decode().partition('id="section-who-')[2].partition("</section>")[0]
+        assert [word for word in ("Active", "Being granted", "Ending") if f">{word}</span>" in held] == [
+            "Active",
+            "Being granted",
+            "Ending",
+        ]

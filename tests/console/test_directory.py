@@ -220,9 +220,8 @@ def test_whoever_disables_or_deletes_is_told_what_ends(story: Story, as_person: 
 
     for operation in ("disable", "delete"):
         asked = shown(olga, deed_url(of_person("alice"), operation))
-        assert "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 1." in asked, (
-            operation
-        )
+        assert "What they hold by requests ends within a minute, and what they still wait for is cancelled." in asked
+        assert "Active now: 1, waiting: 0." in asked, operation
 
 
 def test_an_admin_disables_enables_and_deletes_a_person(story: Story, as_person: SignIn) -> None:
@@ -340,3 +339,41 @@ def test_the_start_page_leads_to_both(as_person: SignIn) -> None:
 
     assert 'href="/admin/people/"' in page
     assert 'href="/admin/groups/"' in page
+
+
+def test_people_are_listed_by_what_is_asked_of_them(story: Story, as_person: SignIn) -> None:
+    story.carry_out(story.ask())
+    olga = as_person("olga")
+    do(olga, of_person("mallory"), "disable")
+
+    def listed(given: str) -> list[str]:
+        return [row.key.partition("@")[0] for row in olga.get(f"/admin/people/?pattern={given}").context["rows"]]
+
+    assert listed("disabled") == ["mallory"]
+    assert listed("access") == ["alice"]
+    assert listed("group&q=/security") == ["bob", "sam"]
+    nowhere = olga.get("/admin/people/?pattern=group&q=/nowhere")
+    assert nowhere.status_code == 400
+    assert "There is no group with this path." in nowhere.content.decode()
+
+
+def test_what_people_hold_is_told_after_the_list_a_few_at_a_time(story: Story, as_person: SignIn) -> None:
+    story.carry_out(story.ask())
+    story.ask_for_prod()
+    olga = as_person("olga")
+
+    rows = olga.get("/admin/people/").context["rows"]
+    asks = [row.context.ask_url for row in rows if row.context.ask_url]
+    cells = shown(olga, asks[0])
+
+    assert len(rows) == 7
+    assert [ask.count("key=") for ask in asks] == [5, 2]
+    assert rows[0].key == "alice@example.com"
+    assert 'id="groups-0"' in cells
+    assert "/engineering/payments" in cells
+    assert "1 active" in cells
+    assert "1 waiting" in cells
+    assert 'id="holds-4"' in cells
+    assert 'id="holds-5"' in shown(olga, asks[1])
+    # Who is gone by now, or was never there, has no cells.
+    assert 'id="' not in shown(olga, f"/admin/people/holdings/?first=0&key=nobody@example.com&key={'x' * 3000}@example.com")

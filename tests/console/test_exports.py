@@ -67,6 +67,7 @@ INPUTS = {
     "audit/entity": "&q=request%23{request}",
     "groups/under": "&q=/engineering",
     "leases/person": "&q=alice@example.com",
+    "people/group": "&q=/engineering",
     "tokens/maker": "&q=olga@example.com",
     "approvals/scope": "&q={scope}",
     "approvals/holder": "&q={scope}&holder=bot",

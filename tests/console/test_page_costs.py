@@ -32,6 +32,7 @@ PORTAL_PAGES = (
     "/groups/branch/at/engineering/",
     "/people/{who}/",
     "/people/{who}/live/",
+    "/people/search/?text=al&list=who&groups=yes",
     "/people/{who}/?groups_from=3",
     "/people/olga@example.com/",
     "/people/{who}/disable/",
@@ -63,6 +64,7 @@ CONSOLE_PAGES = (
     "/admin/requests/{active}/history/",
     "/admin/requests/{pending}/around/",
     "/admin/drift/",
+    "/admin/people/holdings/?first=0&key=alice@example.com&key=bob@example.com&key=sam@example.com&key=gina@example.com&key=p1@example.com",
     "/admin/accounts/{account}/",
 )
 
@@ -83,6 +85,8 @@ EXCUSED: dict[str, tuple[str, ...]] = {
     # And of what waits, up to eight parts of the list are looked through, of the queue up to four (and never more than twelve).
     "/admin/requests/?pattern=undecidable": (_MEMBERS, "BatchGetItem", _WAITING),
     **dict.fromkeys(("/admin/requests/?pattern=unreadable", *QUEUE, "/fragments/for-me/"), (_WAITING,)),
+    # Of everybody, at most six parts are looked through.
+    "/admin/people/?pattern=disabled": ("Query AccessManagement siKey1-pk-index",),
     # A scope's records lie in a fixed number of shards, which are read side by side.
     "/admin/approvals/": ("Query Approvals EndIndex",),
     "/admin/approvals/?pattern=scope&q=tenant:acme&below=yes": ("Query Approvals ScopeIndex",),

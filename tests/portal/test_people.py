@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.test import Client
 
+from accessportal.access_requests import queries as requests
 from accessportal.access_requests.states import Status
 from accessportal.directory import operations as directory
 from accessportal.directory import queries
+from accessportal.directory.queries import looking_up
 from accessportal.directory.states import GroupRole
+from accessportal.kernel.errors import Unavailable
 from accessportal.portal.directory import people
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
@@ -106,7 +110,36 @@ def test_whoever_disables_or_deletes_is_told_what_ends(story: Story, signed_in: 
 
     for deed in ("disable", "delete"):
         asked = text_of(olga.get(f"{ALICE}{deed}/"))
-        assert "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 2." in asked, deed
+        assert (
+            "What they hold by requests ends within a minute, and what they still wait for is cancelled. Active now: 2, waiting: 1."
+            in asked
+        )
+        # No choice is offered: the law of departures ends it in any case.
+        assert "Ends with this: 2" in asked
+        assert "payments-dev · PowerUserAccess" in asked
+        assert "And is cancelled: payments-prod · ReadOnlyAccess." in asked
+        assert "checkbox" not in olga.get(f"{ALICE}{deed}/").content.decode()
+    assert "enabling them later gives none of it back" in text_of(olga.get(f"{ALICE}disable/"))
+    told = text_of(olga.post(f"{ALICE}disable/", follow=True))
+    assert "Ends within a minute: " in told
+    assert "payments-dev · PowerUserAccess" in told
+    assert "Is cancelled: payments-prod · ReadOnlyAccess." in told
+
+
+def test_a_person_is_disabled_also_while_what_they_hold_can_not_be_read(
+    story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    olga = signed_in("olga")
+
+    def fail(**_: object) -> None:
+        raise Unavailable("DynamoDB did not answer.", code="store_unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(requests, "what_ends_with", fail)
+        answer = olga.post(f"{ALICE}disable/")
+
+    assert answer.status_code == 302
+    assert "is disabled now. What they hold by requests ends within a minute" in text_of(olga.get(ALICE))
 
 
 def test_disabling_somebody_ends_their_access_also_where_the_process_dies_after_it(story: Story, signed_in: SignedIn) -> None:
@@ -186,3 +219,41 @@ def test_what_many_groups_give_is_asked_for_in_parts(story: Story, signed_in: Si
     assert "From the first" in text_of(alice.get(f"{ALICE}?groups_from=9"))
     for nonsense in ("-1", "x", "9" * 40, "٣"):
         assert "What 8 more groups give" in text_of(alice.get(ALICE, {"groups_from": nonsense}))
+
+
+def test_people_are_found_by_the_beginning_of_address_and_name(story: Story, signed_in: SignedIn) -> None:
+    olga = signed_in("olga")
+
+    def found(text: str, client: Client = olga) -> list[str]:
+        page = client.get("/people/search/", {"text": text, "list": "who_list"}).content.decode()
+        assert 'id="who_list"' in page
+        return re.findall(r'data-value="([^"]*)"', page)
+
+    assert found("ali") == ["alice@example.com"]
+    assert found("PARK") == ["alice@example.com"]
+    assert found("mallory m") == ["mallory@example.com"]
+    assert found("\U0001f600" * 300) == []
+    assert found("lice") == found("nobody") == []
+    # One letter is looked for among addresses alone.
+    assert found("i") == []
+    # The admin of a group sees who is in it, and nobody else.
+    assert found("s", signed_in("bob")) == ["sam@example.com"]
+    assert found("ali", signed_in("bob")) == found("ali", signed_in("gina")) == []
+    for name in ("alice", "mallory"):
+        assert signed_in(name).get("/people/search/?text=a&list=who_list").status_code == 403
+
+
+def test_a_list_of_people_names_groups_where_these_may_be_meant_and_says_what_it_left_out(
+    story: Story, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    olga = signed_in("olga")
+
+    with_groups = olga.get("/people/search/?text=pay&list=who_list&groups=yes").content.decode()
+    monkeypatch.setattr(looking_up, "_MOST_NAMES", 2)
+    partly = text_of(olga.get("/people/search/?text=moss&list=who_list"))
+
+    assert 'data-value="/engineering/payments"' in with_groups
+    assert "Nobody whom you may see begins so." in partly
+    assert "Not everybody’s name was looked at" in partly
+    for list_id in ("", "a b", '"><script>', "x" * 50):
+        assert olga.get("/people/search/", {"text": "a", "list": list_id}).status_code == 400

@@ -19,7 +19,7 @@ from accessportal.access_requests.queries.details import (
 from accessportal.access_requests.queries.lists import (
     ACCESS_ENDS,
     ACCESS_OF_GROUP_ENDS,
-    access_that_ends,
+    Ending,
     count_stuck,
     count_waiting_for,
     history,
@@ -42,6 +42,7 @@ from accessportal.access_requests.queries.lists import (
     list_waiting_for,
     recent_of,
     search,
+    what_ends_with,
 )
 from accessportal.access_requests.queries.offering import kinds_served, operators, seeker_of, ways_in
 from accessportal.access_requests.queries.previews import explain, preview, rules_about_account
@@ -53,7 +54,7 @@ __all__ = [
     "ACCESS_OF_GROUP_ENDS",
     "CHECKED",
     "ApproverBook",
-    "access_that_ends",
+    "Ending",
     "asked",
     "can",
     "check_of",
@@ -100,4 +101,5 @@ __all__ = [
     "undo_seconds",
     "verbs_for",
     "ways_in",
+    "what_ends_with",
 ]

@@ -76,11 +76,25 @@ def _open_of(subject_id: str) -> tuple[tuple[AccessRequest, ...], list[Unreadabl
     return list_open(subject_id=subject_id, past=unreadable.append), unreadable
 
 
-def access_that_ends(*, subject_id: str) -> str:
-    """:data:`ACCESS_ENDS`, and how many requests are active now."""
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What ends with a person (docs/decisions/0043-departures.md), nearest end first."""
+
+    active: tuple[AccessRequest, ...]
+    waiting: tuple[AccessRequest, ...]
+    unreadable: tuple[Unreadable, ...]
+
+    @property
+    def words(self) -> str:
+        """:data:`ACCESS_ENDS`, and how much that is now."""
+        return " ".join([f"{ACCESS_ENDS} Active now: {len(self.active)}, waiting: {len(self.waiting)}.", *map(str, self.unreadable)])
+
+
+def what_ends_with(*, subject_id: str) -> Ending:
+    """What a person holds and waits for by themselves: no choice of whoever disables or deletes them."""
     requests, unreadable = _open_of(subject_id)
-    active = sum(one.status is Status.ACTIVE for one in requests)
-    return " ".join([f"{ACCESS_ENDS} Active now: {active}.", *map(str, unreadable)])
+    active = tuple(one for one in requests if one.status is Status.ACTIVE)
+    return Ending(active, tuple(one for one in requests if one.status is Status.PENDING), tuple(unreadable))
 
 
 def list_mine(*, actor: Actor, kind: str = "", search: Search = _ANY, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:

@@ -21,7 +21,7 @@ from accessportal.web.narrowing import read_day
 
 _QUIET = frozenset({"user.signed_in", "user.signed_out"})
 _ACTION = Parameter("What happened", required=False, name="action", choices=(("", "Anything"), *action_choices()))
-_ACTOR = Parameter("By whom", "alice@example.com", required=False, name="actor")
+_ACTOR = Parameter("By whom", "alice@example.com", required=False, name="actor", finds="people")
 _SIGN_INS = Parameter("with sign-ins", input_type="checkbox", required=False, name="sign_ins")
 
 
@@ -93,7 +93,7 @@ class Events(Resource):
             name="actor",
             label="By actor",
             fetch=_by_actor,
-            parameter=Parameter("Actor", "alice@example.com or system:tick"),
+            parameter=Parameter("Actor", "alice@example.com or system:tick", finds="people"),
             more=(_ACTION, _SIGN_INS),
             empty_title="This actor has changed nothing",
             empty_hint="People are named by their e-mail address, parts of the portal like system:tick.",

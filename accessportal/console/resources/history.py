@@ -70,7 +70,7 @@ class History(Resource):
             name="what",
             label="What somebody had",
             fetch=_what_had,
-            parameter=Parameter("Person, by e-mail address", "alice@example.com"),
+            parameter=Parameter("Person, by e-mail address", "alice@example.com", finds="people"),
             more=(
                 Parameter("From", name="from", ago=USUAL_TIME, required=False),
                 Parameter("To", name="to", ago=_NOW, required=False),

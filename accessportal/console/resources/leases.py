@@ -131,7 +131,7 @@ class Leases(Resource):
             name="person",
             label="Of a person",
             fetch=lambda ask: Page(queries.leases_of(user=fold_email(ask.parameter))),
-            parameter=Parameter("The person, by e-mail address", "alice@example.com"),
+            parameter=Parameter("The person, by e-mail address", "alice@example.com", finds="people"),
             bulk=("freeze", "unfreeze"),
             empty_title="This person has no account",
             empty_hint="What they had is told by their requests, and by the history of each account.",

@@ -110,7 +110,7 @@ class Tokens(Resource):
             fetch=lambda ask: queries.list_of_maker(email=ask.parameter, **ask.part),
             empty_title="Nobody of this name made a token",
             empty_hint="Give the whole address of whoever created them.",
-            parameter=Parameter("Who made them", "olga@example.com"),
+            parameter=Parameter("Who made them", "olga@example.com", finds="people"),
         ),
     )
     sections = (

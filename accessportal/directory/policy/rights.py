@@ -110,6 +110,13 @@ def may_see_person(key: str, *, is_admin_of_theirs: bool, actor: Actor) -> Decis
     return refuse("Only the person, their groups' admins, operators and auditors see this page.", code="person_not_visible")
 
 
+def may_look_up_people(admin_of: Collection[str], *, actor: Actor) -> Decision:
+    """Say whether ``actor`` may look up whom they may see: anybody, or the members of the groups that they are ``admin_of``."""
+    if actor.reads_everything or admin_of:
+        return allow("sees everybody, or the members of a group")
+    return refuse("Only operators, auditors and admins of groups look people up. Type the whole address.", code="people_not_visible")
+
+
 def _as_admin(right: EffectiveRole, group_id: str) -> Right:
     return Right(f"admin of {group_id}", right.ends_at)
 

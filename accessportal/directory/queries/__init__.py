@@ -22,6 +22,7 @@ from accessportal.directory.queries.lists import (
     search_groups,
     tree,
 )
+from accessportal.directory.queries.looking_up import look_up_people
 from accessportal.directory.queries.rights import get_person_for, may, may_with_people, verbs_on
 from accessportal.directory.queries.roles import (
     find_person_with_ends,
@@ -56,6 +57,7 @@ __all__ = [
     "list_groups",
     "list_members",
     "list_people",
+    "look_up_people",
     "may",
     "may_with_people",
     "put_into",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.access_requests import queries
@@ -18,7 +20,7 @@ from accessportal.directory.states import Claim, Explanation, Holding, Inherited
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.errors import NotAllowed
+from accessportal.kernel.errors import InvalidRequest, NotAllowed
 from accessportal.kernel.pages import Unreadable
 from accessportal.mirror import queries as mirror
 from accessportal.portal import live as live_part
@@ -28,13 +30,18 @@ from accessportal.rules import queries as rules
 from accessportal.web.deeds import Deed
 from accessportal.web.events import latest_of
 from accessportal.web.names import Names
-from accessportal.web.person_deeds import PERSON_DEEDS, address_of
+from accessportal.web.person_deeds import DELETE, DISABLE, PERSON_DEEDS, address_of
 
 _INHERITED = 100
 # Each group is one request to the tables: so many with the page, and with each part that is asked for after it.
 _GROUPS_WITH_THE_PAGE = 3
 _GROUPS_OF_A_PART = 6
 _MOST_DIGITS = 6
+_CHOICES = 10
+# No key of the index is longer, whatever letters these are.
+_MOST_TYPED = 200
+_GROUP_CHOICES = 4
+_LIST_ID = re.compile(r"[A-Za-z0-9_-]{1,40}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,23 @@ def show(request: HttpRequest, email: str) -> HttpResponse:
     return render(request, "portal/person.html", _page(request, email))
 
 
+@require_safe
+def choices(request: HttpRequest) -> HttpResponse:
+    """The people who fit what is typed into a form, for whoever may see them; with ``groups`` the groups, too, or these only. ``list`` is
+    the list's id."""
+    text = request.GET.get("text", "")[:_MOST_TYPED].replace("\0", "").strip()
+    list_id = request.GET.get("list", "")
+    if not _LIST_ID.fullmatch(list_id):
+        raise InvalidRequest("Give the id of the list: letters, digits, - and _.", code="list_invalid", field="list")
+    book, asked = book_of(request), request.GET.get("groups", "")
+    context: dict[str, Any] = {"text": text, "list_id": list_id}
+    if asked != "only":
+        context["found"] = directory.look_up_people(text=text, limit=_CHOICES, actor=actor_of(request), now=book.now, book=book.directory)
+    if asked:
+        context["groups"] = directory.search_groups(text=text, limit=_GROUP_CHOICES)
+    return render(request, "portal/choices_people.html", context)
+
+
 def _further_access(request: HttpRequest, email: str) -> HttpResponse:
     actor, book = actor_of(request), book_of(request)
     person = directory.get_person_for(email=email, actor=actor, now=book.now)
@@ -113,7 +137,10 @@ def confirm(request: HttpRequest, email: str, deed: str) -> HttpResponse:
     actor, now = actor_of(request), SystemClock().now()
     person = directory.get_person_for(email=email, actor=actor, now=now)
     directory.may_with_people(verb=PersonVerb(deed), actor=actor, now=now).require()
-    return ask_or_do(request, chosen, person, Page(address_of(person.email), person.name, {"person": person}))
+    # Read by the page that asks, and no obstacle to the deed.
+    about = {"person": person, "ending": SimpleLazyObject(lambda: queries.what_ends_with(subject_id=person.key))}
+    summary = "portal/person_ends.html" if chosen in (DISABLE, DELETE) else ""
+    return ask_or_do(request, chosen, person, Page(address_of(person.email), person.name, about, summary=summary))
 
 
 def _page(request: HttpRequest, email: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from accessportal.access_requests import queries
 from accessportal.access_requests.kind import Kind, kind_named
 from accessportal.access_requests.states import AccessRequest, Approver, Status
 from accessportal.audit.states import AuditEvent
@@ -186,6 +187,12 @@ def role_help(role: str) -> str:
 def _now(context: Any) -> datetime:
     now = context.get("now")
     return now if isinstance(now, datetime) else SystemClock().now()
+
+
+@register.filter
+def title_of(request: AccessRequest) -> str:
+    """What is asked for, in one line."""
+    return queries.title_of(request=request)
 
 
 @register.filter
