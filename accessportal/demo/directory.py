@@ -40,14 +40,22 @@ PEOPLE = (
     DemoPerson("mallory@example.com", "Mallory Moss", "", "is served by no rule"),
     DemoPerson(_FOUNDER, "Olga Orlov", "/portal/operators", "runs the portal, and is admin of all groups"),
     DemoPerson("ana@example.com", "Ana Almeida", "/portal/auditors", "reads everything"),
+    DemoPerson("priya@example.com", "Priya Pillai", "/data", "decides for the data team, and has much to decide"),
 )
 COLLEAGUES = (
-    DemoPerson("priya@example.com", "Priya Pillai", "/data"),
     DemoPerson("tom@example.com", "Tom Turner", "/engineering/platform"),
     DemoPerson("nina@example.com", "Nina Novak", "/engineering/payments/ledger"),
     DemoPerson("femi@example.com", "Femi Falade", "/engineering/platform/networking"),
     DemoPerson("ines@example.com", "Inês Iglesias", "/finance"),
     DemoPerson("carl@example.com", "Carl Crane", "/contractors"),
+    DemoPerson("rosa@example.com", "Rosa Ricci", "/engineering/platform"),
+    DemoPerson("viktor@example.com", "Viktor Voss", "/engineering/web"),
+    DemoPerson("wen@example.com", "Wen Wu", "/engineering/web"),
+    DemoPerson("yusuf@example.com", "Yusuf Yilmaz", "/engineering/mobile"),
+    DemoPerson("zoe@example.com", "Zoe Zimmer", "/engineering/mobile"),
+    DemoPerson("carla@example.com", "Carla Costa", "/data/analytics"),
+    DemoPerson("deepak@example.com", "Deepak Desai", "/data/analytics"),
+    DemoPerson("elin@example.com", "Elin Ek", "/data"),
 )
 
 # Parents first.

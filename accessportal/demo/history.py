@@ -22,17 +22,19 @@ _THREADS = 8
 _DAYS_BACK = 60
 _APART_SECONDS = 77_777
 _HISTORY = system("demo")
+_LOOK = timedelta(milliseconds=50)
 # Of twenty: what became of them. PENDING and ACTIVE ones are asked for now, all others in the past.
 _FATES = ("revoked",) * 11 + ("denied",) * 3 + ("cancelled",) * 2 + ("lapsed",) * 2 + ("pending", "active")
 
 
 class PastClock:
-    """The clock of a past moment: waiting moves it, and nobody waits."""
+    """The clock of a past moment: each look at it takes a moment, waiting moves it, and nobody waits."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
 
     def now(self) -> datetime:
+        self._now += _LOOK
         return self._now
 
     def sleep(self, seconds: float) -> None:
@@ -42,7 +44,7 @@ class PastClock:
 def make_history(*, count: int, now: datetime, days: int = _DAYS_BACK) -> Iterator[AccessRequest]:
     """Make ``count`` requests of the last ``days`` and yield each. Each has a fixed submission id, so that a repetition makes only what is
     missing. They end before anything was created outside, so AWS is not called."""
-    with _nothing_queued(), operations.lifted_limits(), ThreadPoolExecutor(_THREADS, thread_name_prefix="history") as pool:
+    with nothing_queued(), operations.lifted_limits(), ThreadPoolExecutor(_THREADS, thread_name_prefix="history") as pool:
         for future in as_completed([pool.submit(_one, number, now, days) for number in range(count)]):
             yield future.result()
 
@@ -88,7 +90,7 @@ def _asked(number: int, at: datetime, *, at_once: bool) -> AccessRequest:
 
 
 @contextmanager
-def _nothing_queued() -> Iterator[None]:
+def nothing_queued() -> Iterator[None]:
     """A hundred thousand jobs for work that is done here at once would only keep the worker busy."""
 
     def nobody(_name: str, /, **_payload: str) -> None:

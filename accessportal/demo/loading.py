@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,7 +16,8 @@ from accessportal.catalog import queries as catalog_queries
 from accessportal.demo.accounts import SIZES, ask_for_accounts, fill_account_pool, make_account_counts
 from accessportal.demo.directory import COLLEAGUES, GROUPS, PEOPLE, ensure_directory
 from accessportal.demo.env import HOME, PROVIDER_PATH, kept_secret
-from accessportal.demo.history import PastClock, make_history
+from accessportal.demo.history import PastClock
+from accessportal.demo.past import change_outside, live_through
 from accessportal.demo.records import ask_for_records, grant_some
 from accessportal.demo.requests import ask_for_memberships, ask_for_sandbox
 from accessportal.demo.sandboxes import SANDBOXES, lend_some, make_counts
@@ -39,8 +39,6 @@ _ACTOR = system("demo")
 _PASSWORD_FILE = HOME / "demo-password"
 _RULES_FILE = Path(__file__).parent / "rules.yaml"
 _PASSWORD_LENGTH = 12
-# All of them are over: who waits and who has something is made by hand (demo.requests).
-_PAST_REQUESTS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def sign_in_lines(report: DemoReport) -> list[str]:
 
 
 def _ensure_sign_ins(password: str, *, is_new: bool) -> None:
-    """Looking at a password costs most of a second for each person, so it is done only when something is new."""
+    """Only when something is new: a password that is set ends sessions."""
     known = set() if is_new else set(get_user_model().objects.values_list("username", flat=True))
     for one in PEOPLE:
         if one.email not in known:
@@ -142,7 +140,8 @@ def _load_rules_once(clock: Clock, founding: Clock, past_days: int) -> bool:
         return False
     rules.apply_rules(text=_RULES_FILE.read_text(), actor=_ACTOR, now=founding.now())
     if past_days:
-        deque(make_history(count=_PAST_REQUESTS, now=clock.now(), days=past_days), maxlen=0)
+        live_through(now=clock.now())
+        change_outside()
     ask_for_memberships(now=clock.now())
     grant_some(now=clock.now())
     ask_for_records(now=clock.now())

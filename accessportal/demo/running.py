@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import IO
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from django.db import connections
 from accessportal.demo import env
 from accessportal.demo.accounts import POOL, SIZES
 from accessportal.demo.loading import DemoReport, load_demo
+from accessportal.demo.past import PAST_DAYS
 from accessportal.demo.supervisor import Part, PartFailed, Supervisor, only_one, stoppable
 from accessportal.evidence import config as evidence
 from accessportal.evidence.operations import export
@@ -28,10 +29,12 @@ from accessportal.kernel.ports import after_commit
 from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
 from accessportal.twin import world
+from accessportal.twin.world_changes import hurried
 
 _HOST = "127.0.0.1"
-# So much of the demo's past there is to be looked at, and to be exported as evidence.
-_PAST_DAYS = 8
+# What else would come after some minutes. The second ones take a while: the portal is ready before that.
+_BEFORE_READY = ("tick", "mirror_directory")
+_ONCE_READY = ("follow_history", "reconcile_assignments")
 _MANAGE = (sys.executable, "manage.py")
 
 Say = Callable[[str], None]
@@ -67,26 +70,32 @@ def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport],
         supervisor.start("worker", (*_MANAGE, "run_worker"))
         web = supervisor.start("web", _web_command(port))
         _wait_until_ready(supervisor, web, port)
+        _queue(_ONCE_READY)
         welcome(report)
         supervisor.watch()
 
 
 def _prepare() -> DemoReport:
-    """Databases, tables, demo data, evidence of the past days and schedules are there, and a first tick and sweep are queued for the
+    """Databases, tables, demo data, evidence of the past days and schedules are there, and the first run of some jobs is queued for the
     worker."""
     call_command("migrate", verbosity=0, interactive=False)
     call_command("create_tables", stdout=io.StringIO())
     clock = SystemClock()
-    report = load_demo(past_days=_PAST_DAYS, clock=clock)
+    with hurried(os.environ["AWS_ENDPOINT_URL"]):
+        report = load_demo(past_days=PAST_DAYS, clock=clock)
     signer = evidence.current()
     if signer is not None:
         export(files=evidence_files(), signer=signer, actor=system("runportal"), clock=clock)
     call_command("apply_schedules", stdout=io.StringIO())
-    after_commit("tick")
-    after_commit("mirror_directory")
+    _queue(_BEFORE_READY)
+    return report
+
+
+def _queue(jobs: Sequence[str]) -> None:
+    for job in jobs:
+        after_commit(job)
     # The supervisor stays for hours; a connection kept open would hold the database file.
     connections.close_all()
-    return report
 
 
 def _wait_until_ready(supervisor: Supervisor, web: Part, port: int) -> None:

@@ -14,8 +14,8 @@ from accessportal.sandboxes.store import pool
 SANDBOXES = 24
 _CLIENT = system("demo")
 _TRACKS = ("intro-to-python", "data-101", "web-basics", "intro-to-python-2", "gpu-workshop", "data-201", "web-evening")
-# A day with all its counts, and the days before it by the hour: enough for what the pages draw.
-_STEPS = ((timedelta(minutes=5), 24 * 12), (timedelta(hours=1), 6 * 24))
+# The last day as closely as its drawing needs it, and the days before it.
+_STEPS = ((timedelta(minutes=15), 24 * 4), (timedelta(hours=2), 6 * 12))
 _OPENS, _CLOSES = 7, 19
 
 

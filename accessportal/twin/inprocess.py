@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ConnectionClosedError
-from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.base_backend import BackendDict
 from moto.core.common_types import TYPE_RESPONSE
-from moto.core.exceptions import HTTPException
 from moto.core.model_instances import reset_model_data
 from moto.core.models import botocore_stubber
-from moto.core.utils import utcnow
-from moto.dynamodb.responses import DynamoHandler
-from moto.utilities.utils import get_partition
-from werkzeug.http import http_date
 
 from accessportal.kernel.clock import Clock
 from accessportal.twin.facts import MotoFacts
 from accessportal.twin.identity_center import IdentityCenterTwin
+from accessportal.twin.moto_calls import DYNAMODB_PREFIX, StraightDynamoDB
 from accessportal.twin.protocol import Answer, LostAnswerError
 from accessportal.twin.repairs import repair_moto
 from accessportal.twin.settings import TwinSettings
-
-_DYNAMODB_PREFIX = "DynamoDB_20120810."
 
 
 @contextmanager
@@ -42,7 +34,7 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
         target = _target(request)
 
         def forward() -> Any:
-            found: Any = _DynamoDB().answer(request, target) if target.startswith(_DYNAMODB_PREFIX) else moto_answer(request)
+            found: Any = _DynamoDB().answer(request, target) if target.startswith(DYNAMODB_PREFIX) else moto_answer(request)
             return None if found is None else Answer(*found)
 
         try:
@@ -63,22 +55,9 @@ def twin_in_process(*, clock: Clock, settings: TwinSettings) -> Iterator[Identit
         reset_model_data()
 
 
-class _DynamoDB(DynamoHandler):
-    """moto's DynamoDB without the way there: matching of addresses, and a request of a web server made of ours, cost a third of a call."""
-
+class _DynamoDB(StraightDynamoDB):
     def answer(self, request: AWSPreparedRequest, target: str) -> TYPE_RESPONSE:
-        self.headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0"}
-        self.response_headers = {"server": "amazon.com", "date": http_date(utcnow())}
-        self.querystring = {}
-        self.region = self.region_regex.search(request.url)["region"]  # type: ignore[index]
-        self.partition = get_partition(self.region)
-        self.current_account = self.access_key = DEFAULT_ACCOUNT_ID
-        self.params = json.loads(_body(request))
-        try:
-            answer: TYPE_RESPONSE = self.call_action()
-        except HTTPException as refused:
-            return refused.code or 500, dict(refused.get_headers()), refused.get_body()
-        return answer
+        return self.answer_straight(target, _body(request), region=self.region_regex.search(request.url)["region"])  # type: ignore[index]
 
 
 def _target(request: AWSPreparedRequest) -> str:

@@ -12,10 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.common_types import TYPE_RESPONSE
+from moto.core.exceptions import HTTPException
+from moto.core.utils import utcnow
+from moto.dynamodb.responses import DynamoHandler
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.utilities.utils import get_partition
+from werkzeug.http import http_date
 
 from accessportal.twin.protocol import Answer
 
+DYNAMODB_PREFIX = "DynamoDB_20120810."
 ITEM_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
 _READ = re.compile(r"(Admin)?(Get|List|Describe|BatchGet|Query|Scan|TransactGet|IsMember|Search|Head|Lookup)")
 _SCOPE = re.compile(r"Credential=[^/]{1,128}/[^/]{1,32}/([^/]{1,64})/([^/]{1,64})/")
@@ -96,6 +104,25 @@ class Call:
         return cls(kept["method"], kept["path"], kept["query"], kept["headers"], body)
 
 
+class StraightDynamoDB(DynamoHandler):
+    """moto's DynamoDB without the way there: matching of addresses, and a request of a web server made of ours, cost a third of a call."""
+
+    def answer_straight(self, target: str, body: bytes, *, region: str) -> TYPE_RESPONSE:
+        """Answer one call, as moto's server does. The caller holds the lock."""
+        self.headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0"}
+        self.response_headers = {"server": "amazon.com", "date": http_date(utcnow())}
+        self.querystring = {}
+        self.region = region
+        self.partition = get_partition(region)
+        self.current_account = self.access_key = DEFAULT_ACCOUNT_ID
+        self.params = json.loads(body)
+        try:
+            answer: TYPE_RESPONSE = self.call_action()
+        except HTTPException as refused:
+            return refused.code or 500, dict(refused.get_headers()), refused.get_body()
+        return answer
+
+
 class MotoCaller:
     """moto's server application, called in this process. The caller holds the lock: moto is not thread-safe."""
 
@@ -103,6 +130,9 @@ class MotoCaller:
         self._application = DomainDispatcherApplication(create_backend_app)
 
     def answer(self, call: Call) -> Answer:
+        if call.target.startswith(DYNAMODB_PREFIX):
+            code, told, text = StraightDynamoDB().answer_straight(call.target, call.body, region=call.service[1])
+            return Answer(code, {name: str(value) for name, value in told.items()}, text.encode() if isinstance(text, str) else text)
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start_response(status: str, headers: list[tuple[str, str]], _error: Any = None) -> None:

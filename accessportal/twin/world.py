@@ -58,12 +58,12 @@ def seed_world(
     """Make what is missing of the demo's cloud: a tree of tagged accounts, permission sets, ``people`` and some twenty more, and groups
     named by path. It may be repeated, with more of everything; what exists under a wanted name is left as it is."""
     tell = progress or _silent
-    units, made_accounts = _seed_organization(_client("organizations"), plan_accounts(accounts), tell)
-    sso: SSOAdminClient = _client("sso-admin")
+    units, made_accounts = _seed_organization(client_of("organizations"), plan_accounts(accounts), tell)
+    sso: SSOAdminClient = client_of("sso-admin")
     instance = sso.list_instances()["Instances"][0]
     made_sets = _seed_permission_sets(sso, instance["InstanceArn"], plan_permission_sets(permission_sets), tell)
     everybody: list[Resident | Neighbour] = [*people, *neighbours()]
-    users, groups, memberships = _seed_people(_client("identitystore"), instance["IdentityStoreId"], everybody, tell)
+    users, groups, memberships = _seed_people(client_of("identitystore"), instance["IdentityStoreId"], everybody, tell)
     return Seeded(units, made_accounts, made_sets, users, groups, memberships)
 
 
@@ -78,29 +78,29 @@ class Lent:
 
 def seed_lent(names: Sequence[str]) -> Lent:
     """Make what is missing of some accounts of their own unit, and of the machine; repeated, it changes nothing."""
-    organizations = _client("organizations")
+    organizations = client_of("organizations")
     planned = [PlannedAccount(name, _LENT_UNIT, {"env": "lab", "team": "platform"}) for name in names]
     _seed_organization(organizations, planned, _silent)
     units = _existing_units(organizations, organizations.list_roots()["Roots"][0]["Id"])
-    found = {one["Name"]: one["Id"] for one in _pages(organizations, "list_accounts_for_parent", "Accounts", ParentId=units[_LENT_UNIT])}
-    return Lent({name: found[name] for name in names}, units[_LENT_UNIT], _ensure_machine(_client("stepfunctions")))
+    found = {one["Name"]: one["Id"] for one in pages_of(organizations, "list_accounts_for_parent", "Accounts", ParentId=units[_LENT_UNIT])}
+    return Lent({name: found[name] for name in names}, units[_LENT_UNIT], _ensure_machine(client_of("stepfunctions")))
 
 
 def seed_evidence(*, bucket: str = "", key_alias: str = "") -> None:
     """Make what is missing of a bucket with object lock and of a key that signs, by their names, where they have any."""
-    s3: Any = _client("s3")
+    s3: Any = client_of("s3")
     if bucket and bucket not in {one["Name"] for one in s3.list_buckets()["Buckets"]}:
         place = {"LocationConstraint": s3.meta.region_name}
         s3.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True, CreateBucketConfiguration=place)
-    kms: Any = _client("kms")
-    if key_alias.startswith("alias/") and key_alias not in {one["AliasName"] for one in _pages(kms, "list_aliases", "Aliases")}:
+    kms: Any = client_of("kms")
+    if key_alias.startswith("alias/") and key_alias not in {one["AliasName"] for one in pages_of(kms, "list_aliases", "Aliases")}:
         made = kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY", Description="Signs the demo's evidence")
         kms.create_alias(AliasName=key_alias, TargetKeyId=made["KeyMetadata"]["KeyId"])
 
 
 def _ensure_machine(client: Any) -> str:
     """No machine is run in the twin: it answers as one that cleans."""
-    present: dict[str, str] = {one["name"]: one["stateMachineArn"] for one in _pages(client, "list_state_machines", "stateMachines")}
+    present: dict[str, str] = {one["name"]: one["stateMachineArn"] for one in pages_of(client, "list_state_machines", "stateMachines")}
     if _CLEANER in present:
         return present[_CLEANER]
     definition = json.dumps({"StartAt": "Clean", "States": {"Clean": {"Type": "Pass", "End": True}}})
@@ -114,8 +114,8 @@ def _seed_organization(organizations: OrganizationsClient, planned: Sequence[Pla
     root = organizations.list_roots()["Roots"][0]["Id"]
     units = _existing_units(organizations, root)
     existing_units = len(units)
-    existing = {account["Name"]: account["Id"] for account in _pages(organizations, "list_accounts", "Accounts")}
-    at_root = {account["Id"] for account in _pages(organizations, "list_accounts_for_parent", "Accounts", ParentId=root)}
+    existing = {account["Name"]: account["Id"] for account in pages_of(organizations, "list_accounts", "Accounts")}
+    at_root = {account["Id"] for account in pages_of(organizations, "list_accounts_for_parent", "Accounts", ParentId=root)}
     made = 0
     for number, one in enumerate(planned, start=1):
         unit = _ensure_unit(organizations, units, one.path)
@@ -145,7 +145,7 @@ def _existing_units(organizations: OrganizationsClient, root: str) -> dict[str, 
     waiting = [""]
     while waiting:
         path = waiting.pop()
-        for unit in _pages(organizations, "list_organizational_units_for_parent", "OrganizationalUnits", ParentId=units[path]):
+        for unit in pages_of(organizations, "list_organizational_units_for_parent", "OrganizationalUnits", ParentId=units[path]):
             units[f"{path}/{unit['Name']}"] = unit["Id"]
             waiting.append(f"{path}/{unit['Name']}")
     return units
@@ -166,8 +166,7 @@ def _create_account(organizations: OrganizationsClient, one: PlannedAccount) -> 
 
 
 def _seed_permission_sets(sso: SSOAdminClient, instance_arn: str, planned: Sequence[PlannedPermissionSet], tell: Progress) -> int:
-    arns = list(_pages(sso, "list_permission_sets", "PermissionSets", InstanceArn=instance_arn))
-    existing = {sso.describe_permission_set(InstanceArn=instance_arn, PermissionSetArn=arn)["PermissionSet"]["Name"] for arn in arns}
+    existing = permission_sets_of(sso, instance_arn)
     made = 0
     for number, one in enumerate(planned, start=1):
         if one.name not in existing:
@@ -177,9 +176,16 @@ def _seed_permission_sets(sso: SSOAdminClient, instance_arn: str, planned: Seque
     return made
 
 
+def permission_sets_of(sso: SSOAdminClient, instance_arn: str) -> dict[str, str]:
+    """Return their ARNs by name."""
+    arns = pages_of(sso, "list_permission_sets", "PermissionSets", InstanceArn=instance_arn)
+    described = (sso.describe_permission_set(InstanceArn=instance_arn, PermissionSetArn=arn)["PermissionSet"] for arn in arns)
+    return {one["Name"]: one["PermissionSetArn"] for one in described}
+
+
 def _seed_people(store: IdentityStoreClient, store_id: str, people: Sequence[Resident | Neighbour], tell: Progress) -> tuple[int, int, int]:
-    users = {user["UserName"]: user["UserId"] for user in _pages(store, "list_users", "Users", IdentityStoreId=store_id)}
-    groups = {group["DisplayName"]: group["GroupId"] for group in _pages(store, "list_groups", "Groups", IdentityStoreId=store_id)}
+    users = {user["UserName"]: user["UserId"] for user in pages_of(store, "list_users", "Users", IdentityStoreId=store_id)}
+    groups = {group["DisplayName"]: group["GroupId"] for group in pages_of(store, "list_groups", "Groups", IdentityStoreId=store_id)}
     before = (len(users), len(groups))
     for path in _paths(one.group for one in people):
         if path not in groups:
@@ -203,7 +209,9 @@ def _paths(groups: Iterable[str]) -> list[str]:
 
 
 def _memberships(store: IdentityStoreClient, store_id: str, groups: Mapping[str, str]) -> set[tuple[str, str]]:
-    pages = (_pages(store, "list_group_memberships", "GroupMemberships", IdentityStoreId=store_id, GroupId=one) for one in groups.values())
+    pages = (
+        pages_of(store, "list_group_memberships", "GroupMemberships", IdentityStoreId=store_id, GroupId=one) for one in groups.values()
+    )
     return {(row["GroupId"], row["MemberId"]["UserId"]) for row in itertools.chain.from_iterable(pages)}
 
 
@@ -218,12 +226,14 @@ def _create_user(store: IdentityStoreClient, store_id: str, one: Resident | Neig
     )["UserId"]
 
 
-def _pages(client: Any, operation: str, name: str, **parameters: Any) -> Iterator[Any]:
+def pages_of(client: Any, operation: str, name: str, **parameters: Any) -> Iterator[Any]:
+    """Yield what all pages of a list hold."""
     for page in client.get_paginator(operation).paginate(**parameters):
         yield from page[name]
 
 
-def _client(service: str) -> Any:
+def client_of(service: str) -> Any:
+    """Return a plain client of the service."""
     return boto3.session.Session().client(service, config=_PATIENT)  # type: ignore[call-overload]
 
 

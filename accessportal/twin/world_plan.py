@@ -39,6 +39,7 @@ _NAMED = (
     ("/Workloads/Dev", "dev", "payments", "cc-1010", "payments-dev payments-ledger-dev payments-cards-dev"),
     ("/Workloads/Dev", "dev", "web", "cc-1020", "storefront-dev checkout-dev search-dev"),
     ("/Workloads/Dev", "dev", "mobile", "cc-1030", "mobile-api-dev push-dev"),
+    ("/Workloads/Dev", "dev", "support", "cc-3010", "helpdesk-dev"),
     ("/Workloads/Dev", "dev", "analytics", "cc-2010", "analytics-dev"),
     ("/Workloads/Staging", "staging", "payments", "cc-1010", "payments-staging payments-cards-staging"),
     ("/Workloads/Staging", "staging", "web", "cc-1020", "storefront-staging checkout-staging"),
@@ -103,21 +104,13 @@ _NEIGHBOURS = (
     ("Noor Nazari", "/engineering/payments"),
     ("Pavel Petrov", "/engineering/payments"),
     ("Quinn Quigley", "/engineering/payments"),
-    ("Rosa Ricci", "/engineering/platform"),
     ("Tomas Tran", "/engineering/platform"),
     ("Uma Usman", "/engineering/platform"),
-    ("Viktor Voss", "/engineering/web"),
-    ("Wen Wu", "/engineering/web"),
     ("Xenia Xavier", "/engineering/web"),
-    ("Yusuf Yilmaz", "/engineering/mobile"),
-    ("Zoe Zimmer", "/engineering/mobile"),
-    ("Carla Costa", "/data/analytics"),
-    ("Deepak Desai", "/data/analytics"),
-    ("Elin Ek", "/data"),
-    ("Femi Fasola", "/security"),
+    ("Farah Fasola", "/security"),
     ("Greta Graf", "/finance"),
     ("Hugo Haas", "/finance"),
-    ("Ines Ibarra", "/support"),
+    ("Iker Ibarra", "/support"),
     ("Jonas Jung", "/support"),
     ("Kaya Kaplan", "/contractors"),
 )
@@ -134,7 +127,7 @@ def plan_permission_sets(number: int) -> tuple[PlannedPermissionSet, ...]:
 
 
 def neighbours() -> tuple[Neighbour, ...]:
-    """Some twenty people besides those who can sign in."""
+    """Some people of Identity Center whom the portal's directory does not have."""
     return tuple(Neighbour(f"{name.partition(' ')[0].lower()}@example.com", name, group) for name, group in _NEIGHBOURS)
 
 
