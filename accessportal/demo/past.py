@@ -25,7 +25,7 @@ _UNTIL_WORK = timedelta(seconds=2)
 _TRIES = 6
 
 # By hand, at the console of AWS. The second was granted a while ago (past.csv) and has not ended.
-_GIVEN = ("femi@example.com", "network-egress", "NetworkAdministrator")
+_GIVEN = ("carl@example.com", "storefront-staging", "ReadOnlyAccess")
 _TAKEN = ("nina@example.com", "payments-staging", "ReadOnlyAccess")
 
 Life = Iterator[datetime]

@@ -101,7 +101,7 @@ def _queue(jobs: Sequence[str]) -> None:
 def _wait_until_ready(supervisor: Supervisor, web: Part, port: int) -> None:
     serves, works = (_answers(f"http://{_HOST}:{port}/{probe}") for probe in ("readyz", "workz"))
     try:
-        supervisor.wait_for(web, lambda: serves() and works(), seconds=60)
+        supervisor.wait_for(web, lambda: serves() and works(), seconds=120)
     except PartFailed as error:
         hint = "The logs .portal/logs/web.log (health.changed) and .portal/logs/worker.log say what is missing."
         raise PartFailed(f"{error}\n{hint}") from error

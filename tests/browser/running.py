@@ -83,7 +83,7 @@ class RunningPortal:
     def command(self, *words: str) -> Any:
         """What a management command says with ``--json`` in a second terminal."""
         done = subprocess.run(
-            [sys.executable, "manage.py", *words, "--json"], cwd=self.home, env=_environment(), capture_output=True, text=True, check=True
+            [sys.executable, "manage.py", *words, "--json"], cwd=self.home, env=environment(), capture_output=True, text=True, check=True
         )
         return json.loads(done.stdout)
 
@@ -102,7 +102,7 @@ def portal_in(home: Path) -> Iterator[RunningPortal]:
             shutil.copy2(source, home / name)
     command = [sys.executable, "manage.py", "runportal", "--json", "--port", str(free_port())]
     with (home / "said").open("w+") as said:
-        process = subprocess.Popen(command, cwd=home, env=_environment(), stdout=subprocess.PIPE, stderr=said, text=True)
+        process = subprocess.Popen(command, cwd=home, env=environment(), stdout=subprocess.PIPE, stderr=said, text=True)
         try:
             told = _read_welcome(process, said)
             yield RunningPortal(url=told["url"].rstrip("/").replace("localhost", "127.0.0.1"), password=told["password"], home=home)
@@ -115,7 +115,7 @@ def portal_in(home: Path) -> Iterator[RunningPortal]:
                 raise
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """This process's, without what the tests set for themselves: ``runportal`` finds out everything on its own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PORTAL_", "DJANGO_"))}
     return kept | {"PYTHONUNBUFFERED": "1"}
