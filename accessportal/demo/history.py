@@ -22,19 +22,19 @@ _THREADS = 8
 _DAYS_BACK = 60
 _APART_SECONDS = 77_777
 _HISTORY = system("demo")
-_LOOK = timedelta(milliseconds=50)
 # Of twenty: what became of them. PENDING and ACTIVE ones are asked for now, all others in the past.
 _FATES = ("revoked",) * 11 + ("denied",) * 3 + ("cancelled",) * 2 + ("lapsed",) * 2 + ("pending", "active")
 
 
 class PastClock:
-    """The clock of a past moment: each look at it takes a moment, waiting moves it, and nobody waits."""
+    """The clock of a past moment: waiting moves it, and nobody waits. Each ``look`` at it takes so long."""
 
-    def __init__(self, now: datetime) -> None:
+    def __init__(self, now: datetime, *, look: timedelta = timedelta()) -> None:
         self._now = now
+        self._look = look
 
     def now(self) -> datetime:
-        self._now += _LOOK
+        self._now += self._look
         return self._now
 
     def sleep(self, seconds: float) -> None:

@@ -21,6 +21,7 @@ _FILE = Path(__file__).parent / "past.csv"
 _TICK = system("tick")
 _UNTIL_SEEN = timedelta(minutes=9)
 _UNTIL_WORK = timedelta(seconds=2)
+_LOOK = timedelta(milliseconds=50)
 # A failure is told, and tried again: so often before the worker of the demo goes on with it.
 _TRIES = 6
 
@@ -93,7 +94,7 @@ def _held(request: AccessRequest, told: Mapping[str, str], at: datetime) -> Life
     """Granted, and gone: at its end, before that by whoever had it, or not yet."""
     at += _UNTIL_WORK
     yield at
-    request = operations.carry_out(request_id=request.request_id, clock=PastClock(at))
+    request = operations.carry_out(request_id=request.request_id, clock=PastClock(at, look=_LOOK))
     if told["outcome"] == "active":
         return
     if told["outcome"] == "stuck":
@@ -110,7 +111,7 @@ def _held(request: AccessRequest, told: Mapping[str, str], at: datetime) -> Life
     for _ in range(_TRIES):
         at += _UNTIL_WORK
         yield at
-        request = operations.carry_out(request_id=request.request_id, clock=PastClock(at))
+        request = operations.carry_out(request_id=request.request_id, clock=PastClock(at, look=_LOOK))
         if request.work_due_at is None:
             return
         at = request.work_due_at
