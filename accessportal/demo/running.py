@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import IO
 from urllib.parse import urlsplit
@@ -25,16 +25,12 @@ from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.ports import after_commit
 from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
 from accessportal.twin import world
 from accessportal.twin.world_changes import hurried
 
 _HOST = "127.0.0.1"
-# What else would come after some minutes. The second ones take a while: the portal is ready before that.
-_BEFORE_READY = ("tick", "mirror_directory")
-_ONCE_READY = ("follow_history", "reconcile_assignments")
 _MANAGE = (sys.executable, "manage.py")
 
 Say = Callable[[str], None]
@@ -70,14 +66,12 @@ def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport],
         supervisor.start("worker", (*_MANAGE, "run_worker"))
         web = supervisor.start("web", _web_command(port))
         _wait_until_ready(supervisor, web, port)
-        _queue(_ONCE_READY)
         welcome(report)
         supervisor.watch()
 
 
 def _prepare() -> DemoReport:
-    """Databases, tables, demo data, evidence of the past days and schedules are there, and the first run of some jobs is queued for the
-    worker."""
+    """Databases, tables, demo data, evidence of the past days and schedules are there: what is due is the worker's from its start on."""
     call_command("migrate", verbosity=0, interactive=False)
     call_command("create_tables", stdout=io.StringIO())
     clock = SystemClock()
@@ -87,15 +81,9 @@ def _prepare() -> DemoReport:
     if signer is not None:
         export(files=evidence_files(), signer=signer, actor=system("runportal"), clock=clock)
     call_command("apply_schedules", stdout=io.StringIO())
-    _queue(_BEFORE_READY)
-    return report
-
-
-def _queue(jobs: Sequence[str]) -> None:
-    for job in jobs:
-        after_commit(job)
     # The supervisor stays for hours; a connection kept open would hold the database file.
     connections.close_all()
+    return report
 
 
 def _wait_until_ready(supervisor: Supervisor, web: Part, port: int) -> None:
