@@ -98,6 +98,7 @@ class AccessPortalConfig(AppConfig):
                 most_open=conf().most_open_requests,
                 undo_seconds=conf().undo_seconds,
                 longest_wait_seconds=conf().line_longest_hours * 3600,
+                stand_in_days=conf().stand_in_days,
             )
         )
 

@@ -94,6 +94,7 @@ class Conf(BaseSettings):
     undo_seconds: int = Field(default=120, ge=0, le=86_400)
     line_longest_hours: int = Field(default=72, ge=1, le=24 * 366)
     line_programs_first: bool = False
+    stand_in_days: int = Field(default=90, ge=1, le=366)
     purge_after_days: int = Field(default=90, ge=1, le=3_650)
     identity_center_calls_per_second: float = Field(default=18.0, gt=0, le=20)
     identity_center_open_creations: int = Field(default=10, ge=1, le=10)

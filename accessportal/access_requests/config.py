@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 class WorkflowSettings:
     """When an undecided request lapses, how long an ended one stays in the table, who stands in where a rule has too few approvers left,
     how often one person may ask a minute, and how many requests of one person or group are open at a time (0: no limit). So long
-    what was given back can be taken back (``undo_seconds``), and a place in a line is kept (``longest_wait_seconds``)."""
+    what was given back can be taken back (``undo_seconds``), and a place in a line is kept (``longest_wait_seconds``). A stand-in is named
+    for so many days at most."""
 
     decide_within_seconds: int = 86_400
     purge_after_days: int = 90
@@ -20,6 +21,7 @@ class WorkflowSettings:
     most_open: int = 0
     undo_seconds: int = 120
     longest_wait_seconds: int = 72 * 3_600
+    stand_in_days: int = 90
 
 
 _settings = WorkflowSettings()

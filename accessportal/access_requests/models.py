@@ -1,5 +1,5 @@
 """The ActiveRequests item (seed 000 and the design's data model), whose keys, attributes and ``ExpirationIndex`` are a contract; and the
-RequestComments item."""
+RequestComments and StandIns items."""
 
 from __future__ import annotations
 
@@ -179,6 +179,7 @@ class RequestItem(PortalModel):
     decision_reason = UnicodeAttribute(null=True)
     approvals = UnicodeSetAttribute(null=True)
     identities: Any = MapAttribute(null=True)
+    in_place_of: Any = MapAttribute(null=True)
     approval: Any = MapAttribute()
     work = UnicodeAttribute(null=True)
     work_due_at = NumberAttribute(null=True)
@@ -237,3 +238,58 @@ class CommentItem(PortalModel):
     salt = UnicodeAttribute()
     submission_id = UnicodeAttribute()
     purge_at = NumberAttribute(null=True)
+
+
+STAND_INS = "stand_in"
+
+
+class ApproverIndex(GlobalSecondaryIndex["StandInItem"]):
+    """By whom somebody stands in for, in order of the end."""
+
+    class Meta:
+        index_name = "ApproverIndex"
+        projection = AllProjection()
+
+    approver = UnicodeAttribute(hash_key=True)
+    ends_at = NumberAttribute(range_key=True)
+
+
+class StandInEndIndex(GlobalSecondaryIndex["StandInItem"]):
+    """All of them, in order of the end."""
+
+    class Meta:
+        index_name = "EndIndex"
+        projection = AllProjection()
+
+    list = UnicodeAttribute(hash_key=True)
+    ends_at = NumberAttribute(range_key=True)
+
+
+@register
+class StandInItem(PortalModel):
+    """Who may decide in whose place. Times are epoch seconds. ``stand_in_id`` begins with the end, so that one strong request finds those
+    of somebody that are not over."""
+
+    base_table_name = "StandIns"
+    time_to_live = "purge_at"
+
+    class Meta:
+        table_name = "StandIns"
+        billing_mode = "PAY_PER_REQUEST"
+
+    stand_in = UnicodeAttribute(hash_key=True)
+    stand_in_id = UnicodeAttribute(range_key=True)
+    list = UnicodeAttribute()
+    approver = UnicodeAttribute()
+    note = UnicodeAttribute(null=True)
+    named_at = NumberAttribute()
+    starts_at = NumberAttribute()
+    ends_at = NumberAttribute()
+    ended_by = UnicodeAttribute(null=True)
+    ended_at = NumberAttribute(null=True)
+    version = NumberAttribute()
+    audit_head = UnicodeAttribute()
+    purge_at = NumberAttribute(null=True)
+
+    approver_index = ApproverIndex()
+    end_index = StandInEndIndex()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accessportal.access_requests.states import AccessRequest, Approvers, CommentKind, Presence, Search, Status, Work
+from accessportal.access_requests.states import AccessRequest, Approvers, CommentKind, Presence, Search, StandIn, Status, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse
@@ -19,6 +19,8 @@ from accessportal.rules.states import LONGEST_TICKET
 
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
+MOST_STOOD_IN_FOR = 5
+LONGEST_NOTE = 200
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # One transaction ends a request and its thread, and DynamoDB takes no more than a hundred items in it.
 MOST_COMMENTS = 50
@@ -37,13 +39,20 @@ _LONGEST_GAP_SECONDS = {Work.GRANT: 900.0, Work.REVOKE: 300.0}
 class Standing:
     """What an actor is to one request, as far as rights need it, made by ``queries`` from live facts; a program that asked is a requester,
     too. Whether they are an approver costs look-ups, and who else is a walk through everybody: asked only where needed. ``identity``:
-    which account of the sign-in service they come in with, if known."""
+    which account of the sign-in service they come in with, if known. ``in_place_of``: for which approver they may decide as a stand-in,
+    should they be none themselves; ``counted_in_place``: who did, whose approvals count, each with the approver."""
 
     is_requester: bool
     is_holder: bool
     is_approver: Callable[[], bool]
+    in_place_of: Callable[[], str]
+    counted_in_place: Callable[[], Mapping[str, str]]
     approvers: Callable[[], Approvers]
     identity: Callable[[], str]
+
+    def decides(self) -> bool:
+        """By themselves, or in the place of somebody."""
+        return self.is_approver() or bool(self.in_place_of())
 
 
 def check_input(*, duration_seconds: int | None, reason: str, ticket_id: str, submission_id: str) -> None:
@@ -92,7 +101,7 @@ def may_see(request: AccessRequest, actor: Actor, standing: Standing) -> Decisio
         return allow("May see it")
     if actor.name in request.approvals or actor.name == request.decided_by:
         return allow("Took part in deciding it")
-    if standing.is_approver():
+    if standing.decides():
         return allow("May decide it")
     return refuse("There is no such request.", code="request_not_found")
 
@@ -109,7 +118,7 @@ def may_comment(request: AccessRequest, actor: Actor, standing: Standing, now: d
     """Whoever asked, whom it is for, who decides or has decided, and operators, while it is open and for a while after. Not while work
     outside is under way: taking access away waits for nobody's words."""
     involved = standing.is_requester or standing.is_holder or actor.is_operator
-    if not (involved or actor.name in request.approvals or actor.name == request.decided_by or standing.is_approver()):
+    if not (involved or actor.name in request.approvals or actor.name == request.decided_by or standing.decides()):
         return refuse("Only those who asked, whom it is for, who decide, and operators may write here.", code="not_involved")
     if request.work is not None:
         return refuse("The access is being created or taken back right now. Write when that is done.", code="work_under_way")
@@ -180,7 +189,7 @@ def may_decide(request: AccessRequest, actor: Actor, standing: Standing, now: da
         return refuse(text, code="own_request")
     if standing.is_holder:
         return refuse("You would get this access yourself, through the group; somebody outside it decides.", code="own_group")
-    if not standing.is_approver():
+    if not standing.decides():
         names = ", ".join(person.name for person in standing.approvers().people[:5]) or "nobody at the moment"
         return refuse(f"Only an approver of the rule {request.rule_name} decides: {names}.", code="not_an_approver")
     return allow("May decide")
@@ -193,7 +202,29 @@ def may_approve(request: AccessRequest, actor: Actor, standing: Standing, now: d
     if decision.allowed and standing.identity() in {request.identities.get(one) for one in request.approvals}:
         text = "Your account of the sign-in service has approved it already, by another address; the quorum needs another person."
         return refuse(text, code="already_approved")
-    return decision
+    return _may_add_approval(request, actor, standing) if decision.allowed else decision
+
+
+def _may_add_approval(request: AccessRequest, actor: Actor, standing: Standing) -> Decision:
+    """An approver and whoever stands in for them count once."""
+    approver = actor.name if standing.is_approver() else standing.in_place_of()
+    if approver != actor.name and approver in request.approvals:
+        text = f"{approver}, in whose place you decide, has approved it already; the quorum needs another person."
+        return refuse(text, code="already_approved")
+    stood_in = next((one for one, whose in standing.counted_in_place().items() if whose == approver), "")
+    if stood_in:
+        whose = "your" if approver == actor.name else f"{approver}'s"
+        return refuse(f"{stood_in} has approved it in {whose} place already; the quorum needs another person.", code="already_approved")
+    return allow("May approve")
+
+
+def count_apart(humans: Iterable[frozenset[str]]) -> int:
+    """How many approvals count, each given with the help of these humans: those that share one count once."""
+    apart: list[frozenset[str]] = []
+    for one in humans:
+        shared = [other for other in apart if one & other]
+        apart = [other for other in apart if not one & other] + [one.union(*shared)]
+    return len(apart)
 
 
 def may_cancel(request: AccessRequest, standing: Standing) -> Decision:
@@ -296,3 +327,56 @@ def retry_gap(*, work: Work, attempts: int, jitter: float) -> timedelta:
     ``jitter`` (0 to 1). It never ends: there is no final error while access may exist."""
     gap = min(_FIRST_GAP_SECONDS * 2 ** min(attempts - 1, 20), _LONGEST_GAP_SECONDS[work])
     return timedelta(seconds=gap * (0.75 + 0.5 * jitter))
+
+
+def may_name_stand_in(actor: Actor, *, is_approver: bool) -> Decision:
+    """Whoever a rule names as an approver, by themselves: a stand-in names no further one, and operators decide by no rule."""
+    if actor.is_system or not is_approver:
+        return refuse("Only approvers name a stand-in, and no rule names you as one.", code="not_an_approver")
+    return allow("May name one")
+
+
+def may_see_stand_in(one: StandIn, actor: Actor) -> Decision:
+    if actor.reads_everything or actor.name in (one.stand_in, one.approver):
+        return allow("May see it")
+    return refuse("There is no such stand-in.", code="stand_in_not_found")
+
+
+def may_end_stand_in(one: StandIn, actor: Actor, now: datetime) -> Decision:
+    """The approver who named them, whoever stands in, and operators."""
+    if one.ended_at is not None:
+        return refuse(f"{one.ended_by} has taken it back already.", code="stand_in_over")
+    if one.is_over(now):
+        return refuse("It is over.", code="stand_in_over")
+    if actor.is_operator or actor.name in (one.stand_in, one.approver):
+        return allow("May take it back")
+    return refuse("Only the approver, their stand-in or an operator may take it back.", code="not_the_approver")
+
+
+def check_stand_in_period(*, starts_at: datetime, ends_at: datetime, now: datetime, longest: timedelta) -> None:
+    """:raises InvalidRequest: when it ends before it begins, lasts too long, or begins too far ahead."""
+    days = longest.days
+    if ends_at <= starts_at:
+        text = "That is over before it begins: choose a last day that is not before the first, and not past."
+        raise InvalidRequest(text, code="stand_in_period", field="ends_at")
+    if ends_at - starts_at > longest:
+        raise InvalidRequest(
+            f"A stand-in is named for at most {days} days: choose an earlier last day.", code="stand_in_too_long", field="ends_at"
+        )
+    if starts_at - now > longest:
+        raise InvalidRequest(
+            f"It may begin at most {days} days ahead: choose an earlier first day.", code="stand_in_too_far", field="starts_at"
+        )
+
+
+def check_stood_in_for(standing_in: Iterable[StandIn], wanted: StandIn) -> None:
+    """How many approvers one person stands in for at a time, and each once.
+
+    :raises InvalidRequest: naming the limit."""
+    at_once = [one for one in standing_in if one.ended_at is None and one.starts_at < wanted.ends_at and wanted.starts_at < one.ends_at]
+    if any(one.approver == wanted.approver for one in at_once):
+        text = f"{wanted.stand_in} stands in for you in that time already. Take that back first, or choose other days."
+        raise InvalidRequest(text, code="stand_in_named_already", field="email")
+    if len({one.approver for one in at_once}) >= MOST_STOOD_IN_FOR:
+        text = f"{wanted.stand_in} stands in for {MOST_STOOD_IN_FOR} approvers in that time, which is the most. Name somebody else."
+        raise InvalidRequest(text, code="stand_in_for_too_many", field="email")

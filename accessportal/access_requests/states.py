@@ -125,9 +125,9 @@ class Presence:
 class AccessRequest:
     """One request, whole; while PENDING ``expires_at`` is the deadline for deciding. ``evidence`` are the facts that the decision stood on,
     ``scope`` what it touches. ``identities`` tells with which account of the sign-in service requester and approvers came in: one human may
-    have had two addresses. ``held_since``: when the first of an unbroken chain began, if not this one. ``was_to_end_at``: until when what
-    it held was given, where somebody ended it early. ``comments``: how many its thread has. ``asked_back_by``: who asked back last, and
-    ``awaits_answer`` while nobody has answered."""
+    have had two addresses. ``in_place_of``: in whose place a stand-in decided. ``held_since``: when the first of an unbroken chain began,
+    if not this one. ``was_to_end_at``: until when what it held was given, where somebody ended it early. ``comments``: how many its thread
+    has. ``asked_back_by``: who asked back last, and ``awaits_answer`` while nobody has answered."""
 
     request_id: str
     kind: str
@@ -165,6 +165,7 @@ class AccessRequest:
     version: int = 0
     audit_head: str = ""
     identities: Mapping[str, str] = field(default_factory=dict)
+    in_place_of: Mapping[str, str] = field(default_factory=dict)
     held_since: datetime | None = None
     purge_at: datetime | None = None
     comments: int = 0
@@ -211,6 +212,11 @@ class AccessRequest:
     def over_at(self) -> datetime | None:
         """Since when it is over; ``None`` while it is open."""
         return (self.revoked_at or self.decided_at or self.expires_at) if self.status.is_terminal else None
+
+    @property
+    def decided_in_place_of(self) -> str:
+        """In whose place ``decided_by`` decided; empty: by themselves."""
+        return self.in_place_of.get(self.decided_by, "")
 
     @property
     def is_granted(self) -> bool:
@@ -346,6 +352,37 @@ class Tally:
     @property
     def missing(self) -> int:
         return max(0, self.quorum - self.given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandIn:
+    """``stand_in`` may decide in the place of ``approver``, who named them, from ``starts_at`` until ``ends_at``, or until ``ended_by``
+    took it back. ``stand_in_id`` begins with the end."""
+
+    stand_in_id: str
+    stand_in: str
+    approver: str
+    named_at: datetime
+    starts_at: datetime
+    ends_at: datetime
+    note: str = ""
+    ended_by: str = ""
+    ended_at: datetime | None = None
+    version: int = 0
+    audit_head: str = ""
+    purge_at: datetime | None = None
+
+    @property
+    def entity(self) -> str:
+        """The name of its chain in the audit log."""
+        return f"stand_in#{self.stand_in_id}"
+
+    def counts_at(self, moment: datetime) -> bool:
+        """Whether it gives the right to decide then, as far as it tells by itself."""
+        return self.ended_at is None and self.starts_at <= moment < self.ends_at
+
+    def is_over(self, now: datetime) -> bool:
+        return self.ended_at is not None or now >= self.ends_at
 
 
 @dataclass(frozen=True, slots=True)

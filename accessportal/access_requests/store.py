@@ -1,4 +1,4 @@
-"""The only user of the ActiveRequests and RequestComments items. Every change of a request is one transaction with its audit event."""
+"""The only user of the items of the room. Every change of a request, or of a stand-in, is one transaction with its audit event."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from pynamodb.expressions.condition import Condition
 
 from accessportal.access_requests.kind import KINDS
-from accessportal.access_requests.models import CommentItem, RequestItem
-from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Comment, Search, Status, Work
+from accessportal.access_requests.models import STAND_INS, CommentItem, RequestItem, StandInItem
+from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Comment, Search, StandIn, Status, Work
 from accessportal.audit import operations as audit
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.queries import check_of, mark_of
@@ -68,7 +68,7 @@ _requests = Records(
     check=_check,
     unchanged=("version", "status"),
     # A worker's notes have no version; and the accounts of the approvers are those of this moment.
-    together=(("work", "work_due_at", "work_attempts", "work_error"), ("approvals", "identities")),
+    together=(("work", "work_due_at", "work_attempts", "work_error"), ("approvals", "identities", "in_place_of")),
 )
 _comments = Records(CommentItem, Comment)
 _thread = Listing("requests.thread", CommentItem, _comments.record, consistent=True)
@@ -126,11 +126,20 @@ def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime)
     return audit.insert(_requests, request, draft=draft, actor=actor, now=now)
 
 
-def change(before: AccessRequest, after: AccessRequest, action: str, data: dict[str, Any], *, actor: Actor, now: datetime) -> AccessRequest:
+def change(
+    before: AccessRequest,
+    after: AccessRequest,
+    action: str,
+    data: dict[str, Any],
+    *,
+    guards: Sequence[Guard] = (),
+    actor: Actor,
+    now: datetime,
+) -> AccessRequest:
     """Make ``after`` of the request as it was read, along the transition table, with the event ``action``. When it is over, its thread is
     kept as long as it is.
 
-    :raises Overtaken: when somebody else changed it first.
+    :raises Overtaken: when somebody else changed it first, or one of ``guards`` does not hold any more.
     """
     further: list[Step] = []
     if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
@@ -140,7 +149,7 @@ def change(before: AccessRequest, after: AccessRequest, action: str, data: dict[
         further += _kept_until(after.purge_at, before) if before.comments else []
     draft = _with_checks(Draft(action, before.subject_id, data, scope=before.scope), before, after)
     try:
-        return audit.change(_requests, before, after, draft=draft, actor=actor, now=now, further=further)
+        return audit.change(_requests, before, after, draft=draft, actor=actor, now=now, further=[*further, *guards])
     except ConditionFailed as error:
         raise Overtaken from error
 
@@ -316,3 +325,57 @@ def every_work(work: Work, *, until: datetime, past: Past) -> Iterator[AccessReq
 def every_work_ahead(work: Work, *, beyond: datetime, past: Past) -> Iterator[AccessRequest]:
     """Work whose due time lies after ``beyond``; ``past`` as in :func:`every`."""
     return page_work.every(work.value, where=RequestItem.work_due_at > precise(beyond), past=past)
+
+
+# Stand-ins.
+
+
+def _check_stand_in(one: StandIn) -> None:
+    """The end that counts is the one that the key tells, by which those that are over are not even read."""
+    if not one.stand_in_id.startswith(id_after(one.ends_at)):
+        raise ValueError("ends_at is not the end in its key")
+
+
+def id_after(moment: datetime) -> str:
+    """Less than the ids of all stand-ins that end after ``moment``, and the beginning of those that end then."""
+    return f"{to_epoch(moment):010d}"
+
+
+_stand_ins = Records(StandInItem, StandIn, also=lambda _one: {"list": STAND_INS}, check=_check_stand_in)
+_list_stand_ins = partial(Listing, model=StandInItem, record=_stand_ins.record)
+_of_somebody = _list_stand_ins("stand_ins.of_somebody", consistent=True)
+page_of_approver = _list_stand_ins("stand_ins.of_approver", index=StandInItem.approver_index, newest_first=True)
+"""Those whom somebody named, last end first."""
+_all_stand_ins = _list_stand_ins("stand_ins", index=StandInItem.end_index, newest_first=True)
+
+every_stand_in = partial(scan_records, StandInItem, _stand_ins.record)
+"""The whole table, for checks."""
+find_stand_in = _stand_ins.get
+"""By the address of who stands in, and the id; strongly read."""
+
+
+def stand_ins_of(email: str, *, now: datetime, past: Past) -> tuple[StandIn, ...]:
+    """For whom somebody stands in, now or later, strongly read; ``past`` as in :func:`every`."""
+    return tuple(_of_somebody.every(email, where=StandInItem.stand_in_id > id_after(now), past=past))
+
+
+def page_of_stand_ins(*, ends_after: datetime | None, cursor: str | None, limit: int) -> Page[StandIn]:
+    """All that end after a moment, or all that there are, last end first."""
+    where = None if ends_after is None else StandInItem.ends_at > to_epoch(ends_after)
+    return _all_stand_ins(STAND_INS, cursor=cursor, limit=limit, where=where, bound=ends_after is not None)
+
+
+def insert_stand_in(one: StandIn, *, draft: Draft, actor: Actor, now: datetime) -> StandIn:
+    """:raises Overtaken: when its id is in use."""
+    return audit.insert(_stand_ins, one, draft=draft, actor=actor, now=now)
+
+
+def end_stand_in(before: StandIn, *, draft: Draft, actor: Actor, now: datetime) -> StandIn:
+    """:raises Overtaken: when somebody else ended it first."""
+    after = replace(before, ended_by=actor.name, ended_at=now)
+    return audit.change(_stand_ins, before, after, draft=draft, actor=actor, now=now)
+
+
+def still_stands_in(one: StandIn) -> Guard:
+    """The guard that nobody has taken it back."""
+    return Guard(StandInItem, one.stand_in, StandInItem.ended_at.does_not_exist(), one.stand_in_id)

@@ -39,9 +39,11 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.submitted": _spec("Asked", *_ASKED),
     "request.auto_approved": _spec("Asked and approved by rule", *_ASKED),
     "request.taken_back": _spec("Taken back after it was given back", *_ASKED),
-    "request.approval_given": _spec("Approval given", "reason", "approvals", "quorum", "fallback", "identities"),
-    "request.approved": _spec("Approved", "reason", "approvals", "quorum", "fallback", "status", "expires_at", "checks", "identities"),
-    "request.denied": _spec("Denied", "reason", "status", "purge_at"),
+    "request.approval_given": _spec("Approval given", "reason", "approvals", "quorum", "fallback", "in_place_of", "identities"),
+    "request.approved": _spec(
+        "Approved", "reason", "approvals", "quorum", "fallback", "in_place_of", "status", "expires_at", "checks", "identities"
+    ),
+    "request.denied": _spec("Denied", "reason", "in_place_of", "status", "purge_at"),
     "request.cancelled": _spec("Cancelled", "status", "reason", "purge_at"),
     "request.lapsed": _spec("Lapsed undecided", "status", "deadline", "purge_at"),
     "request.granted": _spec("Granted", "receipt", "expires_at", "account_id", "checks"),
@@ -53,6 +55,9 @@ ACTIONS: dict[str, ActionSpec] = {
     "request.work_delayed": _spec("Waiting", "work", "error_code", "error", "attempts", "work_due_at"),
     "request.budget_reached": _spec("Cost as much as its rule allows", "verdict", "cost"),
     "request.retry_asked": _spec("Retry asked", "work"),
+    # who may decide in whose place; the actor who names is the approver
+    "stand_in.named": _spec("Stand-in named", "starts_at", "ends_at", "note"),
+    "stand_in.ended": _spec("Stand-in taken back", "approver", "reason"),
     # assignments
     "assignment.claimed": _spec("Claimed", "claim", "claims"),
     "assignment.released": _spec("Claim released", "claim", "claims"),

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from accessportal.access_requests import queries as requests
-from accessportal.access_requests.states import Threaded
+from accessportal.access_requests.states import StandIn, Threaded
 from accessportal.assignments import queries as assignments
 from accessportal.audit.states import ChainBreak
 from accessportal.authz import queries as authz
@@ -69,10 +69,13 @@ class _Head:
 
 
 def every_item(past: Past) -> Iterator[Item]:
-    """Every request with its thread, assignment, person with memberships, group, rule, sandbox, account, lease, line, restore, token,
-    approval, relationship and scope, each table read whole: what no list shows is there, too. ``past`` is told of what can't be read."""
+    """Every request with its thread, stand-in, assignment, person with memberships, group, rule, sandbox, account, lease, line, restore,
+    token, approval, relationship and scope, each table read whole: what no list shows is there, too. ``past`` is told of what can't be
+    read."""
     for threaded in requests.every_threaded(now=SystemClock().now(), past=past):
         yield _item(threaded, partial(_request, threaded.request.request_id))
+    for one_stand_in in requests.every_stand_in(past=past):
+        yield _item(one_stand_in, partial(_stand_in, one_stand_in))
     for held in assignments.every_assignment(past=past):
         yield _item(held, partial(assignments.get, assignment_id=held.assignment_id))
     for one in directory.every_record(past=past):
@@ -183,6 +186,10 @@ def _again_in_directory(one: PersonHolding | Group) -> Callable[[], PersonHoldin
 def _request(request_id: str) -> Threaded:
     now = SystemClock().now()
     return requests.threaded(request=requests.get(request_id=request_id, actor=_ACTOR, now=now), now=now)
+
+
+def _stand_in(one: StandIn) -> StandIn:
+    return requests.find_stand_in(stand_in=one.stand_in, stand_in_id=one.stand_in_id, actor=_ACTOR)
 
 
 def _pool() -> _Head:

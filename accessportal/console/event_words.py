@@ -27,6 +27,7 @@ _THINGS = {
     "scope": ("Scope", "admin:console_scopes_detail"),
     "line": ("Waiting line", ""),
     "sign_in": ("Sign-in", ""),
+    "stand_in": ("Stand-in", ""),
 }
 # What is named after the portal's own parts, where the part of the action's name does not say it.
 _CALLED = {"user": "Person", "rules": "Rules", "authz_scope": "Scope", "approval": "Scoped approval", "account": "Account of the pool"}

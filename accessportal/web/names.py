@@ -18,3 +18,7 @@ class Names:
             return "the portal"
         person = next(iter(self._book.people([identifier]).values()), None)
         return person.name if person and person.name else identifier
+
+    def of_decider(self, who: str, *, in_place_of: str) -> str:
+        """Who decided, and in whose place, if not by themselves."""
+        return f"{self(who)} in place of {self(in_place_of)}" if in_place_of else self(who)

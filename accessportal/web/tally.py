@@ -24,7 +24,7 @@ _TOLD = "approvals"
 def tell(request: HttpRequest, actor: Actor) -> dict[str, Any]:
     """Counted now, and remembered for the next page."""
     book = book_of(request)
-    decides = actor.is_operator or bool(book.approved_rules(actor))
+    decides = actor.is_operator or book.decides(actor)
     count = queries.count_waiting_for(actor=actor, now=book.now, up_to=_UP_TO, book=book) if decides else Count(0)
     told = {"decides": decides, "count": count.words, "is_unseen": count.is_more and not count.seen}
     if request.session.get(_TOLD) != told:

@@ -8,7 +8,8 @@ from typing import Any
 
 import boto3
 
-from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests import operations as requests
+from accessportal.access_requests.states import AccessRequest, StandIn
 from accessportal.authz import operations as authz
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, caller_of, read_scope
 from accessportal.authz.states import Approval, Relationship, RelationType
@@ -62,6 +63,7 @@ class World:
     tables: Tables = field(default_factory=Tables)
     requests: dict[str, AccessRequest] = field(default_factory=dict)
     tokens: dict[str, ApiToken] = field(default_factory=dict)
+    stand_ins: dict[str, StandIn] = field(default_factory=dict)
 
     def disable(self, email: str) -> None:
         directory.set_person_state(email=email, state=State.DISABLED, actor=self.story.olga, now=self.now)
@@ -87,6 +89,12 @@ class World:
                 name=name, scope=Scope.TRACK, expires_at=self.now + timedelta(days=9), actor=story.olga, now=self.now
             ).token
             self.tokens[name] = made
+        for email in ("gina@example.com", "mallory@example.com"):
+            self.stand_ins[email] = requests.name_stand_in(
+                email=email, starts_at=self.now, ends_at=self.now + timedelta(days=9), submission_id="form", actor=story.bob, now=self.now
+            )
+        one = self.stand_ins["mallory@example.com"]
+        requests.end_stand_in(stand_in=one.stand_in, stand_in_id=one.stand_in_id, actor=story.olga, now=self.now)
         tokens.revoke_token(token_id=self.tokens["revoked"].token_id, actor=story.olga, now=self.now)
         self._pools()
         self._records()

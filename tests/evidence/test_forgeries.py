@@ -186,6 +186,33 @@ def a_place_before_all(world: World) -> Break:
     return "line#sandbox", 2, "place 0 is mallory, and no event tells of it"
 
 
+def a_bare_stand_in(world: World) -> Break:
+    item = world.tables.find("StandIns", stand_in=text("gina@example.com"))
+    mine = item["stand_in_id"]["S"][:11] + "mine"
+    world.tables.put("StandIns", item | {"stand_in": text("mallory@example.com"), "stand_in_id": text(mine)})
+    return f"stand_in#{mine}", 1, "there is an item, and no event tells of it"
+
+
+def a_stand_in_from_the_beginning(world: World) -> Break:
+    item = world.tables.find("StandIns", stand_in=text("gina@example.com"))
+    world.tables.put("StandIns", item | {"starts_at": number(1)})
+    return world.stand_ins["gina@example.com"].entity, 1, "starts_at is 1, and the events tell "
+
+
+def a_stand_in_that_was_taken_back(world: World) -> Break:
+    item = world.tables.find("StandIns", ended_by=text("olga@example.com"))
+    kept = {name: value for name, value in item.items() if name not in ("ended_by", "ended_at")}
+    world.tables.put("StandIns", kept)
+    return world.stand_ins["mallory@example.com"].entity, 2, "ended_by is nothing, and the events tell olga@example.com"
+
+
+def a_decision_in_the_place_of_another(world: World) -> Break:
+    one = world.requests["kept"]
+    item = world.tables.find("ActiveRequests", request_id=text(one.request_id))
+    world.tables.put("ActiveRequests", item | {"in_place_of": {"M": {"mallory@example.com": text("bob@example.com")}}})
+    return one.entity, 1, "in_place_of is {'mallory@example.com': 'bob@example.com'}, and the events tell nothing"
+
+
 LEASE_END = 1_800_000_000
 FORGERIES: tuple[Forgery, ...] = (
     # the five that passed before
@@ -203,6 +230,11 @@ FORGERIES: tuple[Forgery, ...] = (
     ),
     request("undecided", 1, "approvals is ['mallory@example.com'], and the events tell nothing", approvals={"SS": ["mallory@example.com"]}),
     the_clock_back,
+    # who decides in whose place
+    a_stand_in_that_was_taken_back,
+    a_bare_stand_in,
+    a_stand_in_from_the_beginning,
+    a_decision_in_the_place_of_another,
     # people and groups
     a_person_of_nowhere,
     an_old_item_again,
@@ -452,6 +484,13 @@ def test_the_free_list_and_the_keys_of_sandboxes_are_held_against_the_rows(world
     assert breaks() == {
         (f"sandbox#{sandbox_id_for('ext-lab-1')}", 0, "the idempotency key mine is open for it, and it is lent for another")
     }
+
+
+def test_a_stand_in_for_longer_than_its_key_tells_is_found(world: World) -> None:
+    item = world.tables.find("StandIns", stand_in=text("gina@example.com"))
+    world.tables.put("StandIns", item | {"ends_at": number(LEASE_END)})
+
+    assert {one[:2] for one in breaks()} == {(f"gina@example.com, {item['stand_in_id']['S']}", 0)}
 
 
 def test_an_assignment_of_another_person_is_found(world: World) -> None:

@@ -12,6 +12,7 @@ from accessportal.access_requests.operations.ending import end, expire
 from accessportal.access_requests.operations.freezing import freeze_leases
 from accessportal.access_requests.operations.reconciling import compare_assignments, last_report, reconcile_assignments
 from accessportal.access_requests.operations.restoring import end_lost
+from accessportal.access_requests.operations.standing_in import end_stand_in, name_stand_in
 from accessportal.access_requests.operations.sweeping import LOOKAHEAD_SECONDS, tick, watch_ends
 from accessportal.access_requests.operations.taking_back import take_back
 from accessportal.access_requests.operations.working import carry_out, carry_out_served, retry
@@ -31,6 +32,7 @@ __all__ = [
     "end",
     "end_departed",
     "end_lost",
+    "end_stand_in",
     "expire",
     "extend",
     "freeze_leases",
@@ -38,6 +40,7 @@ __all__ = [
     "last_report",
     "lifted_limits",
     "mind_budgets",
+    "name_stand_in",
     "reconcile_assignments",
     "retry",
     "submit",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from accessportal.access_requests.operations.shared import (
     require,
     until_written,
 )
+from accessportal.access_requests.policy import Standing
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.queries.subjects import facts_of, presence_of
@@ -27,6 +28,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed
 from accessportal.kernel.texts import check_reason
+from accessportal.store.transactions import Guard
 
 
 def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
@@ -40,14 +42,18 @@ def approve(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -
         request, standing = load_for(request_id, actor, book)
         require(policy.may_approve(request, actor, standing, now), request)
         held_seconds = _require_still_allowed(request, book)
-        identity = standing.identity()
-        identities = {**request.identities, actor.name: identity} if identity else request.identities
-        approved = replace(request, approvals=request.approvals | {actor.name}, identities=identities)
-        tally = book.tally(approved, approved.approvals)
+        place = _place_of(actor, request, standing, book)
+        approved = replace(
+            request,
+            approvals=request.approvals | {actor.name},
+            identities={**request.identities, **book.identities_of([actor.name, *place.in_place_of.values()])},
+            in_place_of={**request.in_place_of, **place.in_place_of},
+        )
+        tally = book.tally(approved)
         if tally.missing:
-            data = _told_of_approval(approved, tally, reason)
-            return store.change(request, approved, "request.approval_given", data, actor=actor, now=now)
-        return _activate(request, approved, tally, reason, held_seconds, actor, now)
+            data = _told_of_approval(approved, tally, reason) | place.data
+            return store.change(request, approved, "request.approval_given", data, guards=place.guards, actor=actor, now=now)
+        return _activate(request, approved, tally, reason, held_seconds, place, actor, now)
 
     approved = until_written(attempt)
     if approved.work is not None:
@@ -60,11 +66,14 @@ def deny(*, request_id: str, reason: str, actor: Actor, now: datetime) -> Access
     reason = check_reason(reason, missing="A reason is needed: the person who asked will read it.")
 
     def attempt() -> AccessRequest:
-        request, standing = load_for(request_id, actor, ApproverBook(now=now))
+        book = ApproverBook(now=now)
+        request, standing = load_for(request_id, actor, book)
         require(policy.may_decide(request, actor, standing, now), request)
+        place = _place_of(actor, request, standing, book)
         denied = close_undecided(request, Status.DENIED, by=actor.name, reason=reason, now=now)
-        data = {"reason": reason, "status": Status.DENIED.value}
-        return store.change(request, denied, "request.denied", data, actor=actor, now=now)
+        denied = replace(denied, in_place_of={**request.in_place_of, **place.in_place_of})
+        data = {"reason": reason, "status": Status.DENIED.value} | place.data
+        return store.change(request, denied, "request.denied", data, guards=place.guards, actor=actor, now=now)
 
     return until_written(attempt)
 
@@ -83,12 +92,36 @@ def lapse(*, request_id: str, actor: Actor, now: datetime) -> AccessRequest:
     return until_written(attempt)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """In whose place the actor decides, if not by themselves, as the request keeps it and the event tells it; nobody must have taken that
+    back when it is written."""
+
+    in_place_of: dict[str, str]
+    data: dict[str, str]
+    guards: tuple[Guard, ...]
+
+
+def _place_of(actor: Actor, request: AccessRequest, standing: Standing, book: ApproverBook) -> _Place:
+    one = None if standing.is_approver() else book.in_place_of(request, actor)
+    if one is None:
+        return _Place({}, {}, ())
+    return _Place({actor.name: one.approver}, {"in_place_of": one.approver}, (store.still_stands_in(one),))
+
+
 def _told_of_approval(approved: AccessRequest, tally: Tally, reason: str) -> dict[str, Any]:
     return {"reason": reason, "approvals": sorted(approved.approvals), "quorum": tally.quorum, "fallback": tally.is_fallback}
 
 
 def _activate(
-    request: AccessRequest, approved: AccessRequest, tally: Tally, reason: str, held_seconds: int, actor: Actor, now: datetime
+    request: AccessRequest,
+    approved: AccessRequest,
+    tally: Tally,
+    reason: str,
+    held_seconds: int,
+    place: _Place,
+    actor: Actor,
+    now: datetime,
 ) -> AccessRequest:
     expires_at = end_when_approved(request.kind, request.target, request.duration_seconds, at=now)
     active = replace(
@@ -100,8 +133,8 @@ def _activate(
         decision_reason=reason,
         held_since=now - timedelta(seconds=held_seconds) if held_seconds else request.held_since,
     )
-    data = {**_told_of_approval(approved, tally, reason), "status": Status.ACTIVE.value, "expires_at": to_epoch(expires_at)}
-    return store.change(request, active, "request.approved", data, actor=actor, now=now)
+    data = {**_told_of_approval(approved, tally, reason), **place.data, "status": Status.ACTIVE.value, "expires_at": to_epoch(expires_at)}
+    return store.change(request, active, "request.approved", data, guards=place.guards, actor=actor, now=now)
 
 
 def _require_still_allowed(request: AccessRequest, book: ApproverBook) -> int:

@@ -46,8 +46,17 @@ from accessportal.access_requests.queries.lists import (
 )
 from accessportal.access_requests.queries.offering import kinds_served, operators, seeker_of, ways_in
 from accessportal.access_requests.queries.previews import explain, preview, rules_about_account
+from accessportal.access_requests.queries.stand_ins import (
+    find_stand_in,
+    list_named,
+    list_stand_ins,
+    list_stood_in_for,
+    longest_stand_in,
+    may_end_stand_in,
+    may_name_stand_in,
+)
 from accessportal.access_requests.queries.threads import check_of, every_threaded, thread_of, threaded
-from accessportal.access_requests.store import CHECKED, checked, every_request
+from accessportal.access_requests.store import CHECKED, checked, every_request, every_stand_in
 
 __all__ = [
     "ACCESS_ENDS",
@@ -64,8 +73,10 @@ __all__ = [
     "describe",
     "ended_together",
     "every_request",
+    "every_stand_in",
     "every_threaded",
     "explain",
+    "find_stand_in",
     "get",
     "history",
     "kinds_served",
@@ -78,14 +89,20 @@ __all__ = [
     "list_ended",
     "list_ending_soon",
     "list_mine",
+    "list_named",
     "list_open",
     "list_open_through",
     "list_pending",
+    "list_stand_ins",
+    "list_stood_in_for",
     "list_stuck",
     "list_undecidable",
     "list_unproved",
     "list_unreadable",
     "list_waiting_for",
+    "longest_stand_in",
+    "may_end_stand_in",
+    "may_name_stand_in",
     "operators",
     "others_holding",
     "place_in_line",

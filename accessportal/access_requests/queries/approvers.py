@@ -7,14 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
+from accessportal.access_requests import store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import kind_named
-from accessportal.access_requests.policy import Standing
-from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Status, Tally
+from accessportal.access_requests.policy import Standing, count_apart
+from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, StandIn, Status, Tally
 from accessportal.directory import queries as directory
 from accessportal.directory.queries import Book, Named
 from accessportal.directory.states import END_OF_TIME, Crowd, GroupRole
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.pages import Unreadable
 from accessportal.rules import queries as rules
 from accessportal.rules.matching import includes
 from accessportal.rules.states import Effect, Question, Rule, RuleDecision
@@ -24,11 +27,14 @@ _NOBODY = Approvers(people=(), quorum=0, is_fallback=False, missing_groups=())
 
 class ApproverBook:
     """Approvers and holders of many requests: each person, group and rule is read once. Made for one web request or one decision, never
-    kept (docs/decisions/0064-what-a-web-request-remembers.md). ``now`` is the moment at which memberships are judged: they can end."""
+    kept (docs/decisions/0064-what-a-web-request-remembers.md). ``now`` is the moment at which memberships are judged: they can end.
+    ``unreadable``: stand-ins that can't be read, and give nothing."""
 
     def __init__(self, *, now: datetime) -> None:
         self.now = now
         self.directory = Book()
+        self.unreadable: list[Unreadable] = []
+        self._stand_ins: dict[str, tuple[StandIn, ...]] = {}
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
@@ -74,16 +80,58 @@ class ApproverBook:
         at = self._moment_of(request)
         if not self._could_decide(request, email, at):
             return False
-        return self._is_named(self._demand_of(request), email, at) or self._stands_in(request, email, at)
+        return self._is_named(self._demand_of(request), email, at) or self._decides_as_operator(request, email, at)
 
     def approved_rules(self, actor: Actor) -> tuple[str, ...]:
-        """The names of the rules by which the actor or one of their groups is named as an approver, or which leave a group's requests to
-        its admins, and the actor is one of some group."""
+        """The names of the rules by which the actor decides, or somebody for whom they stand in now."""
+        deciders = (actor.name, *(one.approver for one in self.stand_ins_of(actor)))
+        return tuple(dict.fromkeys(name for email in deciders for name in self.rules_of_approver(email)))
+
+    def decides(self, actor: Actor) -> bool:
+        """Whether the actor decides by some rule, or in the place of somebody who does."""
+        return bool(self.rules_of_approver(actor.name) or self.approved_rules(actor))
+
+    def rules_of_approver(self, email: str) -> tuple[str, ...]:
+        """The names of the rules by which this person or one of their groups is named as an approver, or which leave a group's requests to
+        its admins, and they are one of some group."""
         asking = [rule for rule in self.rules.values() if rule.effect is Effect.ALLOW and rule.approval.required]
-        groups, direct = self._groups_of(actor.name, self.now)
-        named = [rule.name for rule in asking if includes(rule.approval.approvers, subject=actor.name, groups=groups, direct=direct)]
+        groups, direct = self._groups_of(email, self.now)
+        named = [rule.name for rule in asking if includes(rule.approval.approvers, subject=email, groups=groups, direct=direct)]
         by_admins = [rule.name for rule in asking if rule.asks_admins]
-        return (*named, *(by_admins if by_admins and self._is_admin_somewhere(actor.name) else ()))
+        return (*named, *(by_admins if by_admins and self._is_admin_somewhere(email) else ()))
+
+    def stand_ins_of(self, actor: Actor) -> tuple[StandIn, ...]:
+        """By which the actor may decide in the place of others now: of people who are those who they were when it was written."""
+        if actor.is_system or actor.is_program:
+            return ()
+        if actor.name not in self._stand_ins:
+            found = store.stand_ins_of(actor.name, now=self.now, past=self.unreadable.append)
+            counting = [one for one in found if one.counts_at(self.now)]
+            self.directory.hold(email for one in counting for email in (one.stand_in, one.approver))
+            self._stand_ins[actor.name] = tuple(filter(self._is_as_named, counting))
+        return self._stand_ins[actor.name]
+
+    def in_place_of(self, request: AccessRequest, actor: Actor) -> StandIn | None:
+        """By which stand-in the actor may decide it now, should they be no approver themselves: in the place of somebody whom the rule
+        names at this moment, first of one who has not approved it (docs/decisions/0090-stand-ins.md)."""
+        at = self._moment_of(request)
+        # What only a right without an end decides is over by then.
+        standing_in = [one for one in self.stand_ins_of(actor) if one.counts_at(at)]
+        may = [one for one in standing_in if self._could_stand_in(request, actor.name, one.approver, at)]
+        counted = request.approvals | set(request.in_place_of.values())
+        return min(may, key=lambda one: (one.approver in counted, one.approver), default=None)
+
+    def counted_in_place(self, request: AccessRequest) -> dict[str, str]:
+        """Of the approvals of those who were no approvers themselves those that count now, each with the approver in whose place it was
+        given: the approver could still decide."""
+        at = self._moment_of(request)
+        if at == END_OF_TIME:
+            return {}
+        return {
+            email: approver
+            for email, approver in request.in_place_of.items()
+            if email in request.approvals and not self.is_approver(request, email) and self._could_stand_in(request, email, approver, at)
+        }
 
     def standing(self, request: AccessRequest, actor: Actor) -> Standing:
         """What ``actor`` is to ``request`` now."""
@@ -91,18 +139,24 @@ class ApproverBook:
             is_requester=actor.name in (request.requested_by, request.asked_through),
             is_holder=not actor.is_system and self._is_served(request.subject_id, actor.name, self.now),
             is_approver=lambda: not actor.is_system and self.is_approver(request, actor.name),
+            in_place_of=lambda: one.approver if (one := self.in_place_of(request, actor)) else "",
+            counted_in_place=lambda: self.counted_in_place(request),
             approvers=lambda: self.of_request(request),
             identity=lambda: "" if actor.is_system else self._identity_of(actor.name),
         )
 
-    def tally(self, request: AccessRequest, approvals: Collection[str] | None = None) -> Tally:
-        """Which of ``approvals`` (those that it has) count now: those of people who may decide. Somebody disabled since does not, two of
-        one account of the sign-in service count once, and one of the requester's account never."""
+    def tally(self, request: AccessRequest) -> Tally:
+        """How many of its approvals count now: those of people who may decide, or were given in the place of one. Somebody disabled since
+        does not, two of one account of the sign-in service count once, so do an approver and who stood in for them, and one of the
+        requester's account never."""
         demand, at = self._demand_of(request), self._moment_of(request)
-        valid = [email for email in (request.approvals if approvals is None else approvals) if self.is_approver(request, email)]
+        valid = [email for email in request.approvals if self.is_approver(request, email)]
         is_fallback = any(not self._is_named(demand, email, at) for email in valid)
-        humans = {request.identities.get(email, email) for email in valid} - {request.identities.get(request.requested_by)}
-        return Tally(given=len(humans), quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
+        given = [(email,) for email in valid] + list(self.counted_in_place(request).items())
+        humans = [frozenset(request.identities.get(email, email) for email in one) for one in given]
+        asker = request.identities.get(request.requested_by)
+        count = count_apart(one for one in humans if asker not in one)
+        return Tally(given=count, quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
 
     def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str, identity: str = "", at: datetime) -> Approvers:
         """List the live, enabled approvers ``at`` the :meth:`moment_for` it, without the requester and whoever the access would serve. The
@@ -154,13 +208,32 @@ class ApproverBook:
         groups, direct = self._groups_of(email, at)
         return email in demand.users or not groups.isdisjoint(demand.groups) or not direct.isdisjoint(demand.groups_only)
 
-    def _stands_in(self, request: AccessRequest, email: str, at: datetime) -> bool:
+    def _could_stand_in(self, request: AccessRequest, email: str, approver: str, at: datetime) -> bool:
+        """Whether neither asked for it nor is served by it, by whatever address, and the rule itself names the approver: what is left to
+        operators is left to nobody in their place."""
+        if not (self._could_decide(request, email, at) and self._could_decide(request, approver, at)):
+            return False
+        identity = self._identity_of(approver)
+        is_asker = bool(identity) and identity == request.identities.get(request.requested_by)
+        return not is_asker and self._is_named(self._demand_of(request), approver, at)
+
+    def _is_as_named(self, one: StandIn) -> bool:
+        """Whether neither of the two was deleted and made anew since: that would be somebody else."""
+        people = (self.directory.held_by(email)[0] for email in (one.approver, one.stand_in))
+        return all(person is not None and to_epoch(person.created_at) <= to_epoch(one.named_at) for person in people)
+
+    def _decides_as_operator(self, request: AccessRequest, email: str, at: datetime) -> bool:
+        """Where the rule's own approvers are too few."""
         if current().operator_group not in self._groups_of(email, at)[0]:
             return False
         return any(one.email == email for one in self.of_request(request).people)
 
     def _is_admin_somewhere(self, email: str) -> bool:
         return any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=email, now=self.now, book=self.directory))
+
+    def identities_of(self, emails: Iterable[str]) -> dict[str, str]:
+        """With which accounts of the sign-in service these people come in, of those who have one."""
+        return {email: identity for email in emails if (identity := self._identity_of(email))}
 
     def _identity_of(self, email: str) -> str:
         """Which account of the sign-in service is theirs; empty for none."""
@@ -189,7 +262,7 @@ class ApproverBook:
     def with_identities(self, request: AccessRequest) -> AccessRequest:
         """The request with the accounts of the sign-in service that it does not tell of (an earlier version's), as they are now."""
         unknown = {request.requested_by, *request.approvals} - request.identities.keys() if request.status is Status.PENDING else set()
-        live = {email: identity for email in sorted(unknown) if (identity := self._identity_of(email))}
+        live = self.identities_of(sorted(unknown))
         return replace(request, identities={**live, **request.identities}) if live else request
 
 

@@ -293,7 +293,7 @@ def _waiting_for(
         requests = list(filter(wanted, found)) if wanted else found
         book.expect_standings(requests, actor)
         # Whoever is no approver is refused with the names of those who are, which costs looking them up.
-        decidable = (one for one in requests if book.is_approver(one, actor.name))
+        decidable = (one for one in requests if book.is_approver(one, actor.name) or book.in_place_of(one, actor))
         return (one for one in decidable if policy.may_approve(one, actor, book.standing(one, actor), now).allowed)
 
     return _filtered(fetch, mine, cursor, limit, most_pages=most_pages)
@@ -370,5 +370,5 @@ def _filtered(fetch: _Fetch, keep: _Keep, cursor: str | None, limit: int, *, mos
 
 def _may_list(actor: Actor, now: datetime, book: ApproverBook | None = None) -> None:
     """Raise NotAllowed for whoever is no operator, auditor or approver: these may list others' requests."""
-    if not (actor.reads_everything or (book or ApproverBook(now=now)).approved_rules(actor)):
+    if not (actor.reads_everything or (book or ApproverBook(now=now)).decides(actor)):
         raise NotAllowed("Only operators, auditors and approvers may list other people's requests.", code="not_a_reader")

@@ -69,6 +69,7 @@ class Requests(Resource):
         "expires_at",
         ("approved_by", "approvals"),
         "decided_by",
+        "in_place_of",
         "decided_at",
         "decision_reason",
         "granted_at",

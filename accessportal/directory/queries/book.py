@@ -65,6 +65,14 @@ class Book:
             self._people[key] = self._held[key][0]
         return self._held[key]
 
+    def hold(self, emails: Iterable[str]) -> None:
+        """Read what :meth:`held_by` tells of these people side by side, and the groups that they are in at once."""
+        keys = sorted({key for key in map(key_of, emails) if key} - self._held.keys())
+        found = side_by_side([partial(get_person_with_memberships, key) for key in keys])
+        self._held.update(zip(keys, found, strict=True))
+        self._people.update((key, person) for key, (person, _) in zip(keys, found, strict=True))
+        self.groups(above for _, held in found for one in held for above in (one.group_id, *path_ancestors(one.group_id)))
+
     def people(self, emails: Iterable[str]) -> dict[str, Person]:
         """Those whom the directory knows, by folded address; one request for all who were not read yet."""
         keys = {key for key in map(key_of, emails) if key}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from accessportal.evidence.replay.directory import ABOVE, GROUP, PERSON
-from accessportal.evidence.replay.grants import APPROVAL, ASSIGNMENT, RELATIONSHIP, RESTORE, RULE, RULE_SET, SCOPE, TOKEN
+from accessportal.evidence.replay.grants import APPROVAL, ASSIGNMENT, RELATIONSHIP, RESTORE, RULE, RULE_SET, SCOPE, STAND_IN, TOKEN
 from accessportal.evidence.replay.pools import ACCOUNT, LEASE, LINE, SANDBOX, SANDBOX_POOL
 from accessportal.evidence.replay.requests import REQUEST
 from accessportal.evidence.replay.telling import EXISTS, NOTHING, Kind, Told, differences, replay
@@ -25,6 +25,7 @@ KINDS: Mapping[str, Kind] = {
     "group": GROUP,
     "assignment": ASSIGNMENT,
     "token": TOKEN,
+    "stand_in": STAND_IN,
     "rule": RULE,
     "ruleset": RULE_SET,
     "approval": APPROVAL,

@@ -1,4 +1,5 @@
-"""What gives access by itself, as its events tell it: assignments, tokens, rules, approvals, relationships; and restores of the tables."""
+"""What gives access by itself, as its events tell it: assignments, tokens, rules, stand-ins, approvals, relationships; and restores of the
+tables."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ from accessportal.evidence.replay.telling import (
     of,
     parted,
     sets,
+    subject,
 )
 from accessportal.kernel.clock import to_epoch
 from accessportal.rules.states import RuleVersions
@@ -140,6 +142,24 @@ RULE_SET = Kind(
     acts={"rules.applied": _applied},
     facts=_facts_of_sets,
     many=_VERSION,
+)
+
+
+def _is_over(facts: Facts, now: datetime) -> bool:
+    """DynamoDB deletes what is over, some time after its ``purge_at``; it gives nothing any more."""
+    ends_at = facts.get("ends_at")
+    return isinstance(ends_at, int) and to_epoch(now) >= ends_at
+
+
+STAND_IN = Kind(
+    acts={
+        "stand_in.named": sets(
+            "starts_at", "ends_at", "note", stand_in=subject, approver=actor, named_at=moment, ended_by="", ended_at=None
+        ),
+        "stand_in.ended": sets(ended_by=actor, ended_at=moment),
+    },
+    facts=of("stand_in", "approver", "named_at", "starts_at", "ends_at", "note", "ended_by", "ended_at"),
+    may_vanish=_is_over,
 )
 
 

@@ -52,6 +52,7 @@ def _asked(status: Status, **more: Any) -> Any:
         "requested_at": moment,
         "scope": _scope,
         "approvals": [],
+        "in_place_of": {},
         "was_granted": False,
         "ended_by": "",
         "comments": 0,
@@ -102,6 +103,16 @@ def _granted(event: AuditEvent, _before: Facts) -> Facts:
     return {"work": None, "was_granted": True, **{name: event.data[name] for name in ("expires_at", "account_id") if name in event.data}}
 
 
+def _decided(act: Act) -> Act:
+    """Whoever decided may have done so in the place of an approver."""
+
+    def decided(event: AuditEvent, before: Facts) -> Facts:
+        approver, known = event.data.get("in_place_of"), before.get("in_place_of", UNTOLD)
+        return {**act(event, before), **({"in_place_of": {**known, event.actor: approver}} if approver and known is not UNTOLD else {})}
+
+    return decided
+
+
 def _may_vanish(facts: Facts, now: datetime) -> bool:
     """DynamoDB deletes what is over, some time after its ``purge_at``; of older events that is not known."""
     if facts.get("status") not in {status for status in Status if status.is_terminal}:
@@ -118,6 +129,7 @@ _facts_of_request = of(
     "requested_at",
     "scope",
     "approvals",
+    "in_place_of",
     "decided_by",
     "decided_at",
     "decision_reason",
@@ -194,17 +206,19 @@ _ACTS: Mapping[str, Act] = {
     "request.auto_approved": _asked(Status.ACTIVE, work=Work.GRANT, decided_by=lambda event: f"rule:{event.data['rule_name']}"),
     # Its person takes back what a program may have asked for.
     "request.taken_back": _asked(Status.ACTIVE, work=Work.GRANT, decided_by="undo", asked_by=UNTOLD, requested_by=actor),
-    "request.approval_given": sets("approvals"),
-    "request.approved": sets(
-        "approvals",
-        "status",
-        "expires_at",
-        work=Work.GRANT,
-        decided_by=actor,
-        decided_at=moment,
-        decision_reason=data("reason"),
+    "request.approval_given": _decided(sets("approvals")),
+    "request.approved": _decided(
+        sets(
+            "approvals",
+            "status",
+            "expires_at",
+            work=Work.GRANT,
+            decided_by=actor,
+            decided_at=moment,
+            decision_reason=data("reason"),
+        )
     ),
-    "request.denied": sets("status", "purge_at", decided_by=actor, decided_at=moment, decision_reason=data("reason")),
+    "request.denied": _decided(sets("status", "purge_at", decided_by=actor, decided_at=moment, decision_reason=data("reason"))),
     "request.cancelled": sets("status", "purge_at", decided_by=actor, decided_at=moment, decision_reason=data("reason", "")),
     "request.lapsed": sets("status", "purge_at"),
     "request.granted": _granted,

@@ -40,7 +40,7 @@ def facts_of(events: Sequence[AuditEvent], *, at: datetime) -> RequestFacts:
     if asked is None:
         return RequestFacts()
     rule, target = str(asked.data.get("rule_name", "")), asked.data.get("target") or {}
-    deciders = dict.fromkeys(event.actor for event in told if event.action in _DECIDED)
+    deciders = dict.fromkeys(_decider(event) for event in told if event.action in _DECIDED)
     ends = [event.data["expires_at"] for event in told if event.data.get("expires_at") and event.action not in _ENDED]
     ended = next((event for event in told if event.action in _ENDED), None)
     is_handed_over = asked.data.get("kind") == "account_lease" and not target.get("continues")
@@ -54,3 +54,8 @@ def facts_of(events: Sequence[AuditEvent], *, at: datetime) -> RequestFacts:
         ended_at=ended.at if ended else None,
         ended_by=ended.actor if ended else "",
     )
+
+
+def _decider(event: AuditEvent) -> str:
+    approver = event.data.get("in_place_of")
+    return f"{event.actor} in place of {approver}" if approver else event.actor

@@ -80,7 +80,7 @@ def _put_into(actor: Actor, book: ApproverBook) -> list[tuple[Membership, Claim,
 def _ended(request: HttpRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     page = queries.list_ended(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
     names = Names(book.directory)
-    book.directory.people(one.decided_by for one in page.items)
+    book.directory.people(email for one in page.items for email in (one.decided_by, one.decided_in_place_of))
     return {
         "ended": [ended_row(one, actor=actor, names=names, book=book) for one in page.items],
         "ended_unreadable": page.unreadable,

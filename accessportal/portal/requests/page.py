@@ -79,9 +79,9 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
     thread, thread_unreadable = _thread_of(found)
     verbs = without_senseless(queries.verbs_for(request=found, actor=actor, now=now, book=book), found, lent)
     is_pending = found.status is Status.PENDING
-    sees_evidence = actor.reads_everything or bool(book.approved_rules(actor))
+    sees_evidence = actor.reads_everything or book.decides(actor)
     events = queries.history(request=found)
-    book.directory.people([*(event.actor for event in events), *found.approvals])
+    book.directory.people([*(event.actor for event in events), *found.approvals, *found.in_place_of.values()])
     return {
         "access_request": found,
         "described": described,
@@ -97,7 +97,7 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         "deeds": offered(verbs, request=found),
         "approvers": book.of_request(found) if is_pending else None,
         "tally": book.tally(found) if is_pending else None,
-        "approved_by": [names(email) for email in sorted(found.approvals)],
+        "approved_by": [names.of_decider(one, in_place_of=found.in_place_of.get(one, "")) for one in sorted(found.approvals)],
         "ended_by": names(found.ended_by),
         "thread": [(one, "" if one.is_erased else names(one.written_by)) for one in thread],
         "thread_unreadable": thread_unreadable,

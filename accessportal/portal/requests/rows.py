@@ -58,7 +58,7 @@ def open_list(current: Sequence[AccessRequest], lent: Mapping[str, Lent], actor:
     each has of a pool, by its id."""
     names, now = Names(book.directory), book.now
     book.expect_approvers([one for one in current if one.status is Status.PENDING])
-    book.directory.people(email for one in current for email in (one.decided_by, one.asked_back_by))
+    book.directory.people(email for one in current for email in (one.decided_by, one.decided_in_place_of, one.asked_back_by))
     held = _by_thing([one for one in current if one.status is Status.ACTIVE], now)
     waiting = ([one] for one in current if one.status is Status.PENDING)
     rows = [
@@ -100,7 +100,7 @@ def open_row(
         phase=phase_of(request, now),
         title=lent.title or queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
-        decided_by=names(request.decided_by),
+        decided_by=names.of_decider(request.decided_by, in_place_of=request.decided_in_place_of),
         approvers=book.of_request(request) if is_pending else None,
         verbs=without_senseless(queries.verbs_for(request=request, actor=actor, now=now, book=book), request, lent),
         aws_url="" if lent.is_frozen else aws_url(request, now),
@@ -119,7 +119,7 @@ def ended_row(request: AccessRequest, *, actor: Actor, names: Names, book: Appro
         phase=phase_of(request, book.now),
         title=queries.title_of(request=request),
         subject=_foreign_subject(request, actor),
-        decided_by=names(request.decided_by),
+        decided_by=names.of_decider(request.decided_by, in_place_of=request.decided_in_place_of),
         approvers=None,
         verbs=frozenset({"take_back"} if may_undo else ()),
         aws_url="",
