@@ -78,6 +78,7 @@ SANDBOX = {
     "ticket_id": "",
     "submission_id": "form",
 }
+STAND_IN = {"email": "sam@example.com", "first_day": "2026-03-02", "last_day": "2026-03-09", "note": "", "submission_id": "form"}
 ABSENT = "00000000-0000-4000-8000-000000000000"
 
 ROUTES: dict[str, list[Route]] = {
@@ -100,6 +101,18 @@ ROUTES: dict[str, list[Route]] = {
     ],
     "my_history": [signed_in("/history/", 503), signed_in("/history/?from=yesterday", 400)],
     "my_history_export": [signed_in("/history/export/csv/", 503), signed_in("/history/export/pdf/", 404)],
+    "stand_ins": [
+        signed_in("/stand-ins/"),
+        signed_in("/stand-ins/?cursor=forged", 400),
+        # Olga is admin of every group, and so approves who joins.
+        post("/stand-ins/", 302, 403, 403, 302, 403, 302, **STAND_IN),
+        post("/stand-ins/", 302, *(422,) * 5, **STAND_IN | {"email": ""}),
+    ],
+    "end_stand_in": [
+        get("/stand-ins/gina@example.com/{stand_in}/end/", 302, 404, 404, 200, 403, 200),
+        post("/stand-ins/gina@example.com/{stand_in}/end/", 302, 404, 404, 302, 403, 302),
+        signed_in("/stand-ins/gina@example.com/nothing/end/", 404),
+    ],
     "help": [signed_in("/help/")],
     "new": [signed_in("/requests/new/")],
     "new_request": [
@@ -281,6 +294,23 @@ ROUTES["console_groups"] += [overseers("/admin/groups/?pattern=under&q=/engineer
 ROUTES["console_groups_bulk"] = [post("/admin/groups/bulk/nothing/", 302, 403, 403, 403, 404, 404, key="/security")]
 TOKEN = {"name": "Lab runner", "scope": "track", "rate_per_minute": "600", "days": "", "submission_id": ABSENT}
 ROUTES |= {
+    "console_stand-ins": [
+        overseers("/admin/stand-ins/"),
+        overseers("/admin/stand-ins/?pattern=all"),
+        overseers("/admin/stand-ins/?cursor=forged", 400),
+    ],
+    "console_stand-ins_detail": [overseers("/admin/stand-ins/{stand_in_key}/"), overseers("/admin/stand-ins/nothing/", 404)],
+    "console_stand-ins_history": [
+        overseers("/admin/stand-ins/{stand_in_key}/history/"),
+        overseers("/admin/stand-ins/{stand_in_key}/history/?check=1"),
+    ],
+    "console_stand-ins_operate": [
+        get("/admin/stand-ins/{stand_in_key}/do/end/", 302, 403, 403, 403, 302, 200),
+        post("/admin/stand-ins/{stand_in_key}/do/end/", 302, 403, 403, 403, 403, 200),
+        post("/admin/stand-ins/{stand_in_key}/do/end/", 302, 403, 403, 403, 403, 302, confirmed="yes"),
+        post("/admin/stand-ins/{stand_in_key}/do/nothing/", 302, 403, 403, 403, 404, 404),
+    ],
+    "console_stand-ins_bulk": [post("/admin/stand-ins/bulk/end/", 302, 403, 403, 403, 400, 400, key="{stand_in_key}", confirmed="yes")],
     "console_tokens": [
         overseers("/admin/tokens/"),
         overseers("/admin/tokens/?pattern=all"),
@@ -442,7 +472,7 @@ for resource in (
     "evidence",
 ):
     ROUTES[f"console_{resource}_export"] = [overseers(f"/admin/{resource}/export/csv/"), overseers(f"/admin/{resource}/export/pdf/", 404)]
-for resource in ("evidence", "account-pool", "leases", "tokens", "approvals", "relationships", "scopes"):
+for resource in ("evidence", "account-pool", "leases", "stand-ins", "tokens", "approvals", "relationships", "scopes"):
     ROUTES[f"console_{resource}_export"] = [overseers(f"/admin/{resource}/export/json/")]
 ROUTES["console_requests_export"] = [readers("/admin/requests/export/csv/"), overseers("/admin/requests/export/json/?pattern=active")]
 # Without evidence in the settings; with it: tests/console/test_evidence.py.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +15,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from moto.core.models import botocore_stubber
 
+from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
@@ -54,6 +55,7 @@ class Scene:
     pending: AccessRequest
     active: AccessRequest
     token_id: str
+    stand_in_id: str
     sandbox_id: str
     lease: Lease
 
@@ -71,6 +73,8 @@ class Scene:
             "permission_set": KeyConverter().to_url(self.story.twin.permission_sets["PowerUserAccess"]),
             "user": str(user.pk),
             "token": self.token_id,
+            "stand_in": self.stand_in_id,
+            "stand_in_key": KeyConverter().to_url(f"{self.stand_in_id}/gina@example.com"),
             "sandbox": self.sandbox_id,
             "lent_account": self.lease.account_id,
             "lease": self.lease.lease_id,
@@ -108,7 +112,11 @@ def build(story: Story) -> Scene:
     active = story.carry_out(story.ask(seconds=3600))
     pool = AccountsPool(story.clock)
     pool.fill(1)
-    return Scene(story, story.ask_for_prod(), active, made.token.token_id, sandbox.sandbox_id, pool.started())
+    now = story.clock.now()
+    named = requests.name_stand_in(
+        email="gina@example.com", starts_at=now, ends_at=now + timedelta(days=9), submission_id="form", actor=story.bob, now=now
+    )
+    return Scene(story, story.ask_for_prod(), active, made.token.token_id, named.stand_in_id, sandbox.sandbox_id, pool.started())
 
 
 def sign_in(name: str, client: Client | None = None) -> Client:

@@ -344,10 +344,9 @@ def may_see_stand_in(one: StandIn, actor: Actor) -> Decision:
 
 def may_end_stand_in(one: StandIn, actor: Actor, now: datetime) -> Decision:
     """The approver who named them, whoever stands in, and operators."""
-    if one.ended_at is not None:
-        return refuse(f"{one.ended_by} has taken it back already.", code="stand_in_over")
-    if one.is_over(now):
-        return refuse("It is over.", code="stand_in_over")
+    if one.state(now).is_for_good:
+        text = f"{one.ended_by} has taken it back already." if one.ended_by else "It is over."
+        return refuse(text, code="stand_in_over")
     if actor.is_operator or actor.name in (one.stand_in, one.approver):
         return allow("May take it back")
     return refuse("Only the approver, their stand-in or an operator may take it back.", code="not_the_approver")

@@ -329,7 +329,7 @@ class Approver:
 @dataclass(frozen=True, slots=True)
 class Approvers:
     """Who may decide, computed live. ``is_fallback``: the rule's own approvers are fewer than the quorum needs (a deleted group, everybody
-    disabled), so the operators stand in. ``missing_groups`` are the rule's approver groups that do not exist."""
+    disabled), so the operators decide. ``missing_groups`` are the rule's approver groups that do not exist."""
 
     people: tuple[Approver, ...]
     quorum: int
@@ -352,6 +352,19 @@ class Tally:
     @property
     def missing(self) -> int:
         return max(0, self.quorum - self.given)
+
+
+class StandInState(enum.StrEnum):
+    """Whether somebody decides by it: ``over`` and ``taken back`` are for good."""
+
+    LATER = "later"
+    NOW = "now"
+    OVER = "over"
+    TAKEN_BACK = "taken back"
+
+    @property
+    def is_for_good(self) -> bool:
+        return self in (StandInState.OVER, StandInState.TAKEN_BACK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,8 +394,12 @@ class StandIn:
         """Whether it gives the right to decide then, as far as it tells by itself."""
         return self.ended_at is None and self.starts_at <= moment < self.ends_at
 
-    def is_over(self, now: datetime) -> bool:
-        return self.ended_at is not None or now >= self.ends_at
+    def state(self, now: datetime) -> StandInState:
+        if self.ended_at is not None:
+            return StandInState.TAKEN_BACK
+        if now >= self.ends_at:
+            return StandInState.OVER
+        return StandInState.NOW if self.counts_at(now) else StandInState.LATER
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ _CHECK = Place(
 )
 # A resource by its name; what is no resource as a place of its own.
 _ROOMS: Mapping[str, Sequence[str | Place]] = {
-    "Access": ("requests", "assignments", "drift", "rules", _WHY, "approvals", "relationships", "scopes", _CHECK),
+    "Access": ("requests", "assignments", "drift", "rules", "stand-ins", _WHY, "approvals", "relationships", "scopes", _CHECK),
     "Directory": ("people", "groups"),
     "Catalog": ("accounts", "permission-sets"),
     "Lending": ("sandboxes", "sandbox-runs", "account-pool", "leases"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from accessportal.portal import accounts, my_history, sandboxes
+from accessportal.portal import accounts, my_history, sandboxes, stand_ins
 from accessportal.portal.directory import groups, people
 from accessportal.portal.help import show as show_help
 from accessportal.portal.requests import home, mine, new, page
@@ -29,6 +29,8 @@ urlpatterns = [
     path("groups/<slug:deed>/at<group:group_id>", groups.confirm, name="group_deed"),
     path("accounts/", accounts.index, name="accounts"),
     path("sandboxes/", sandboxes.index, name="sandboxes"),
+    path("stand-ins/", stand_ins.show, name="stand_ins"),
+    path("stand-ins/<email:email>/<item:stand_in_id>/end/", stand_ins.end, name="end_stand_in"),
     path("history/", my_history.show, name="my_history"),
     path("history/export/<slug:form>/", my_history.export, name="my_history_export"),
     path("people/search/", people.choices, name="search_people"),

@@ -31,7 +31,7 @@ def _may(name: str, request: AccessRequest, actor: Actor, now: datetime) -> Deci
 
 
 def _decides_somewhere(actor: Actor, book: ApproverBook) -> bool:
-    """Operators stand in where a rule's approvers are too few."""
+    """Operators decide where a rule's approvers are too few."""
     return actor.is_operator or book.decides(actor)
 
 

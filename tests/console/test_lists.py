@@ -307,6 +307,8 @@ EVERY_PAGE = (
     "/admin/",
     "/admin/requests/?pattern=waiting&kind=group&person=alice",
     "/admin/requests/?pattern=decided",
+    "/admin/stand-ins/",
+    "/admin/stand-ins/?pattern=all",
     "/admin/evidence/",
     "/admin/history/",
     "/admin/assignments/",

@@ -160,7 +160,7 @@ class ApproverBook:
 
     def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str, identity: str = "", at: datetime) -> Approvers:
         """List the live, enabled approvers ``at`` the :meth:`moment_for` it, without the requester and whoever the access would serve. The
-        requester by another address is among them, and counts for nothing. Where they are fewer than the quorum the operators stand in,
+        requester by another address is among them, and counts for nothing. Where they are fewer than the quorum the operators decide,
         so that no request is undecidable."""
         if not demand.required:
             return _NOBODY

@@ -326,7 +326,7 @@ def _waiting_by_rule(rule_name: str, cursor: str | None) -> Page[AccessRequest]:
 def list_undecidable(
     *, actor: Actor, now: datetime, cursor: str | None = None, limit: int = 25, book: ApproverBook | None = None
 ) -> Page[AccessRequest]:
-    """Pending requests whose rule has too few approvers left: operators stand in, and the rule wants mending."""
+    """Pending requests whose rule has too few approvers left: operators decide, and the rule wants mending."""
     book = book or ApproverBook(now=now)
     _may_list(actor, now, book)
 

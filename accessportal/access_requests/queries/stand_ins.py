@@ -29,7 +29,7 @@ def list_named(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> P
 
 def list_stood_in_for(*, actor: Actor, now: datetime, past: list[Unreadable]) -> tuple[StandIn, ...]:
     """For whom the actor stands in, now or later, strongly read; those that can't be read are added to ``past``."""
-    return tuple(one for one in store.stand_ins_of(actor.name, now=now, past=past.append) if not one.is_over(now))
+    return tuple(one for one in store.stand_ins_of(actor.name, now=now, past=past.append) if not one.state(now).is_for_good)
 
 
 def list_stand_ins(*, ends_after: datetime | None = None, actor: Actor, cursor: str | None = None, limit: int = 50) -> Page[StandIn]:

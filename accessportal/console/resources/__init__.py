@@ -18,12 +18,14 @@ from accessportal.console.resources.requests import Requests
 from accessportal.console.resources.rules import Rules
 from accessportal.console.resources.sandboxes import Sandboxes, SandboxRuns
 from accessportal.console.resources.scopes import Scopes
+from accessportal.console.resources.stand_ins import StandIns
 from accessportal.console.resources.tokens import Tokens
 
 RESOURCES: dict[str, Resource] = {
     resource.name: resource
     for resource in (
         Requests(),
+        StandIns(),
         Assignments(),
         Differences(),
         People(),

@@ -20,6 +20,7 @@ from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 from accessportal.web.exporting import exported
 from accessportal.web.request_deeds import APPROVE, DENY, END, RETRY
+from accessportal.web.stand_in_deeds import named
 
 _SUGGESTIONS = 5
 _MOST_PAGES_OF_PEOPLE = 5
@@ -159,6 +160,8 @@ class Requests(Resource):
         return [Row(one.request_id, one, Seen(_described(one))) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> Mapping[str, Any]:
+        if pattern.name == "waiting":
+            return {"decides": True, "standing_in": named(ask.book.stand_ins_of(ask.actor), ask.book)}
         return told(ask) if pattern.name == "all" else {}
 
     def find(self, text: str, ask: Ask) -> tuple[str, Mapping[str, str]]:

@@ -21,6 +21,7 @@ from accessportal.portal.requests.asking import Again, again
 from accessportal.portal.requests.lent import lent_to_all, mark_of_all
 from accessportal.portal.requests.rows import ended_row, open_list
 from accessportal.web.names import Names
+from accessportal.web.stand_in_deeds import named
 
 _ENDED_PAGE = 15
 _FOR_ME = 3
@@ -60,7 +61,11 @@ def for_me(request: HttpRequest) -> HttpResponse:
     page = queries.list_waiting_for(actor=actor, now=book.now, limit=_FOR_ME, book=book)
     titles = [(one, queries.title_of(request=one), queries.describe(request=one)) for one in page.items[:_FOR_ME]]
     is_more = page.next_cursor is not None or len(page.items) > _FOR_ME
-    return render(request, "portal/home_for_me.html", {"waiting": titles, "is_more": is_more, "now": book.now})
+    return render(
+        request,
+        "portal/home_for_me.html",
+        {"standing_in": named(book.stand_ins_of(actor), book), "waiting": titles, "is_more": is_more, "now": book.now},
+    )
 
 
 def _again(context: Mapping[str, Any]) -> list[Again]:

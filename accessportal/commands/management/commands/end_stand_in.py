@@ -1,0 +1,1 @@
+from accessportal.commands.stand_ins import end_stand_in as Command
