@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
@@ -14,7 +15,12 @@ import boto3
 import pytest
 from pynamodb.connection.base import Connection
 
+from accessportal.access_requests import operations
+from accessportal.access_requests.policy import MOST_STOOD_IN_FOR
+from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole
 from accessportal.jobs import tasks as jobs
+from accessportal.kernel.actors import person, system
 from accessportal.store.base import configure, current_settings
 from accessportal.store.reading import side_by_side
 from tests.fixtures_story import Story
@@ -143,3 +149,19 @@ def test_reads_go_side_by_side_and_answer_in_their_order() -> None:
             side_by_side([lambda: 1, lambda: 1 // 0])
     finally:
         configure(former)
+
+
+def test_who_stands_in_for_as_many_as_one_may_reads_no_more_than_twelve(story: Story, as_person: Any) -> None:
+    fill(story)
+    now, end = story.clock.now(), story.clock.now() + timedelta(days=1)
+    for number in range(MOST_STOOD_IN_FOR):
+        email = f"approver{number}@example.com"
+        directory.create_person(email=email, name=email, group_id="/security", role=GroupRole.READER, actor=system("setup"), now=now)
+        operations.name_stand_in(email="gina@example.com", starts_at=now, ends_at=end, submission_id="form", actor=person(email), now=now)
+    gina = as_person("gina")
+
+    for address in ("/admin/requests/?pattern=waiting", "/fragments/for-me/", "/fragments/approvals/", "/stand-ins/"):
+        gina.get(address)
+        cost = cost_of(lambda address=address: gina.get(address))  # type: ignore[misc]
+        cost.pop("Query SubjectIndex", None)
+        assert cost.total() <= 12, (address, cost)

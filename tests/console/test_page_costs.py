@@ -21,6 +21,7 @@ MOST = 12
 PORTAL_PAGES = (
     "/",
     "/help/",
+    "/stand-ins/",
     "/accounts/",
     "/sandboxes/",
     "/groups/",

@@ -293,7 +293,9 @@ def _waiting_for(
         requests = list(filter(wanted, found)) if wanted else found
         book.expect_standings(requests, actor)
         # Whoever is no approver is refused with the names of those who are, which costs looking them up.
-        decidable = (one for one in requests if book.is_approver(one, actor.name) or book.in_place_of(one, actor))
+        # An operator sees what they decide in somebody's place among all that is pending: a further look is one request too many here.
+        in_place = not actor.is_operator
+        decidable = (one for one in requests if book.is_approver(one, actor.name) or (in_place and book.in_place_of(one, actor)))
         return (one for one in decidable if policy.may_approve(one, actor, book.standing(one, actor), now).allowed)
 
     return _filtered(fetch, mine, cursor, limit, most_pages=most_pages)
@@ -303,7 +305,8 @@ def count_waiting_for(*, actor: Actor, now: datetime, up_to: int = 25, book: App
     """How many requests wait for the actor, counted to about ``up_to``: those of each rule by which they approve, however many
     others wait. Where an operator stands in, only a look at those with the nearest deadlines tells: first, as it may have been all."""
     book = book or ApproverBook(now=now)
-    looks: list[_Fetch] = [partial(_waiting_by_rule, name) for name in book.approved_rules(actor)]
+    rules = book.rules_of_approver(actor.name) if actor.is_operator else book.approved_rules(actor)
+    looks: list[_Fetch] = [partial(_waiting_by_rule, name) for name in rules]
     if actor.is_operator:
         looks.insert(0, lambda at: _pending_page(cursor=at, limit=_COUNTED_AT_ONCE))
     found: set[str] = set()

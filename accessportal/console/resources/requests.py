@@ -161,7 +161,8 @@ class Requests(Resource):
 
     def notice(self, pattern: Pattern, ask: Ask) -> Mapping[str, Any]:
         if pattern.name == "waiting":
-            return {"decides": True, "standing_in": named(ask.book.stand_ins_of(ask.actor), ask.book)}
+            standing_in = () if ask.actor.is_operator else ask.book.stand_ins_of(ask.actor)
+            return {"decides": True, "standing_in": named(standing_in, ask.book)}
         return told(ask) if pattern.name == "all" else {}
 
     def find(self, text: str, ask: Ask) -> tuple[str, Mapping[str, str]]:
