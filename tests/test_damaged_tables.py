@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import boto3
 import pytest
 
+from accessportal.access_requests import operations as requests_operations
+from accessportal.access_requests import queries as requests
+from accessportal.access_requests.models import StandInItem
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.models import AssignmentItem
@@ -104,6 +108,30 @@ def test_tokens(story: Story) -> None:
     assert named <= keys
     assert RESOURCES["tokens"].rows(items, Ask(actor=story.olga, book=ApproverBook(now=story.clock.now())))
     assert {key for key in keys if read(tokens.find_token, token_id=key) is None} >= named
+
+
+def test_stand_ins(story: Story) -> None:
+    now, olga, gina = story.clock.now(), story.olga, "gina@example.com"
+    one = requests_operations.name_stand_in(
+        email=gina, starts_at=now, ends_at=now + timedelta(days=9), submission_id="form", actor=story.bob, now=now
+    )
+    begin = one.stand_in_id[:11]
+    keys = set(
+        spoilt(
+            StandInItem,
+            {"stand_in": gina, "stand_in_id": one.stand_in_id},
+            fresh=lambda number: {"stand_in": gina, "stand_in_id": f"{begin}spoilt-{number}"},
+        )
+    )
+
+    items, named = walk(requests.list_stand_ins, actor=olga)
+
+    assert one in items
+    assert len(named) > 10
+    assert named <= keys
+    assert RESOURCES["stand-ins"].rows(items, Ask(actor=olga, book=ApproverBook(now=now)))
+    # What can be read gives its right whatever lies beside it, and what can't gives none.
+    assert one in ApproverBook(now=now).stand_ins_of(story.gina)
 
 
 def _person(number: int) -> dict[str, str]:

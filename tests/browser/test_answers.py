@@ -49,5 +49,6 @@ def test_answers_looked_at(busy_day: BusyDay, open_as: OpenAs, settings: Setting
     visit(ana, "/admin/history/?pattern=who&q=payments-prod&at=yesterday", "history-refused", status=400)
     visit(open_as("alice"), "/history/", "my-history")
     visit(open_as("mallory"), "/history/", "my-history-empty")
+    visit(open_as("bob"), "/stand-ins/", "stand-ins")
     visit(open_as("alice"), "/requests/?state=ACTIVE", "my-requests")
     visit(open_as("mallory"), "/requests/?kind=key", "my-requests-refused", status=400)

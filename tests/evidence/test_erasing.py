@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -89,9 +90,21 @@ def gone(story: Story) -> Story:
     joined = story.ask_to_join(role="contributor", actor=story.sam)
     story.approve(joined, actor=alice)
     story.tick()
+    decide_in_bobs_place(story, alice)
     directory.delete_person(email=ALICE, actor=story.olga, now=story.clock.now())
     settle(story)
     return story
+
+
+def decide_in_bobs_place(story: Story, actor: Actor) -> None:
+    now = story.clock.now()
+    operations.name_stand_in(
+        email=actor.name, starts_at=now, ends_at=now + timedelta(days=9), submission_id="form", actor=story.bob, now=now
+    )
+    where: dict[str, Any] = {"email": story.mallory.name, "group_id": "/engineering"}
+    directory.grant_membership(**where, role=GroupRole.READER, actor=system("test"), now=now)
+    denied = story.deny(story.ask_for_prod(actor=story.mallory), actor=actor)
+    assert denied.in_place_of == {actor.name: story.bob.name}
 
 
 def ask_as_bob(story: Story, reason: str) -> AccessRequest:
