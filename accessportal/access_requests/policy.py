@@ -20,7 +20,6 @@ from accessportal.rules.states import LONGEST_TICKET
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
 MOST_STOOD_IN_FOR = 5
-LONGEST_NOTE = 200
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # One transaction ends a request and its thread, and DynamoDB takes no more than a hundred items in it.
 MOST_COMMENTS = 50

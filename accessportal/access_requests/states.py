@@ -354,6 +354,9 @@ class Tally:
         return max(0, self.quorum - self.given)
 
 
+LONGEST_NOTE = 200
+
+
 class StandInState(enum.StrEnum):
     """Whether somebody decides by it: ``over`` and ``taken back`` are for good."""
 

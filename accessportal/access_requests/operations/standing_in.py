@@ -9,7 +9,7 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.operations.shared import purge_moment
 from accessportal.access_requests.queries.approvers import ApproverBook
-from accessportal.access_requests.states import StandIn
+from accessportal.access_requests.states import LONGEST_NOTE, StandIn
 from accessportal.audit.states import Draft
 from accessportal.directory.states import Person
 from accessportal.kernel.actors import Actor, fold_email
@@ -42,7 +42,7 @@ def name_stand_in(
         stand_in_id=_id_for(person.key, ends_at, submission_id, actor),
         stand_in=person.key,
         approver=actor.name,
-        note=clean_text(note, field="note", name="The note", longest=policy.LONGEST_NOTE),
+        note=clean_text(note, field="note", name="The note", longest=LONGEST_NOTE),
         named_at=now,
         starts_at=starts_at,
         ends_at=ends_at,
