@@ -113,9 +113,10 @@ class Combo {
     this.input.setAttribute("aria-activedescendant", option.id);
   }
 
-  // A whole address that is typed is meant itself, also where another one begins so.
+  // A whole address that is typed is meant itself, also where another one begins so; and any text, where others than people are named, too.
   get isWhole() {
-    return "comboWhole" in this.box.dataset && this.input.value.includes("@");
+    const { comboWhole } = this.box.dataset;
+    return comboWhole === "always" || (comboWhole !== undefined && this.input.value.includes("@"));
   }
 
   // What Enter takes: the option that the arrows went to, the one that is typed in full, or the first.
