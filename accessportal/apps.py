@@ -126,6 +126,9 @@ def check_audit_keys(app_configs: Sequence[AppConfig] | None, **_: object) -> li
         words = "PORTAL_PSEUDONYM_KEY is not set: nobody can be erased, and names and addresses go into evidence for good."
         hint = "Make a key: openssl rand -base64 32 (docs/operations.md)"
         found.append(checks.Warning(words, hint=hint, id="accessportal.W003"))
+    if conf().audit_keep_days and not (conf().evidence_bucket or conf().evidence_dir):
+        words = "PORTAL_AUDIT_KEEP_DAYS is set, and no evidence is: nothing can be removed from the audit log."
+        found.append(checks.Warning(words, hint="Set up evidence (docs/evidence.md), or unset it", id="accessportal.W004"))
     if conf().audit_keys.get_secret_value():
         return found
     words = "PORTAL_AUDIT_KEYS is not set: whoever can write to the tables can change the audit log, and verify_audit finds nothing."

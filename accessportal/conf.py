@@ -16,10 +16,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from accessportal.audit.operations import read_keys, read_pseudonyms
 from accessportal.demo.env import published_file
-from accessportal.evidence.config import read_key
+from accessportal.evidence.config import LEAST_KEEP_DAYS, read_key
 from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
 
 ROOT = Path(__file__).resolve().parent.parent
+_MOST_KEEP_DAYS = 36_500
 # A pool and an organizational unit whose accounts are in it.
 _UNIT = r"[a-z0-9][a-z0-9-]{0,39}=ou-[0-9a-z]{4,32}-[0-9a-z]{8,32}"
 
@@ -61,6 +62,7 @@ class Conf(BaseSettings):
 
     audit_keys: SecretStr = SecretStr("")
     audit_plain_until: AwareDatetime | None = None
+    audit_keep_days: int | None = None
     pseudonym_key: SecretStr = SecretStr("")
     evidence_key: SecretStr = SecretStr("")
     evidence_dir: str = ""
@@ -136,6 +138,20 @@ class Conf(BaseSettings):
     @classmethod
     def _audit_keys_can_be_read(cls, value: SecretStr) -> SecretStr:
         read_keys(value.get_secret_value())
+        return value
+
+    @field_validator("audit_keep_days", mode="before")
+    @classmethod
+    def _no_value_is_for_ever(cls, value: object) -> object:
+        return None if value == "" else value
+
+    @field_validator("audit_keep_days")
+    @classmethod
+    def _events_stay_long_enough(cls, value: int | None) -> int | None:
+        if value is not None and not LEAST_KEEP_DAYS <= value <= _MOST_KEEP_DAYS:
+            raise ValueError(
+                f"PORTAL_AUDIT_KEEP_DAYS must be from {LEAST_KEEP_DAYS} to {_MOST_KEEP_DAYS} days; without a value events stay for ever"
+            )
         return value
 
     @field_validator("pseudonym_key")

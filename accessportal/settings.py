@@ -33,6 +33,7 @@ AUDITOR_GROUP = _conf.auditor_group
 AWS_REGION = _conf.aws_region
 AWS_START_URL = _conf.aws_start_url
 EVENTS_TOPIC_ARN = _conf.events_topic_arn
+AUDIT_KEEP_DAYS = _conf.audit_keep_days
 AUTHZ_SWEEP_MINUTES = _conf.authz_sweep_minutes
 IDENTITY_CENTER_CALLS_PER_SECOND = _conf.identity_center_calls_per_second
 TRUSTED_PROXIES = _conf.trusted_proxies

@@ -177,6 +177,8 @@ ACTIONS: dict[str, ActionSpec] = {
     "restore.step_done": _spec(
         "Step after a restore done", "step", "sessions", "tokens", "people", "sandboxes", "accounts", "quarantined", "brought_in", "failed"
     ),
+    # events that are old
+    "audit_log.removal_ordered": _spec("Removal of old events ordered", "before_at", "keep_days"),
     # people who were erased, by their pseudonyms
     "person.erasure_begun": _spec("Erasing a person began"),
     "person.erased": _spec("Person erased"),

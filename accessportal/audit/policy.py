@@ -56,6 +56,13 @@ def may_erase(actor: Actor) -> Decision:
     return refuse("Only operators may erase people. Ask an operator.", code="operators_only")
 
 
+def may_remove(actor: Actor) -> Decision:
+    """Whether ``actor`` may have old events removed from the tables, which is for good."""
+    if actor.is_system or actor.is_operator:
+        return rule_on_effect(operators_right(actor)).decision
+    return refuse("Only operators may have old events removed. Ask an operator.", code="operators_only")
+
+
 def event_hash(event: AuditEvent, keys: AuditKeys) -> str:
     """HMAC-SHA-256 (hex) by the event's key over the canonical JSON of what it tells and the hash before it; SHA-256 of one without a
     key. :raises KeyError: for a key that is not in ``keys``."""

@@ -12,6 +12,8 @@ from accessportal.aws.sns import Message
 from accessportal.kernel.clock import Precise
 from accessportal.kernel.runs import Report
 
+RETENTION = "retention#audit_log"
+"""The chain that tells what was ordered to go from the audit log."""
 Send = Callable[[Sequence[Message]], Sequence[OutsideError | None]]
 """Hands one batch to the topic: :func:`accessportal.aws.sns.publish_batch` without the topic's name."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
@@ -22,7 +22,7 @@ from accessportal.store.base import unavailable
 from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem, scan_all
 from accessportal.store.records import Records
-from accessportal.store.transactions import Change, ConditionFailed, Insert, update_one
+from accessportal.store.transactions import Change, ConditionFailed, Insert, Remove, transact, update_one
 
 Events = Listing[AuditItem, AuditEvent]
 _MS = 1000
@@ -101,6 +101,15 @@ def mark_published(event: AuditEvent) -> bool:
     outbox = AuditItem.outbox
     try:
         update_one(Change(AuditItem, event.entity, [outbox.remove()], outbox.exists(), event.sequence))
+    except ConditionFailed:
+        return False
+    return True
+
+
+def delete_events(events: Sequence[AuditEvent]) -> bool:
+    """All of them are gone, or none; false when one is not as it was read."""
+    try:
+        transact([Remove(AuditItem, event.entity, AuditItem.hash == event.hash, event.sequence) for event in events])
     except ConditionFailed:
         return False
     return True

@@ -20,6 +20,7 @@ from accessportal.commands.terminal import Document, say
 from accessportal.evidence.config import current
 from accessportal.evidence.heads import SignedHeads, read_signed_heads
 from accessportal.evidence.queries import evidence_files
+from accessportal.evidence.retention import removed_before
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, to_epoch
 from accessportal.kernel.pages import Unreadable
@@ -47,6 +48,8 @@ def _show_breaks(document: Document, console: Console) -> None:
     if document["digests"]:
         lost = f", but for {document['lost']} whose events a restore has lost" if document["lost"] else ""
         console.print(f"Compared with {document['heads']} heads that {document['digests']} digests have signed{lost}.")
+    if document["removed"]:
+        console.print(f"{document['removed']} chains of requests were removed, because they are old; evidence has them.")
 
 
 @command("--json", show=_show_breaks)
@@ -80,8 +83,11 @@ def verify_audit(
         walk = Walk(items, unread=[one.entity for one in breaks], signed=signed, began=now, tell=lambda: _tell(progress, bar, this))
         walk.run(workers=workers)
     breaks += [*walk.breaks, *breaks_of_places(items), *breaks_of_pool(pass_over), *breaks_of_rules()]
-    document: dict[str, Any] = {"chains": walk.chains, "gone": walk.gone, "digests": 0, "heads": 0, "lost": 0}
+    document: dict[str, Any] = {"chains": walk.chains, "gone": walk.gone, "digests": 0, "heads": 0, "lost": 0, "removed": 0}
     if signed is not None:
+        # Read after the log: what went meanwhile was ordered before.
+        before = removed_before(now)
+        document["removed"] = signed.take_out_removed(before) if before is not None else 0
         unsigned, lost = signed.breaks_of_chains(every_restore(past=pass_over))
         breaks += [*signed.breaks, *unsigned]
         document |= {"digests": signed.days, "heads": signed.count, "lost": lost}

@@ -6,17 +6,20 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
+from django.conf import settings
 from rich.console import Console
 
 from accessportal.audit import config as audit_config
 from accessportal.commands.base import Outcome, command, failed
-from accessportal.commands.flags import BadUsage, Flag, read_file
+from accessportal.commands.flags import BadUsage, Flag, read_file, share
 from accessportal.commands.terminal import Document, say, show_report
 from accessportal.evidence.config import Signer, current, new_key, read_key
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files, on_this_machine
+from accessportal.evidence.retention import remove_old
 from accessportal.evidence.verify_evidence import Break, verify
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.texts import cut
@@ -48,6 +51,38 @@ def export_evidence(
     rewritten. The worker does it every hour; may run beside it."""
     report = export(files=evidence_files(), signer=_signer(), day=day, actor=actor, clock=clock)
     return Outcome(report, report.stopped)
+
+
+@command("--dry-run --as olga@example.com", show=show_report)
+def remove_old_events(
+    *,
+    dry_run: Annotated[bool, Flag("count what would go, and change nothing")] = False,
+    most_share: Annotated[
+        float, Flag("the most of all chains that may go at once (0 to 1, default 0.2)", "SHARE", type=share)
+    ] = MOST_SHARE,
+    public_key: Annotated[
+        list[str] | None,
+        Flag("a file with a public key in PEM that signed digests before; may be repeated (default: that of this installation)", "FILE"),
+    ] = None,
+    actor: Actor,
+    clock: Clock,
+) -> Outcome:
+    """Remove from the audit log the chains of requests that were over longer ago than PORTAL_AUDIT_KEEP_DAYS, as far as evidence has all of
+    them. The worker does it, a part of the log each day; may run beside it."""
+    if settings.AUDIT_KEEP_DAYS is None:
+        words = "Events are kept for ever: set PORTAL_AUDIT_KEEP_DAYS (docs/settings.md)."
+        raise Conflict(words, code="keep_days_not_set")
+    report = remove_old(
+        files=evidence_files(),
+        public_keys=[_signer().public_key.encode(), *(read_file(name, "--public-key") for name in public_key or [])],
+        keep_days=settings.AUDIT_KEEP_DAYS,
+        most_share=most_share,
+        keeps_unpublished=bool(settings.EVENTS_TOPIC_ARN),
+        is_dry=dry_run,
+        actor=actor,
+        clock=clock,
+    )
+    return Outcome(report, report.stopped or failed(report.failures, "chains could not be removed.", one="chain could not be removed."))
 
 
 def _show_verdict(document: Document, console: Console) -> None:

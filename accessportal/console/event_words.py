@@ -26,6 +26,7 @@ _THINGS = {
     "lease": ("Lease", "admin:console_leases_detail"),
     "scope": ("Scope", "admin:console_scopes_detail"),
     "line": ("Waiting line", ""),
+    "retention": ("Audit log", ""),
     "sign_in": ("Sign-in", ""),
     "stand_in": ("Stand-in", ""),
 }

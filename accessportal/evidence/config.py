@@ -20,6 +20,8 @@ from accessportal.aws import kms
 from accessportal.aws.errors import OutsideError, Transient
 from accessportal.kernel.errors import NoAnswer, Unavailable
 
+LEAST_KEEP_DAYS = 90
+"""Events stay for a quarter of a year at least: longer than a restore of the tables reaches back (35 days), and late events come (3)."""
 _KEY_BYTES = 32
 
 

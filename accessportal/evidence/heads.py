@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import Any
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent, ChainBreak
@@ -71,6 +73,36 @@ class SignedHeads:
         else:
             self._missing += _missing_in(name, self._heads.get(name, b""), hashes)
 
+    def lines_of(self, day: date) -> Iterator[dict[str, Any]]:
+        """What the file of a day tells, line by line; nothing when it is not there, or not the one that was signed: whoever writes to the
+        store could else tell what never was."""
+        if self._is_as_signed(day):
+            yield from map(json.loads, self.files.lines(day))
+
+    def lines_about(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """What the signed files tell of these chains, day after day."""
+        names_by_day: dict[int, set[str]] = defaultdict(set)
+        for name in names:
+            for _, day, _ in _HEAD.iter_unpack(self._heads.get(name, b"")):
+                names_by_day[day].add(name)
+        for day, wanted in sorted(names_by_day.items()):
+            yield from (told for told in self.lines_of(date.fromordinal(day)) if told["entity"] in wanted)
+
+    def take_out_removed(self, before: datetime) -> int:
+        """Chains of requests of which nothing is there count for nothing more, if what was signed of them happened ``before``, and tells
+        that they were over; how many there were."""
+        gone = set(filter(policy.is_of_request, self._heads.keys() - self._seen))
+        over, ended = set[str](), set[str]()
+        for told in self.lines_about(gone):
+            name, last = told["entity"], max(_HEAD.iter_unpack(self._heads[told["entity"]]))[0]
+            if policy.tells_of_end(told["action"]):
+                over.add(name)
+            if told["sequence"] == last and datetime.fromisoformat(told["at"]) < before:
+                ended.add(name)
+        for name in over & ended:
+            del self._heads[name]
+        return len(over & ended)
+
     def breaks_of_chains(self, restores: Sequence[Restore]) -> tuple[list[ChainBreak], int]:
         """The first signed head that each chain lacks; and how many it rightly lacks, because a restore of the tables lost their events."""
         for name in self._heads.keys() - (self._seen - self._people.keys()):
@@ -91,11 +123,7 @@ class SignedHeads:
         wanted = {(one.day, one.entity, one.sequence): one for one in self._missing}
         lost: set[Missing] = set()
         for day in sorted({one.day for one in self._missing}):
-            if not self._is_as_signed(day):
-                # Whoever writes to the store could else give an event a time that a restore has lost.
-                continue
-            for line in self.files.lines(day):
-                told = json.loads(line)
+            for told in self.lines_of(day):
                 one = wanted.get((day, audit.nameless(told["entity"]), told["sequence"]))
                 if one is not None and _is_lost(datetime.fromisoformat(told["at"]), restores):
                     lost.add(one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from accessportal.audit.queries import body_of
@@ -27,6 +27,24 @@ EVENTS = "events"
 _FILE_NAME = re.compile(r"[0-9A-Za-z._-]{1,99}\.jsonl\.gz")
 _BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/?(.*)")
 _NOTE = re.compile(r'"late_of":"[0-9-]+",')
+
+
+_OVER = frozenset({"request.denied", "request.cancelled", "request.lapsed", "request.revoked"})
+
+
+def cutoff(now: datetime, *, keep_days: int) -> datetime:
+    """Up to when what was over goes: whole days (UTC)."""
+    return datetime.combine(now.astimezone(UTC).date() - keep_days * DAY, time.min, UTC)
+
+
+def is_of_request(entity: str) -> bool:
+    """Whether a chain is of a kind that goes: no name of a request comes again, and nothing that stays is derived from its events."""
+    return entity.startswith("request#")
+
+
+def tells_of_end(action: str) -> bool:
+    """Whether an event of a request tells that it is over: after that come comments alone."""
+    return action in _OVER
 
 
 def may_export(actor: Actor) -> Decision:

@@ -22,6 +22,17 @@ class DayFile:
     heads: Mapping[str, tuple[int, str]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalReport(Report):
+    """What one run took out of the audit log: ``removed`` chains with so many ``events``. ``unproved`` were as old, and evidence does not
+    have all of them; ``left``: their request is still there, an event waits for its topic, or the chain was changed or is broken."""
+
+    removed: int = 0
+    events: int = 0
+    unproved: int = 0
+    left: int = 0
+
+
 class DayState(enum.StrEnum):
     """``OTHER_KEY``: signed by a key that is not that of this installation (any more), so it was not held against it. ``DUE``: it is over,
     and the next run writes it. ``MISSING``: later days are there."""

@@ -62,6 +62,7 @@ _LISTED = (
     Job("publish_events", minutes=1, timeout_seconds=150),
     # A day that is over is written within the hour; a run that has many begins none in its last quarter.
     Job("export_evidence", minutes=60, timeout_seconds=900),
+    Job("remove_old_events", minutes=24 * 60, timeout_seconds=3600),
     Job("follow_history", minutes=1, timeout_seconds=150),
     Job("mirror_directory", minutes=1, timeout_seconds=150),
     Job("compare_directory", minutes=24 * 60, timeout_seconds=900),

@@ -26,6 +26,8 @@ from accessportal.catalog import operations as catalog
 from accessportal.evidence.config import current as current_signer
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
+from accessportal.evidence.retention import remove_old, segment_of
+from accessportal.evidence.states import RemovalReport
 from accessportal.history import operations as history
 from accessportal.identity import erasing
 from accessportal.identity.queries import actor_named
@@ -57,6 +59,7 @@ _FOUND = ("missing", "unknown", "left_over", "dead_claims", "unread", "unreadabl
 # Well below the time after which the job is killed: a step that was begun before may take minutes when nothing answers.
 _PART_OF_COMPARISON = timedelta(minutes=4)
 _PART_OF_EXPORT = timedelta(minutes=10)
+_PART_OF_REMOVAL = timedelta(minutes=50)
 _PART_OF_HISTORY = timedelta(seconds=100)
 
 
@@ -273,6 +276,27 @@ def export_evidence() -> Report | str:
         log.error("jobs.stopped", job="export_evidence", error=report.stopped)
         raise ItemsFailed(report.stopped)
     return _words(report.counts)
+
+
+@job
+def remove_old_events() -> Report | str:
+    """Of a part of the audit log, another one each day, nothing is left that is older than it has to stay and stands in evidence."""
+    if settings.AUDIT_KEEP_DAYS is None:
+        heartbeats.forget("remove_old_events")
+        return "PORTAL_AUDIT_KEEP_DAYS is not set"
+    signer, now = current_signer(), _CLOCK.now()
+    if signer is None:
+        return RemovalReport(stopped="nothing can go, because no evidence is set up (docs/evidence.md)")
+    return remove_old(
+        files=evidence_files(),
+        public_keys=[signer.public_key.encode()],
+        keep_days=settings.AUDIT_KEEP_DAYS,
+        segments=[segment_of(now)],
+        until=now + _PART_OF_REMOVAL,
+        keeps_unpublished=bool(settings.EVENTS_TOPIC_ARN),
+        actor=system("remove_old_events"),
+        clock=_CLOCK,
+    )
 
 
 @job

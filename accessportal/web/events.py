@@ -21,6 +21,7 @@ _LATEST = 20
 
 _CALLED = {
     "addressee": "for",
+    "before_at": "of what was over before",
     "checks": "check values",
     "comment_kind": "kind of comment",
     "error_code": "kind of error",
@@ -31,6 +32,7 @@ _CALLED = {
     "identities": "accounts that signed in",
     "is_outside": "held from outside",
     "job_id": "job",
+    "keep_days": "days that events stay",
     "kept_by": "still held for",
     "most_held": "most at once",
     "old_parent_id": "group above before",
@@ -219,6 +221,7 @@ class _Shown:
 
 _PLAIN = _Shown()
 _SHOWN = {
+    "audit_log.removal_ordered": _Shown(facts=("before_at", "keep_days")),
     "request.submitted": _Shown(facts=("reason", "ticket_id", "duration_seconds", "rule_name"), notes=_asked),
     "request.auto_approved": _Shown(Tone.LIVE, facts=("reason", "ticket_id", "duration_seconds", "rule_name"), notes=_asked),
     "request.taken_back": _Shown(Tone.LIVE, facts=("duration_seconds", "rule_name", "extends"), notes=_asked),

@@ -15,6 +15,7 @@ from django_q.conf import Conf
 from django_q.exceptions import TimeoutException
 from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
+from pytest_django.fixtures import Settings
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import Status, SubjectsReport, Work
@@ -359,10 +360,11 @@ BEATING = sorted({job.name for job in SCHEDULES if not job.name.startswith("show
 @pytest.mark.parametrize("known", [True, False], ids=["ran before", "first run"])
 @pytest.mark.parametrize("name", BEATING)
 def test_a_job_that_fails_before_its_heartbeat_is_told_to_have_failed(
-    on_story_clock: Story, monkeypatch: pytest.MonkeyPatch, name: str, known: bool
+    on_story_clock: Story, monkeypatch: pytest.MonkeyPatch, settings: Settings, name: str, known: bool
 ) -> None:
     """And when it last came to its end is not renewed by that: an alarm by its age goes off all the same."""
     began = on_story_clock.clock.now()
+    settings.AUDIT_KEEP_DAYS = 90
     if known:
         heartbeats.beat(name, now=began, detail={"done": 3})
     on_story_clock.clock.advance(60)
@@ -409,9 +411,10 @@ def test_a_job_that_is_ended_by_its_time_limit_is_told_to_have_failed(on_story_c
     assert not beat.is_ok
 
 
-@pytest.mark.parametrize(
-    "name", ["compare_directory", "clean_sandboxes", "export_evidence", "sync_sandboxes", "clean_accounts", "sync_pool", "read_spend"]
-)
+IDLE = ["compare_directory", "clean_sandboxes", "export_evidence", "sync_sandboxes", "clean_accounts", "sync_pool", "read_spend"]
+
+
+@pytest.mark.parametrize("name", [*IDLE, "remove_old_events"])
 def test_a_job_with_nothing_to_do_has_failed_no_longer(on_story_clock: Story, name: str) -> None:
     mirror.configure(mirror.MirrorSettings())
     heartbeats.fail(name, now=on_story_clock.clock.now())

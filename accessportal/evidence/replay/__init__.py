@@ -19,6 +19,8 @@ _SIGN_IN = Kind(acts={"sign_in.refused": NOTHING}, facts=lambda _record: {}, is_
 
 _ERASURE = Kind(acts={"person.erasure_begun": NOTHING, "person.erased": NOTHING}, facts=lambda _record: {}, is_itemized=False)
 
+_RETENTION = Kind(acts={"audit_log.removal_ordered": NOTHING}, facts=lambda _record: {}, is_itemized=False)
+
 KINDS: Mapping[str, Kind] = {
     "request": REQUEST,
     "person": PERSON,
@@ -39,6 +41,7 @@ KINDS: Mapping[str, Kind] = {
     "restore": RESTORE,
     "sign_in": _SIGN_IN,
     "erasure": _ERASURE,
+    "retention": _RETENTION,
 }
 """By the beginning of the entity's name."""
 

@@ -1,0 +1,1 @@
+from accessportal.commands.evidence import remove_old_events as Command
