@@ -79,6 +79,7 @@ class HistoryPage(Schema):
     items: list[HeldFacts]
     unreadable: list[str] = Field(description="What should stand here and can't be read, in words.")
     left_out: list[str] = Field(description="Groups that were too many, or too large, to be looked at whole: ask for each by itself.")
+    unfollowed: list[str] = Field(description="Whose events could not be read: what they tell is missing until that is mended.")
     known_until: Seconds
     next_cursor: NextCursor
 
@@ -89,6 +90,7 @@ class HistoryPage(Schema):
             items=[HeldFacts.of(one) for one in page.items],
             unreadable=[str(one) for one in page.unreadable],
             left_out=list(answer.left_out),
+            unfollowed=list(answer.unfollowed),
             known_until=to_epoch(answer.known_until),
             next_cursor=page.next_cursor,
         )

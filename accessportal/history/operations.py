@@ -7,7 +7,7 @@ two may go at once: the rows are those that the events make.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from itertools import islice
@@ -28,6 +28,7 @@ from accessportal.store.transactions import until_written
 T = TypeVar("T")
 _AT_ONCE = 500
 _PAGE = 100
+_MOST_UNFOLLOWED = 100
 _CONTENDED = NoAnswer("Others are reading the same events right now. Try again.", code="history_contended")
 
 
@@ -39,8 +40,10 @@ def follow(*, until: datetime | None = None, workers: int = 8, clock: Clock) -> 
         while progress.parts_done < policy.PARTS and not run.is_over:
             progress = run.read_part(progress)
         if progress.parts_done == policy.PARTS:
+            run.try_again(progress)
             for name in policy.LATE:
-                run.read_days(progress, name)
+                if not run.stopped:
+                    run.read_days(progress, name)
     except Conflict as error:
         run.stopped = error.message
     now = store.get_progress() or progress
@@ -95,6 +98,7 @@ class _Following(Run):
     events: int = 0
     entities: int = 0
     stopped: str = ""
+    unfollowed: set[str] = field(default_factory=set)
 
     @property
     def is_over(self) -> bool:
@@ -109,7 +113,14 @@ class _Following(Run):
             if self.is_over:
                 return progress
         store.clear(progress.generation, segment=part, segments=policy.PARTS)
-        return _moved(progress, lambda before: replace(before, parts_done=max(before.parts_done, part + 1)))
+        return self._move(progress, lambda before: replace(before, parts_done=max(before.parts_done, part + 1)))
+
+    def try_again(self, progress: Progress) -> None:
+        """Those that could not be followed before."""
+        self._read(progress, progress.unfollowed)
+        mended = set(progress.unfollowed) - self.unfollowed
+        if mended and not self.stopped:
+            _moved(progress, lambda before: replace(before, unfollowed=tuple(one for one in before.unfollowed if one not in mended)))
 
     def read_days(self, progress: Progress, name: str) -> None:
         """What happened since this reading was here last, up to as long ago as it looks for late events."""
@@ -125,10 +136,19 @@ class _Following(Run):
         self._come_to(progress, name, end)
 
     def _come_to(self, progress: Progress, name: str, at: datetime) -> None:
-        _moved(progress, lambda before: replace(before, read_until={**before.read_until, name: max(at, before.read_until[name])}))
+        self._move(progress, lambda before: replace(before, read_until={**before.read_until, name: max(at, before.read_until[name])}))
+
+    def _move(self, progress: Progress, move: Callable[[Progress], Progress]) -> Progress:
+        """Go on, past whatever could not be followed, which every answer names until it is."""
+
+        def moved(before: Progress) -> Progress:
+            return replace(move(before), unfollowed=tuple(sorted({*before.unfollowed, *self.unfollowed})))
+
+        return _moved(progress, moved)
 
     def _read(self, progress: Progress, entities: Collection[str]) -> None:
-        """An entity that has no answer stops the run, or the answers would leave it out; it goes on there next time."""
+        """An entity that has no answer stops the run, or the answers would leave it out; it goes on there next time. So do many that can't
+        be followed: then something else is wrong than with these."""
 
         def one(entity: str) -> None:
             try:
@@ -138,6 +158,12 @@ class _Following(Run):
 
         each(entities, lambda entity: self.unit(entity, partial(one, entity)), workers=self.workers, name="history")
         self.entities += len(entities)
+        if len({*progress.unfollowed, *self.unfollowed}) > _MOST_UNFOLLOWED:
+            self.stopped = self.stopped or f"the events of more than {_MOST_UNFOLLOWED} entities could not be followed"
+
+    def fail(self, item: str, error: Exception) -> None:
+        super().fail(item, error)
+        self.unfollowed.add(item)
 
     def _follow(self, generation: int, entity: str) -> None:
         """All events of an entity that its mark has not come to."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 
 from accessportal.catalog.queries import find_account
 from accessportal.history import policy, store
 from accessportal.history.states import Answer, Held, Interval, NotMadeYet, Progress, Thing, ThingKind
 from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.clock import from_epoch, to_epoch
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page, Unreadable, every
 from accessportal.kernel.texts import cut
@@ -56,8 +58,8 @@ def who_had(*, thing: Thing, right: str = "", at: datetime, cursor: str | None =
                 left_out.extend([interval.who] if len(members) > MOST_MEMBERS else [])
         return Page(tuple(held), page.next_cursor, page.unreadable)
 
-    page = _paged(f"history.who_had:{thing.key}:{right}:{at}", sources, read, cursor, limit)
-    return Answer(page, policy.known_until(progress), tuple(left_out))
+    page, known_until = _paged(f"history.who_had:{thing.key}:{right}:{at}", progress, sources, read, cursor, limit)
+    return Answer(page, known_until, tuple(left_out), policy.unfollowed_for(actor, progress))
 
 
 def find_thing(kind: ThingKind, text: str) -> Thing:
@@ -111,8 +113,8 @@ def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None =
         held = (Held(interval, source.path) for interval in page.items if time.meets(source, interval))
         return Page(tuple(one for one in held if time.is_real(one)), page.next_cursor, page.unreadable)
 
-    page = _paged(f"history.what_had:{who}:{begin}:{end}", sources, read, cursor, limit)
-    return Answer(page, policy.known_until(progress), left_out)
+    page, known_until = _paged(f"history.what_had:{who}:{begin}:{end}", progress, sources, read, cursor, limit)
+    return Answer(page, known_until, left_out, policy.unfollowed_for(actor, progress))
 
 
 def made() -> Progress:
@@ -132,6 +134,12 @@ class _Source:
     part: str
     is_person: bool = False
     path: Path = ()
+
+    @property
+    def mark(self) -> str:
+        """What tells it from the other sources of an answer, also when these have changed since."""
+        names = (self.name, self.part, *(one.key for one in self.path))
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:20]
 
     def page(self, until: datetime, cursor: str | None, limit: int) -> Page[Interval]:
         return store.page_of(self.generation, self.name, self.part, until=until, is_person=self.is_person, cursor=cursor, limit=limit)
@@ -228,6 +236,8 @@ def _ways(time: _Time, who: str) -> tuple[list[Path], tuple[str, ...]]:
     """By which memberships, and places in the tree, somebody was in groups; and the groups at which there were too many to look on."""
     ways: list[Path] = [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP]
     left_out: list[str] = []
+    # Many ways meet at the same groups.
+    edges_of = cache(lambda group_id: [one for one in time.rows(group_id) if policy.is_edge(one) and one.thing.name])
     for way in ways:
         group_id = policy.top_of(way)
         if len(ways) >= MOST_WAYS:
@@ -235,22 +245,29 @@ def _ways(time: _Time, who: str) -> tuple[list[Path], tuple[str, ...]]:
             continue
         if len(way) > policy.MOST_LEVELS:
             continue
-        edges = (one for one in time.rows(group_id) if policy.is_edge(one) and one.thing.name)
         # Who is in a group that is disabled, is not in those above by it.
-        ways += [(*way, edge) for edge in edges if time.is_real(Held(way[0], (*way[1:], edge))) and not (edge.is_off and len(way) == 1)]
+        edges = (edge for edge in edges_of(group_id) if not (edge.is_off and len(way) == 1))
+        ways += [(*way, edge) for edge in edges if time.is_real(Held(way[0], (*way[1:], edge)))]
     return ways, tuple(dict.fromkeys(left_out))
 
 
 def _paged(
     pattern: str,
+    progress: Progress,
     sources: Sequence[_Source],
     read: Callable[[_Source, str | None, int], Page[Held]],
     cursor: str | None,
     limit: int,
-) -> Page[Held]:
-    """One page of many sources, one after the other; the cursor tells in which it goes on, and where."""
-    start = read_cursor(pattern, cursor) or {"source": 0, "cursor": None}
-    number, inner = int(start["source"]), start["cursor"]
+) -> tuple[Page[Held], datetime]:
+    """One page of many sources, one after the other, and up to when the first page knew: so all pages are one answer. The cursor tells in
+    which source it goes on, by its mark, and where."""
+    known_until, number, inner = policy.known_until(progress), 0, None
+    if (start := read_cursor(pattern, cursor)) is not None:
+        marks = [source.mark for source in sources]
+        if start.get("generation") != progress.generation or start["source"] not in marks:
+            words = "The history has changed since the first page of this answer. Begin with the first page."
+            raise InvalidRequest(words, code="cursor_outdated", field="cursor")
+        known_until, number, inner = from_epoch(start["known_until"]), marks.index(start["source"]), start["cursor"]
     held: list[Held] = []
     broken: list[Unreadable] = []
     for _ in range(_MOST_READS):
@@ -260,8 +277,15 @@ def _paged(
         held += page.items
         broken += page.unreadable
         number, inner = (number, page.next_cursor) if page.next_cursor else (number + 1, None)
-    following = {"source": number, "cursor": inner} if number < len(sources) else None
-    return Page(tuple(held), sign_cursor(pattern, following), tuple(broken))
+    following = None
+    if number < len(sources):
+        following = {
+            "generation": progress.generation,
+            "known_until": to_epoch(known_until),
+            "source": sources[number].mark,
+            "cursor": inner,
+        }
+    return Page(tuple(held), sign_cursor(pattern, following), tuple(broken)), known_until
 
 
 def _check_time(begin: datetime, end: datetime) -> None:

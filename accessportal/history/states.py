@@ -126,11 +126,13 @@ class Held:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One page of what was asked for. Nothing is known of what happened after ``known_until``. ``left_out``: groups below that were too
-    many to be looked at; ask for each."""
+    many to be looked at; ask for each. ``unfollowed``: whose events could not be read, so that what they tell is not in it; for those who
+    may not know whose, one word for all."""
 
     page: Page[Held]
     known_until: datetime
     left_out: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +157,14 @@ class Mark:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far the history is. The keys of its rows begin with ``generation``. While it is being made from nothing, ``parts_done`` of the
-    parts of the log are read as it was at ``begun_at``. ``read_until``: up to where each reading of the log's days has come."""
+    parts of the log are read as it was at ``begun_at``. ``read_until``: up to where each reading of the log's days has come.
+    ``unfollowed``: entities whose events it was not able to read on the way; each run tries them again."""
 
     generation: int
     begun_at: datetime
     parts_done: int = 0
     read_until: Mapping[str, datetime] = field(default_factory=dict)
+    unfollowed: tuple[str, ...] = ()
     revision: int = 0
 
 

@@ -49,16 +49,26 @@ class AnswerPage(Page[Held]):
     known_until: datetime
     at: datetime | None = None
     left_out: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
         known = f"Known up to {to_text(self.known_until)}."
-        return (known, *(f"{name} is too large to be looked at whole here: ask for it by itself." for name in self.left_out))
+        too_large = (f"{name} is too large to be looked at whole here: ask for it by itself." for name in self.left_out)
+        return (known, *too_large, *(f"Incomplete: the events of {name} could not be read." for name in self.unfollowed))
 
 
 def page_of(answer: Answer, *, at: datetime | None = None) -> AnswerPage:
     page = answer.page
-    return AnswerPage(page.items, page.next_cursor, page.unreadable, known_until=answer.known_until, at=at, left_out=answer.left_out)
+    return AnswerPage(
+        page.items,
+        page.next_cursor,
+        page.unreadable,
+        known_until=answer.known_until,
+        at=at,
+        left_out=answer.left_out,
+        unfollowed=answer.unfollowed,
+    )
 
 
 def names_of(held: Iterable[Held]) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -13,14 +15,17 @@ from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State
 from accessportal.history import operations, policy, queries, store
 from accessportal.history.models import HistoryItem
-from accessportal.history.states import FollowReport, Mark, Thing, ThingKind
-from accessportal.kernel.errors import NoAnswer, NotAllowed
+from accessportal.history.states import Answer, FollowReport, Mark, Thing, ThingKind
+from accessportal.kernel.errors import InvalidRequest, NoAnswer, NotAllowed, Unavailable
+from accessportal.kernel.pages import every
+from accessportal.web.holdings import page_of
 from tests.crashing import Killed, Process, living
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
 from tests.history.test_against_events import rows
 
 READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
+DAY = timedelta(days=1)
 PAYMENTS = Thing(ThingKind.GROUP, "/engineering/payments")
 
 
@@ -166,3 +171,82 @@ def test_a_log_that_was_restored(story: Story) -> None:
     assert "sam@example.com" in members(story)
     places = {item.place.partition("|")[0] for item in HistoryItem.scan()}
     assert places == {"2", "progress"}
+
+
+@pytest.mark.parametrize("error", [RuntimeError("what nobody thought of"), Unavailable("An item can't be read.", code="item_unreadable")])
+def test_an_answer_is_not_whole_while_somebody_was_not_followed(story: Story, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Whoever fails stops nobody else, is named in every answer, and is tried again by every run."""
+    follow(story)
+    for email in ("sam@example.com", "mallory@example.com"):
+        directory.grant_membership(email=email, group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now())
+    story.clock.advance(300)
+    get_mark = store.get_mark
+
+    def failing(generation: int, entity: str) -> Mark:
+        if entity == "person#sam@example.com":
+            raise error
+        return get_mark(generation, entity)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "get_mark", failing)
+        for _ in range(2):
+            assert [one.item for one in follow(story).failures] == ["person#sam@example.com"]
+            story.clock.advance(300)
+            answer = queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana)
+            assert answer.unfollowed == ("person#sam@example.com",)
+            assert "mallory@example.com" in {one.who for one in answer.page.items}
+    own = queries.what_had(email="bob@example.com", begin=story.clock.now() - DAY, end=story.clock.now(), actor=story.bob)
+    assert own.unfollowed == ("a person, group or thing",)
+    assert page_of(own).remarks[1] == "Incomplete: the events of a person, group or thing could not be read."
+    assert follow(story).is_ok
+    assert queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana).unfollowed == ()
+    assert {"sam@example.com", "mallory@example.com"} <= members(story)
+
+
+def test_many_that_can_not_be_followed_stop_the_run(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    follow(story)
+    known = queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana).known_until
+    monkeypatch.setattr(operations, "_MOST_UNFOLLOWED", 1)
+    for email in ("sam@example.com", "mallory@example.com"):
+        directory.grant_membership(email=email, group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now())
+    story.clock.advance(300)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "get_mark", Mock(side_effect=RuntimeError("broken")))
+        assert "more than 1 entities" in follow(story).stopped
+    answer = queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana)
+    assert (answer.known_until, answer.unfollowed) == (known, ())
+    assert follow(story).is_ok
+
+
+def test_pages_of_one_answer_agree(story: Story) -> None:
+    """The next page goes on where the last one stopped, and knows what the first one knew, whatever happened between them."""
+    story.carry_out(story.ask())
+    follow(story)
+    begin = story.clock.now() - DAY
+    end = begin + 2 * DAY
+
+    def page(cursor: str | None) -> Answer:
+        return queries.what_had(email="alice@example.com", begin=begin, end=end, cursor=cursor, limit=1, actor=story.alice)
+
+    first = page(None)
+    whole = [one.interval.key for one in every(lambda cursor: page(cursor).page)]
+    assert len(whole) > 1
+    # Now she is in more groups: there are more ways, before those that are still to be read.
+    for group in ("/portal/auditors", "/engineering"):
+        directory.grant_membership(
+            email="alice@example.com", group_id=group, role=GroupRole.READER, actor=story.olga, now=story.clock.now()
+        )
+    story.clock.advance(600)
+    follow(story)
+    found, answer = [*first.page.items], first
+    while answer.page.next_cursor is not None:
+        answer = page(answer.page.next_cursor)
+        assert answer.known_until == first.known_until
+        found += answer.page.items
+    keys = [one.interval.key for one in found]
+    assert set(whole) <= set(keys)
+    assert len(keys) == len(set(keys))
+    assert page(None).known_until > first.known_until
+    assert operations.rebuild(workers=1, actor=story.olga, clock=story.clock).is_ok
+    with pytest.raises(InvalidRequest, match="Begin with the first page"):
+        page(first.page.next_cursor)

@@ -40,6 +40,11 @@ def may_rebuild(actor: Actor) -> Decision:
     return refuse("Only operators may have the history made anew. Ask an operator.", code="operators_only")
 
 
+def unfollowed_for(actor: Actor, progress: Progress) -> tuple[str, ...]:
+    """What an answer may lack, in words for this actor: whoever reads only about themselves is not told whose events they are."""
+    return progress.unfollowed if actor.reads_everything else ("a person, group or thing",) if progress.unfollowed else ()
+
+
 def is_edge(interval: Interval) -> bool:
     """Whether it is the place of a group below another."""
     return interval.thing.kind is ThingKind.GROUP and interval.reason == TREE
