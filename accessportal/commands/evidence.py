@@ -18,6 +18,7 @@ from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files, on_this_machine
 from accessportal.evidence.retention import remove_old
 from accessportal.evidence.verify_evidence import Break, verify
+from accessportal.identity.pseudonyms import find_person_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
@@ -83,6 +84,15 @@ def remove_old_events(
         clock=clock,
     )
     return Outcome(report, report.stopped or failed(report.failures, "chains could not be removed.", one="chain could not be removed."))
+
+
+@command("person-4bq7… --as olga@example.com")
+def whose_pseudonym(
+    pseudonym: Annotated[str, Flag("as it stands in evidence: person-… or name-…", "PSEUDONYM")], *, actor: Actor
+) -> Document:
+    """Tell whose a pseudonym in evidence is: the key of pseudonyms is tried on everybody who is or was here. Of somebody who was erased
+    nobody can tell. Reads the whole directory and the audit log. For operators."""
+    return {"pseudonym": pseudonym, "person": find_person_of(pseudonym=pseudonym, actor=actor)}
 
 
 def _show_verdict(document: Document, console: Console) -> None:

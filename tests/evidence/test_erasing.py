@@ -24,6 +24,7 @@ from accessportal.authz import operations as authz
 from accessportal.authz.queries import APPROVALS, caller_of, read_scope
 from accessportal.authz.states import Approval
 from accessportal.directory import operations as directory
+from accessportal.directory import queries as directory_queries
 from accessportal.directory.states import GroupRole
 from accessportal.identity import erasing
 from accessportal.identity.operations import ensure_user
@@ -396,3 +397,25 @@ def test_a_name_that_somebody_typed_stays_and_is_told(gone: Story) -> None:
     assert told.code == 0
     assert told.lines[0].startswith(f"{pseudonyms().of(ALICE)} is in the place of the person now. Items that named them:")
     assert {line.partition(": ")[2] for line in told.lines[1:]} == {f"ActiveRequests: {asked.request_id}", f"AuditLog: {asked.entity} 1"}
+
+
+def test_operators_can_tell_whose_a_pseudonym_is_until_the_person_is_erased(gone: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of somebody who has left, and by the name of somebody who is here. Afterwards it is said that nobody can."""
+    monkeypatch.setattr("accessportal.commands.base.SystemClock", lambda: gone.clock)
+    made = pseudonyms()
+
+    def asked(pseudonym: str, actor: str = "olga@example.com") -> Any:
+        ran = run("whose_pseudonym", pseudonym, "--as", actor, "--json")
+        return ran.json["person"] if ran.code == 0 else ran.json["error"]["code"]
+
+    bob = directory_queries.get_person_for(email="bob@example.com", actor=gone.olga, now=gone.clock.now())
+    assert [asked(made.of(email)) for email in (ALICE, bob.email)] == [ALICE, bob.email]
+    assert asked(made.of_name(bob.name)) == bob.email
+    assert asked("person-nobody") == "pseudonym_unknown"
+    for actor in ("ana@example.com", "mallory@example.com"):
+        assert asked(made.of(ALICE), actor) == "operators_only"
+    erase(gone)
+    assert asked(made.of(ALICE)) == "person_erased"
+    # Who comes back is known again.
+    directory.create_person(email=ALICE, name=NAME, actor=gone.olga, now=gone.clock.now())
+    assert asked(made.of(ALICE)) == ALICE

@@ -1,0 +1,1 @@
+from accessportal.commands.evidence import whose_pseudonym as Command
