@@ -282,6 +282,17 @@ for resource, key in (("people", "sam@example.com"), ("groups", KeyConverter().t
     ROUTES[f"console_{resource}_operate"] = [post(f"{page}do/disable/", 302, 403, 403, 403, 302, 302, confirmed="yes")]
 ROUTES["console_people"] += [overseers("/admin/people/?q=al"), overseers("/admin/people/?pattern=behind")]
 ROUTES["console_people_bulk"] = [post("/admin/people/bulk/disable/", 302, 403, 403, 403, 302, 302, key="sam@example.com", confirmed="yes")]
+# Everybody in the story is still here; whoever has left is in tests/console/test_former_people.py.
+ROUTES |= {
+    "console_former-people": [overseers("/admin/former-people/"), overseers("/admin/former-people/?q=nobody@example.com")],
+    "console_former-people_detail": [
+        overseers("/admin/former-people/nobody@example.com/", 404),
+        overseers("/admin/former-people/sam@example.com/", 409),
+    ],
+    "console_former-people_history": [overseers("/admin/former-people/nobody@example.com/history/", 404)],
+    "console_former-people_operate": [overseers("/admin/former-people/nobody@example.com/do/erase/", 404)],
+    "console_former-people_bulk": [post("/admin/former-people/bulk/erase/", 302, 403, 403, 403, 400, 400, key="nobody@example.com")],
+}
 # Nothing differs in the story: what is asked of a difference is not found.
 ROUTES |= {
     "console_drift": [overseers("/admin/drift/")],
@@ -480,6 +491,10 @@ ROUTES |= {
     "console_history_detail": [get("/admin/history/nothing/", 302, 403, 403, 404, 404, 404)],
     "console_history_history": [get("/admin/history/nothing/history/", 302, 403, 403, 404, 404, 404)],
     "console_history_operate": [post("/admin/history/nothing/do/nothing/", 302, 403, 403, 404, 404, 404)],
+    "console_former-people_export": [
+        overseers("/admin/former-people/export/csv/", 400),
+        overseers("/admin/former-people/export/csv/?q=nobody@example.com"),
+    ],
     "console_history_export": [
         overseers("/admin/history/export/csv/", 400),
         overseers("/admin/history/export/csv/?q=payments-dev&kind=account", 503),

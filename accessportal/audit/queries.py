@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from accessportal.audit import config, policy, store
+from accessportal.audit.policy import may_erase
 from accessportal.audit.states import AuditEvent, ChainBreak, Unpublished
 from accessportal.audit.store import by_actor, every_entity, history, list_day
 from accessportal.kernel.errors import Conflict
@@ -37,6 +38,7 @@ __all__ = [
     "is_checked_by",
     "list_day",
     "mark_of",
+    "may_erase",
     "name_outside",
     "nameless",
     "nameless_in",

@@ -67,7 +67,7 @@ _CHECK = Place(
 # A resource by its name; what is no resource as a place of its own.
 _ROOMS: Mapping[str, Sequence[str | Place]] = {
     "Access": ("requests", "assignments", "drift", "rules", "stand-ins", _WHY, "approvals", "relationships", "scopes", _CHECK),
-    "Directory": ("people", "groups"),
+    "Directory": ("people", "groups", "former-people"),
     "Catalog": ("accounts", "permission-sets"),
     "Lending": ("sandboxes", "sandbox-runs", "account-pool", "leases"),
     "Audit": ("audit", "history", "evidence"),

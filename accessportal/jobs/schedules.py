@@ -79,6 +79,7 @@ _LISTED = (
     Job("read_spend", minutes=6 * 60, timeout_seconds=900),
     Job("sweep_authz", minutes=settings.AUTHZ_SWEEP_MINUTES, timeout_seconds=900),
     Job("go_on_erasing", minutes=10, timeout_seconds=3600),
+    Job("erase_former", timeout_seconds=3600),
     Job("delete_scopes", minutes=1, timeout_seconds=150),
     # Below the hold of a run (sandboxes.operations.runs.HOLD): a second performer comes only when the first is surely dead.
     Job("run_sandbox_work", minutes=1, timeout_seconds=840),

@@ -29,7 +29,7 @@ from accessportal.evidence.queries import evidence_files
 from accessportal.evidence.retention import remove_old, segment_of
 from accessportal.evidence.states import RemovalReport
 from accessportal.history import operations as history
-from accessportal.identity import erasing
+from accessportal.identity import erasing, former_people
 from accessportal.identity.queries import actor_named
 from accessportal.jobs.schedules import Line
 from accessportal.kernel import runs
@@ -347,6 +347,17 @@ def delete_scopes() -> Report:
 def go_on_erasing() -> Report:
     """Nothing names the people any more whose erasing was begun."""
     return erasing.go_on_erasing(actor=system("go_on_erasing"), clock=_CLOCK)
+
+
+def erase_former(*, pseudonym: str, operator: str) -> str:
+    """Whom an operator ordered to erase is erased, or the reason why not stands on their page. An order that is lost costs ordering it
+    again; what was begun, ``go_on_erasing`` finishes."""
+    now = _CLOCK.now()
+    actor = actor_named(email=operator, now=now)
+    why = former_people.erase_former(pseudonym=pseudonym, actor=actor, clock=_CLOCK)
+    close_old_connections()
+    heartbeats.tell_of(heartbeats.ERASING, pseudonym, why and f"Not erased. {why}", now=now)
+    return why or "erased"
 
 
 @job

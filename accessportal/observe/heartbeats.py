@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import transaction
+
 from accessportal.kernel import moments
 from accessportal.observe.models import Heartbeat
 
@@ -19,6 +21,8 @@ NEWEST_DAY_AT = "newest_day_at"
 HISTORY = "follow_history"
 KNOWN_UNTIL = "known_until"
 """In the detail of ``HISTORY``: up to when it is told who had what, in epoch seconds; not there while that is being made."""
+ERASING = "erase_former"
+"""Its detail tells by pseudonym what became of an order to erase somebody, in words, while it is not done."""
 # The lines of the queue: every minute a small task waits its turn in each, like any other, and beats (jobs.schedules).
 LINES = ("sweep_line", "urgent_line", "slow_line")
 FRESH_FOR = timedelta(minutes=2)
@@ -50,6 +54,14 @@ def beat(part: str, *, now: datetime, is_ok: bool = True, detail: Mapping[str, A
 def tell(part: str, detail: Mapping[str, Any]) -> None:
     """What ``part`` reported is this from now on; it is no sign of life."""
     Heartbeat.objects.filter(part=part).update(detail=dict(detail))
+
+
+def tell_of(part: str, name: str, words: str, *, now: datetime) -> None:
+    """What ``part`` reports of ``name`` is this from now on; without ``words``, nothing."""
+    with transaction.atomic():
+        Heartbeat.objects.get_or_create(part=part, defaults={"beat_at": now})
+        detail = Heartbeat.objects.select_for_update().get(part=part).detail
+        tell(part, {one: told for one, told in detail.items() if one != name} | ({name: words} if words else {}))
 
 
 def fail(part: str, *, now: datetime) -> None:

@@ -138,7 +138,8 @@ DELETE: Deed[Person] = Deed(
     label="Delete",
     question=lambda person: f"Delete {person.name}?",
     explain=lambda person: (
-        f"{person.email} is gone from the directory and from Cognito, with every membership. Their history stays in the audit log. "
+        f"{person.email} is gone from the directory and from Cognito, with every membership. Their history stays in the audit log; "
+        "operators can then erase name and address (administration pages, Former people). "
         f"{requests.what_ends_with(subject_id=person.key).words}"
     ),
     button="Delete person",

@@ -320,6 +320,7 @@ EVERY_PAGE = (
     "/admin/people/?pattern=access",
     "/admin/people/?pattern=group",
     "/admin/people/?pattern=group&q=/engineering",
+    "/admin/former-people/",
     "/people/alice@example.com/",
     "/admin/people/alice@example.com/history/?check=1",
     "/admin/groups/",

@@ -10,6 +10,7 @@ from accessportal.console.resources.catalog import Accounts, PermissionSets
 from accessportal.console.resources.drift import Differences
 from accessportal.console.resources.events import Events
 from accessportal.console.resources.evidence import Evidence
+from accessportal.console.resources.former_people import FormerPeople
 from accessportal.console.resources.groups import Groups
 from accessportal.console.resources.history import History
 from accessportal.console.resources.leases import Leases
@@ -29,6 +30,7 @@ RESOURCES: dict[str, Resource] = {
         Assignments(),
         Differences(),
         People(),
+        FormerPeople(),
         Groups(),
         Rules(),
         Events(),
