@@ -22,7 +22,7 @@ from accessportal.demo.env import free_port
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _PARTS = ("manage.py", "gunicorn.conf.py", "accessportal", "templates", "static")
-_START_SECONDS = 150
+_START_SECONDS = 300
 _STOP_SECONDS = 90
 
 
