@@ -68,7 +68,7 @@ def test_what_was_changed_afterwards_stays(bare_twin: None, clock: FakeClock) ->
     run("load_demo", *SMALL)
     setup = system("setup")
     rules.apply_rules(text="rules: []", actor=setup, now=clock.now())
-    directory.delete_group(group_id="/engineering/mobile", actor=setup, now=clock.now())
+    directory.delete_group(group_id="/support", actor=setup, now=clock.now())
     directory.grant_membership(
         email="sam@example.com", group_id="/security/response", role=GroupRole.CONTRIBUTOR, actor=setup, now=clock.now()
     )
@@ -82,7 +82,7 @@ def test_what_was_changed_afterwards_stays(bare_twin: None, clock: FakeClock) ->
     assert told["rules_loaded"] is False
     assert rule_queries.current_rules() == ()
     assert directory_queries.find_person(email="bob@example.com") is None
-    assert directory_queries.find_group(group_id="/engineering/mobile") is None
+    assert directory_queries.find_group(group_id="/support") is None
     assert directory_queries.role_on(email="sam@example.com", group_id="/security/response", now=START) is GroupRole.CONTRIBUTOR
     assert directory_queries.role_on(email="olga@example.com", group_id="/", now=START) is None
 
