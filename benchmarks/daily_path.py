@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +59,14 @@ class Hand:
             what.press(key)
         self.fields += 1
         self.by_hand += _THINK + 2 * _MOVE + _KEY * (len(text) + len(keys))
+
+    @contextlib.contextmanager
+    def held(self, key: str) -> Iterator[None]:
+        """While the other hand holds a key."""
+        self.page.keyboard.down(key)
+        yield
+        self.page.keyboard.up(key)
+        self.by_hand += _KEY
 
     def told(self, task: str) -> str:
         seconds = time.monotonic() - self.began
@@ -141,13 +149,33 @@ def _approve_one(hand: Hand) -> None:
 
 
 def _approve_many(hand: Hand) -> None:
+    """All on the page, so many or more."""
     page = hand.page
     hand.click(page.get_by_role("link", name=re.compile(r"Approvals \d")))
-    for place in range(_MANY):
-        hand.click(page.locator("input[name=key]").nth(place))
-    hand.click(page.locator("button[data-bulk=Approve]"))
-    hand.click(page.get_by_role("button", name=f"Approve {_MANY}"))
-    expect(page.get_by_text(re.compile("^Approved:")).first).to_be_visible()
+    hand.click(page.get_by_role("button", name=re.compile(r"^Approve all \d\d…")))
+    hand.click(page.get_by_role("button", name=re.compile(r"^Approve \d\d$")))
+    _told_of_many(page)
+
+
+def _approve_some(hand: Hand) -> None:
+    """So many of the page: from the first to the last of them, by Shift."""
+    page = hand.page
+    hand.click(page.get_by_role("link", name=re.compile(r"Approvals \d")))
+    boxes = page.locator("input[name=key]")
+    hand.click(boxes.first)
+    with hand.held("Shift"):
+        hand.click(boxes.nth(_MANY - 1))
+    hand.click(page.get_by_role("button", name=f"Approve {_MANY}…"))
+    hand.click(page.get_by_role("button", name=f"Approve {_MANY}", exact=True))
+    _told_of_many(page)
+
+
+def _told_of_many(page: Page) -> None:
+    title = page.get_by_role("heading", name=re.compile(r"^Approve: \d+ of \d+ done"))
+    expect(title).to_be_visible()
+    done, total = map(int, re.findall(r"\d+", title.inner_text()))
+    if not _MANY <= done == total:
+        raise PlaywrightError(f"{done} of {total} were approved")
 
 
 def _who_had(hand: Hand) -> None:
@@ -176,7 +204,8 @@ TASKS: dict[str, tuple[str, Callable[[Hand], None]]] = {
     "request AWS access": ("alice", _request),
     "request it again": ("alice", _request_again),
     "approve one": ("bob", _approve_one),
-    f"approve {_MANY}": ("bob", _approve_many),
+    f"approve {_MANY} or more, all on the page": ("bob", _approve_many),
+    f"approve {_MANY} of those on the page": ("bob", _approve_some),
     "who had this account last month": ("olga", _who_had),
     "extend": ("alice", _extend),
 }

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from accessportal.console.resource import Resource
+from accessportal.console.resource import Ask, Resource
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import PortalError
 from accessportal.web.deeds import Data, Deed
+
+AT_ONCE_SECONDS = 2.0
+"""So long one web request works; then the page shows how far it is, and goes on. No proxy loses patience with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +40,49 @@ class Outcome:
     url: str = ""
 
 
-def weigh_many(*, resource: Resource, deed: Deed[Any], keys: Sequence[str], actor: Actor, now: datetime) -> list[Prospect]:
+@dataclass(slots=True)
+class Batch:
+    """What is being done to many, as a session keeps it: ``left`` are the marks by key, in order, ``typed`` what the form had. ``path``
+    tells of which deed it is, ``back`` where it came from."""
+
+    path: str
+    back: str
+    typed: dict[str, str]
+    left: dict[str, str]
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def told(self) -> list[Outcome]:
+        """First what was not done: that is left to somebody."""
+        return sorted((Outcome(**one) for one in self.outcomes), key=lambda one: one.is_done)
+
+    @property
+    def total(self) -> int:
+        return len(self.outcomes) + len(self.left)
+
+
+def weigh_many(*, resource: Resource, deed: Deed[Any], keys: Sequence[str], ask: Ask) -> list[Prospect]:
     """What would happen to each record, in the order given; nothing is changed."""
-    return [_weigh(resource, deed, key, actor, now) for key in keys]
+    asked = deed.with_book(deed, ask.book)
+    return [_weigh(resource, asked, key, record, ask) for key, record in resource.load_many(keys, ask).items()]
 
 
-def carry_out_many(
-    *, resource: Resource, deed: Deed[Any], marks: Mapping[str, str], data: Data, actor: Actor, now: datetime
-) -> list[Outcome]:
-    """Do it to each record and say what came of it, in the order given. ``marks`` are by key, "" where the form had none."""
-    return [_carry_out(resource, deed, key, mark, data, actor, now) for key, mark in marks.items()]
+def carry_out(*, resource: Resource, deed: Deed[Any], batch: Batch, data: Data, actor: Actor, now: datetime, seconds: float) -> None:
+    """Do it to at least one of what is left, and go on for so many seconds; what came of each is in the batch."""
+    until = time.monotonic() + seconds
+    for key, mark in list(batch.left.items()):
+        batch.outcomes.append(asdict(_carry_out(resource, deed, key, mark, data, actor, now)))
+        del batch.left[key]
+        if time.monotonic() >= until:
+            return
 
 
-def to_keep(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """For a session, so that the page of the results can be loaded again."""
-    return [asdict(outcome) for outcome in outcomes]
-
-
-def kept(found: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    return [Outcome(**one) for one in found]
-
-
-def _weigh(resource: Resource, deed: Deed[Any], key: str, actor: Actor, now: datetime) -> Prospect:
-    title, url, record = key, "", None
+def _weigh(resource: Resource, deed: Deed[Any], key: str, record: Any, ask: Ask) -> Prospect:
+    if isinstance(record, PortalError):
+        return Prospect(key, key, is_possible=False, words=record.message)
+    title, url = resource.title(record), resource.page_url(key)
     try:
-        record = resource.load(key, actor, now)
-        title, url = resource.title(record), resource.page_url(key)
-        decision = deed.may(record, actor, now)
+        decision = deed.may(record, ask.actor, ask.now)
     except PortalError as error:
         return Prospect(key, title, is_possible=False, words=error.message, record=record, url=url)
     if not decision.allowed:

@@ -17,7 +17,7 @@ from django.urls import reverse
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.counts import Count
-from accessportal.kernel.errors import NotAllowed, NotFound
+from accessportal.kernel.errors import NotAllowed, NotFound, PortalError
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.deeds import Deed
 from accessportal.web.exporting import Exported
@@ -130,7 +130,8 @@ class Parameter:
 class Pattern:
     """A named list that a table or index can answer; ``fetch`` raises. ``columns`` and ``file_columns`` replace the resource's; ``bulk``
     and ``row_deeds`` name deeds; ``tally`` counts; ``more`` inputs follow ``parameter``. Not ``is_tab``: reached by the box or a link.
-    ``is_live``: its first page looks again. ``is_in_bar``: the bar of every page tells how many there are, so other lists do not."""
+    ``is_live``: its first page looks again. ``is_in_bar``: the bar of every page tells how many there are, so other lists do not.
+    ``takes_all``: where none is selected, ``bulk`` is about all on the page."""
 
     name: str
     label: str
@@ -147,6 +148,7 @@ class Pattern:
     tally: Callable[[Ask], Count] | None = None
     is_tab: bool = True
     is_live: bool = False
+    takes_all: bool = False
     is_in_bar: bool = False
 
     @property
@@ -192,6 +194,8 @@ class Resource:
     deeds: ClassVar[tuple[Deed[Any], ...]] = ()
     # The route of the portal's page of a record, which is the only one, with its deeds on it; "" when the console has it.
     portal_page: ClassVar[str] = ""
+    # What is asked about at once, where a line for each is too little; gets what ``described_together`` returned.
+    prospects_template: ClassVar[str] = ""
     notice_template: ClassVar[str] = ""
     headline_template: ClassVar[str] = ""
     # What is said beside the items of a list; gets the ``page`` that the pattern fetched.
@@ -207,6 +211,20 @@ class Resource:
     def load(self, key: str, actor: Actor, now: datetime) -> Any:
         """The record strongly read, and the check that ``actor`` may see it, in one call. :raises NotFound:"""
         raise NotFound(f"There is no {self.singular} page for this.", code="no_detail")
+
+    def load_many(self, keys: Sequence[str], ask: Ask) -> Mapping[str, Any]:
+        """As :meth:`load` for each, in their order: the record, or the ``PortalError`` that says why it is not to be had."""
+        return {key: self._load_or_tell(key, ask) for key in keys}
+
+    def _load_or_tell(self, key: str, ask: Ask) -> Any:
+        try:
+            return self.load(key, ask.actor, ask.now)
+        except PortalError as error:
+            return error
+
+    def described_together(self, prospects: Sequence[Any]) -> dict[str, Any]:
+        """The context of ``prospects_template``, of what is possible."""
+        return {}
 
     def rows(self, items: Sequence[Any], ask: Ask) -> list[Row]:
         """What the cells need, for a page of records at once."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -21,7 +22,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accessportal.audit import queries as audit
-from accessportal.console.bulk import Outcome, carry_out_many, kept, to_keep, weigh_many
+from accessportal.console.bulk import AT_ONCE_SECONDS, Batch, carry_out, weigh_many
 from accessportal.console.resource import Ask, Parameter, Pattern, Resource, Row
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
@@ -39,7 +40,7 @@ from accessportal.web.moments import in_utc, to_text
 MAX_BULK = 100
 _HISTORY_PAGE = 50
 _LOOK_SECONDS = 30
-_OUTCOMES = "console_outcomes"
+_BATCH = "console_batch"
 # Cursors lead forwards alone: the address keeps those of the pages before, and this for the first page. Servers take addresses of
 # 4,000 characters, of which these may be so many.
 _ROOM_FOR_WAY_BACK = 2_000
@@ -157,6 +158,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
         "next_url": next_url,
         "exports": _exports(resource, pattern, ask) if rows else [],
         "bulk": resource.deeds_for(pattern.bulk, ask) if rows else [],
+        "takes_all": pattern.takes_all and len(rows) <= MAX_BULK,
         "row_deeds": resource.deeds_for(pattern.row_deeds, ask),
         "now": ask.now,
     }
@@ -316,39 +318,73 @@ def lead_to_portal(request: HttpRequest, resource: Resource, key: str, operation
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def operate_on_many(request: HttpRequest, resource: Resource, operation: str) -> HttpResponse:
-    """Like :func:`operate` for up to ``MAX_BULK`` records; each is its own unit with its own result."""
+    """Like :func:`operate` for up to ``MAX_BULK`` records; each is its own unit with its own result. What takes long goes on from the page
+    that tells how far it is."""
     ask = _ask(request)
     resource.right.require(ask.actor)
     deed, given = resource.deed(operation), _given(request)
-    keys = list(dict.fromkeys(given.getlist("key")))
+    # Where none is ticked, and the list says so, all that it shows.
+    keys = list(dict.fromkeys(given.getlist("key") or given.getlist("listed")))
     if not deed.is_bulk or len(keys) > MAX_BULK:
         raise InvalidRequest(
             f"{deed.label} takes at most {MAX_BULK if deed.is_bulk else 1} at once. Select fewer.", code="too_many", field="key"
         )
-    list_page = reverse(f"admin:console_{resource.name}")
-    if request.method != "POST" and "done" in request.GET:
-        return _results_page(request, resource, deed)
-    if not keys and request.method != "POST":
-        return HttpResponseRedirect(list_page)
+    if "go_on" in request.POST or (request.method != "POST" and "done" in request.GET):
+        return _carry_on(request, resource, deed, ask)
     if not keys:
-        messages.warning(request, f"Nothing was selected. Tick the {resource.plural.lower()} to {deed.label.lower()} first.")
+        list_page = reverse(f"admin:console_{resource.name}")
+        if request.method == "POST":
+            words = f"Nothing was selected. Tick the {resource.plural.lower()} to {deed.label.lower()} first."
+            messages.warning(request, words)
         return HttpResponseRedirect(way_back(request, given) or list_page)
     is_confirmed = request.POST.get("confirmed") == "yes"
     form = deed.form(request.POST if is_confirmed else None, initial=given.dict())
     if is_confirmed and form.is_valid():
-        marks = {key: _mark_for(request, key) for key in keys}
-        outcomes = carry_out_many(resource=resource, deed=deed, marks=marks, data=form.cleaned_data, actor=ask.actor, now=ask.now)
-        request.session[_OUTCOMES] = {"path": request.path, "next": way_back(request, given), "outcomes": to_keep(outcomes)}
-        return HttpResponseRedirect(f"{request.path}?done") if is_kept(request) else _results_page(request, resource, deed)
-    prospects = weigh_many(resource=resource, deed=deed, keys=keys, actor=ask.actor, now=ask.now)
+        typed = {name: request.POST.get(name, "") for name in form.fields}
+        batch = Batch(request.path, way_back(request, given), typed, left={key: _mark_for(request, key) for key in keys})
+        request.session[_BATCH] = asdict(batch)
+        return _carry_on(request, resource, deed, ask)
+    prospects = weigh_many(resource=resource, deed=deed, keys=keys, ask=ask)
     possible = sum(prospect.is_possible for prospect in prospects)
     context = {
         "title": f"{deed.label} {possible or 'none'} {_counted(resource, possible, len(keys))}",
         "prospects": prospects,
         "possible": possible,
+        "impossible": [one for one in prospects if not one.is_possible] if resource.prospects_template else prospects,
+        **resource.described_together([one for one in prospects if one.is_possible]),
         **_confirm_context(request, resource, deed, form, given),
     }
     return render_page(request, "console/confirm.html", context, status=400 if form.errors else 200)
+
+
+def _carry_on(request: HttpRequest, resource: Resource, deed: Deed[Any], ask: Ask) -> HttpResponse:
+    """After a POST do some of what is left, and lead to the page that tells how far it is, as often as that is loaded; to the list when
+    nothing is known."""
+    told = request.session.get(_BATCH, {})
+    if told.get("path") != request.path:
+        return HttpResponseRedirect(reverse(f"admin:console_{resource.name}"))
+    batch = Batch(**told)
+    if request.method == "POST":
+        form = deed.form(batch.typed)
+        is_kept_until_then = is_kept(request)
+        if form.is_valid():
+            seconds = AT_ONCE_SECONDS if is_kept_until_then else math.inf
+            carry_out(resource=resource, deed=deed, batch=batch, data=form.cleaned_data, actor=ask.actor, now=ask.now, seconds=seconds)
+        request.session[_BATCH] = asdict(batch)
+        if is_kept_until_then and is_kept(request):
+            return HttpResponseRedirect(f"{request.path}?done")
+    done = sum(outcome.is_done for outcome in batch.told)
+    so_far = f"{len(batch.outcomes)} of {batch.total} so far" if batch.left else f"{done} of {batch.total} done"
+    context = {
+        "title": f"{deed.label}: {so_far}",
+        "resource": resource,
+        "deed": deed,
+        "batch": batch,
+        "done": done,
+        "back_url": batch.back or reverse(f"admin:console_{resource.name}"),
+        "now": SystemClock().now(),
+    }
+    return render_page(request, "console/outcomes.html", context)
 
 
 def _mark_for(request: HttpRequest, key: str) -> str:
@@ -377,20 +413,3 @@ def _counted(resource: Resource, possible: int, chosen: int) -> str:
     if not possible:
         return f"of {chosen} {resource.plural.lower()}"
     return resource.singular if possible == 1 else resource.plural.lower()
-
-
-def _results_page(request: HttpRequest, resource: Resource, deed: Deed[Any]) -> HttpResponse:
-    """What came of the last deed on many, as often as it is looked at; the list when nothing is known of one."""
-    told = request.session.get(_OUTCOMES, {})
-    if told.get("path") != request.path:
-        return HttpResponseRedirect(reverse(f"admin:console_{resource.name}"))
-    outcomes: list[Outcome] = kept(told["outcomes"])
-    done = sum(outcome.is_done for outcome in outcomes)
-    context = {
-        "title": f"{deed.label}: {done} of {len(outcomes)} done",
-        "resource": resource,
-        "outcomes": outcomes,
-        "back_url": told["next"] or reverse(f"admin:console_{resource.name}"),
-        "now": SystemClock().now(),
-    }
-    return render_page(request, "console/outcomes.html", context)

@@ -21,8 +21,8 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What was done, in words; ``url`` is where it leads. While Cognito follows (``mirror``), only ``doing`` is true. ``entity`` is whom it
-    follows, ``about`` the group when only a person's place in that was changed."""
+    """What was done, in words; ``url`` is where it leads, ``links`` (words, address) what may be done next. While Cognito follows
+    (``mirror``), only ``doing`` is true. ``entity`` is whom it follows, ``about`` the group when only a person's place there changed."""
 
     done: str
     url: str = ""
@@ -30,6 +30,7 @@ class Told:
     entity: str = ""
     about: str = ""
     mirror: Mirrored | None = None
+    links: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_done(self) -> bool:
@@ -47,6 +48,7 @@ class Deed(Generic[R]):
     ``may`` is the domain's own decision; ``stale_codes`` are its refusals that mean "too late" and not "not you". ``fits``: whether
     it makes sense in the present state. ``is_for`` keeps a list's button from people who could never press it, with no look-up a row.
     ``is_bulk``: also for many at once. ``is_page``: too much for a sheet. ``starts_with`` fills the form.
+    ``with_book``: the same deed for a page that asks about many, each fact read once; never to do it.
     ``stands_on``: what ``explain`` rests on, of a record that may be somebody else's when the button is pressed: a sandbox.
     """
 
@@ -64,6 +66,7 @@ class Deed(Generic[R]):
     is_for: Callable[[Actor, ApproverBook], bool] = lambda _actor, _book: True
     stale_codes: frozenset[str] = frozenset()
     stands_on: Callable[[R], str] | None = None
+    with_book: Callable[[Deed[R], ApproverBook], Deed[R]] = lambda deed, _book: deed
     is_destructive: bool = False
     is_bulk: bool = False
     is_page: bool = False

@@ -90,11 +90,12 @@ def _is_same_place(one: AccessRequest, other: AccessRequest) -> bool:
 
 
 def is_same_thing(one: AccessRequest, other: AccessRequest) -> bool:
-    return _is_same_place(one, other) and _what(one) == _what(other)
+    return thing_of(one) == thing_of(other)
 
 
-def _what(request: AccessRequest) -> tuple[str, ...]:
-    return *kind_named(request.kind).target.holding(request), str(request.target.get("role", ""))
+def thing_of(request: AccessRequest) -> tuple[str, ...]:
+    """What is asked for, whoever it is for."""
+    return request.kind, request.scope, *kind_named(request.kind).target.holding(request), str(request.target.get("role", ""))
 
 
 def _reaches_less_than(since: datetime, others: Sequence[AccessRequest]) -> bool:

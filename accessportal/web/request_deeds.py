@@ -26,8 +26,8 @@ SHOWS_ITSELF = "Its page shows when the access is there."
 """Said of what may be done already when it is read."""
 
 
-def _may(name: str, request: AccessRequest, actor: Actor, now: datetime) -> Decision:
-    return queries.can(verb=name, request=request, actor=actor, now=now)
+def _may(name: str, request: AccessRequest, actor: Actor, now: datetime, *, book: ApproverBook | None = None) -> Decision:
+    return queries.can(verb=name, request=request, actor=actor, now=now, book=book)
 
 
 def _decides_somewhere(actor: Actor, book: ApproverBook) -> bool:
@@ -46,7 +46,9 @@ def _what(request: AccessRequest) -> str:
 def _approve(request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
     after = operations.approve(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
     if after.status is not Status.PENDING:
-        return _told(after, f"Approved: {_what(after)}. {SHOWS_ITSELF}")
+        view, end = (reverse(name, args=[after.request_id, *rest]) for name, *rest in (("request",), ("request_deed", "end")))
+        # Whoever approves by a rule may end what it gave, too.
+        return replace(_told(after, f"Approved: {_what(after)}. {SHOWS_ITSELF}"), links=(("View", view), ("End it", end)))
     tally = ApproverBook(now=now).tally(after)
     more = f"{tally.missing} more {'is' if tally.missing == 1 else 'are'} needed"
     return _told(after, f"Your approval counts: {tally.given} of {tally.quorum}. {more} for {_what(after)}.")
@@ -81,8 +83,13 @@ def _comment(kind: CommentKind, done: str, request: AccessRequest, data: Data, a
     return _told(after, done)
 
 
-def _will_approve(request: AccessRequest) -> str:
-    tally = ApproverBook(now=SystemClock().now()).tally(request)
+def _decided_with(deed: Deed[AccessRequest], book: ApproverBook) -> Deed[AccessRequest]:
+    explain = partial(_will_approve, book=book) if deed.name == "approve" else deed.explain
+    return replace(deed, may=partial(_may, deed.name, book=book), explain=explain)
+
+
+def _will_approve(request: AccessRequest, *, book: ApproverBook | None = None) -> str:
+    tally = (book or ApproverBook(now=SystemClock().now())).tally(request)
     if tally.given + 1 < tally.quorum:
         return f"Records approval {tally.given + 1} of {tally.quorum}; nothing is granted yet."
     length, grant = format_duration(request.duration_seconds), kind_named(request.kind).grant
@@ -140,6 +147,7 @@ APPROVE: Deed[AccessRequest] = Deed(
     form=partial(ReasonForm, is_required=False, help_text="The person who asked reads it."),
     is_for=_decides_somewhere,
     stale_codes=_STALE,
+    with_book=_decided_with,
     is_bulk=True,
 )
 DENY: Deed[AccessRequest] = Deed(
@@ -158,6 +166,7 @@ DENY: Deed[AccessRequest] = Deed(
     ),
     is_for=_decides_somewhere,
     stale_codes=_STALE,
+    with_book=_decided_with,
     is_destructive=True,
     is_bulk=True,
 )

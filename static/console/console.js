@@ -6,11 +6,11 @@ function updateSelection(form) {
   const chosen = boxes.filter((box) => box.checked).length;
   const said = form.querySelector("[data-selected]");
   if (!said) return;
-  const words = chosen ? `${chosen} selected` : "None selected";
+  const words = chosen ? `${chosen} selected` : said.dataset.none;
   if (said.textContent !== words) said.textContent = words;
   for (const button of form.querySelectorAll("[data-bulk]")) {
-    button.disabled = chosen === 0;
-    button.textContent = chosen ? `${button.dataset.bulk} ${chosen}…` : `${button.dataset.bulk} selected…`;
+    button.disabled = chosen === 0 && !("takesAll" in button.dataset);
+    button.textContent = chosen ? button.dataset.bulk.replace("#", chosen) : (button.dataset.none ?? button.dataset.bulk.replace(" #", ""));
   }
   const all = form.querySelector("[data-select-all]");
   all.checked = chosen > 0 && chosen === boxes.length;

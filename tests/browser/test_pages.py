@@ -156,7 +156,7 @@ def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
     bob.get_by_role("button", name="Deny 2", exact=True).click()
     expect(bob.get_by_role("alert")).to_be_visible()
     look_at(bob, "deny-many-without-reason")
-    bob.get_by_label("Reason").fill("Ask the team that owns it first.")
+    bob.get_by_role("textbox", name="Reason").fill("Ask the team that owns it first.")
     bob.get_by_role("button", name="Deny 2", exact=True).click()
     expect(bob.get_by_role("heading", name="Deny: 2 of 2 done")).to_be_visible()
     look_at(bob, "deny-many-done")

@@ -15,6 +15,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.states import Status
 from accessportal.catalog import queries as catalog
 from accessportal.kernel.errors import Unavailable
+from tests.browser.looks import axe_violations, look_at
 from tests.console.test_lists import EVERY_PAGE, OPERATORS_PAGES
 from tests.fixtures_browser import Desk
 from tests.fixtures_story import Story
@@ -53,7 +54,7 @@ def test_two_are_chosen_by_keyboard_and_approved(story: Story, open_as: OpenAs) 
     first, second = story.ask_for_prod(), story.ask_for_prod()
     bob = open_as("bob")
     bob.goto("/admin/requests/")
-    expect(bob.get_by_role("button", name="Approve selected…")).to_be_disabled()
+    expect(bob.get_by_role("button", name="Approve all 2…")).to_be_enabled()
 
     bob.get_by_label("Select all on this page").focus()
     bob.keyboard.press("Space")
@@ -64,6 +65,57 @@ def test_two_are_chosen_by_keyboard_and_approved(story: Story, open_as: OpenAs) 
 
     expect(bob.get_by_role("heading", name="Approve: 2 of 2 done")).to_be_visible()
     assert {story.now_of(request).status for request in (first, second)} == {Status.ACTIVE}
+
+
+def test_bob_approves_twenty_by_keyboard(story: Story, open_as: OpenAs) -> None:
+    requests = [story.ask_for_prod() for _ in range(22)]
+    bob = open_as("bob")
+    bob.goto("/admin/requests/")
+    expect(bob.get_by_text("22 by this rule").or_(bob.get_by_text("Holds nothing now")).first).to_be_visible()
+    look_at(bob, "queue-of-many")
+
+    bob.keyboard.press("?")
+    expect(bob.get_by_role("dialog", name="Keys of this list")).to_be_visible()
+    assert axe_violations(bob) == []
+    bob.keyboard.press("Escape")
+    bob.keyboard.press("j")
+    bob.keyboard.press("x")
+    for _ in range(19):
+        bob.keyboard.press("j")
+    bob.keyboard.press("Shift+X")
+    expect(bob.get_by_text("20 selected")).to_be_visible()
+    bob.keyboard.press("a")
+    expect(bob.get_by_role("heading", name="Approve 20 requests")).to_be_visible()
+    expect(bob.get_by_text("20 ×")).to_be_visible()
+    look_at(bob, "approve-many")
+    bob.get_by_role("button", name="Approve 20", exact=True).press("Enter")
+
+    expect(bob.get_by_role("heading", name=re.compile("^Approve: 20 of 20"))).to_be_visible()
+    look_at(bob, "approve-many-done")
+    assert sum(story.now_of(request).status is Status.ACTIVE for request in requests) == 20
+
+
+def test_a_click_with_shift_selects_a_range_and_none_selected_is_all(story: Story, open_as: OpenAs) -> None:
+    for _ in range(6):
+        story.ask_for_prod()
+    bob = open_as("bob")
+    bob.goto("/admin/requests/")
+    expect(bob.get_by_role("button", name="Approve all 6…")).to_be_visible()
+
+    boxes = bob.locator("#results input[name=key]")
+    boxes.nth(1).click()
+    boxes.nth(4).click(modifiers=["Shift"])
+    expect(bob.get_by_text("4 selected")).to_be_visible()
+    boxes.nth(2).click(modifiers=["Shift"])
+    expect(bob.get_by_text("1 selected")).to_be_visible()
+    boxes.nth(1).click()
+    bob.get_by_role("button", name="Approve all 6…").click()
+
+    # One of them is left out on the page that asks.
+    bob.get_by_text("Alice Park").first.click()
+    bob.get_by_role("listitem").get_by_role("checkbox").first.uncheck()
+    bob.get_by_role("button", name="Approve 5", exact=True).click()
+    expect(bob.get_by_role("heading", name="Approve: 5 of 5 done")).to_be_visible()
 
 
 def test_searching_as_one_types_keeps_the_page(open_as: OpenAs) -> None:

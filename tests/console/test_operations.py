@@ -10,9 +10,12 @@ from django.test import Client
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.console import views
 from accessportal.console.views import MAX_BULK
 from accessportal.kernel.errors import Unavailable
+from tests.console.test_costs import cost_of
 from tests.fixtures_story import Story
+from tests.portal.test_journey import text_of
 
 SignIn = Callable[[str], Client]
 
@@ -138,7 +141,8 @@ def test_many_are_weighed_before_and_told_after(story: Story, as_person: SignIn)
     assert page.count('name="key"') == 2
     told = bob.post("/admin/requests/bulk/approve/", {"key": keys, "confirmed": "yes"}, follow=True)
 
-    assert [outcome.is_done for outcome in told.context["outcomes"]] == [True, True, False, False]
+    assert [outcome.is_done for outcome in told.context["batch"].told] == [False, False, True, True]
+    assert f'href="/requests/{decided.request_id}/"' in told.content.decode()
     assert "2 of 4 done" in told.content.decode()
     assert {story.now_of(request).status for request in (first, second)} == {Status.ACTIVE}
 
@@ -167,7 +171,7 @@ def test_one_that_fails_does_not_stop_the_others(story: Story, as_person: SignIn
         "/admin/requests/bulk/approve/", {"key": [first.request_id, second.request_id], "confirmed": "yes"}, follow=True
     )
 
-    assert [outcome.is_done for outcome in told.context["outcomes"]] == [False, True]
+    assert [outcome.is_done for outcome in told.context["batch"].told] == [False, True]
     assert "The database did not answer." in told.content.decode()
 
 
@@ -205,6 +209,90 @@ def test_the_result_of_many_is_the_same_however_often_it_is_loaded(story: Story,
     # Of another operation, or in another session, nothing is known of it.
     assert bob.get("/admin/requests/bulk/deny/?done")["Location"] == "/admin/requests/"
     assert as_person("sam").get(sent["Location"])["Location"] == "/admin/requests/"
+
+
+def test_what_takes_long_goes_on_from_a_page_that_tells_how_far_it_is(
+    story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "AT_ONCE_SECONDS", 0.0)
+    requests = [story.ask_for_prod() for _ in range(3)]
+    bob, address = as_person("bob"), "/admin/requests/bulk/deny/"
+    typed = {"key": [one.request_id for one in requests], "confirmed": "yes", "reason": "Freeze until Monday"}
+
+    sent = bob.post(address, typed)
+
+    assert sent["Location"] == f"{address}?done"
+    for _ in range(2):  # Looking, and looking once more, does nothing.
+        page = bob.get(sent["Location"])
+        assert page.context["title"] == "Deny: 1 of 3 so far"
+        assert 'max="3" value="1"' in page.content.decode()
+        assert "Go on" in page.content.decode()
+    assert [story.now_of(one).status for one in requests] == [Status.DENIED, Status.PENDING, Status.PENDING]
+    # Meanwhile somebody else was first with the second one.
+    story.approve(requests[1], actor=story.sam)
+    for _ in range(2):
+        assert bob.post(address, {"go_on": "yes"})["Location"] == sent["Location"]
+
+    told = bob.get(sent["Location"])
+    assert told.context["title"] == "Deny: 2 of 3 done"
+    assert "approved by sam@example.com" in told.content.decode()
+    assert [outcome.key for outcome in told.context["batch"].told if not outcome.is_done] == [requests[1].request_id]
+    assert bob.post(address, {"go_on": "yes"}).status_code == 302
+    assert story.now_of(requests[2]).decision_reason == "Freeze until Monday"
+
+
+def test_sending_a_decision_on_many_once_more_does_nothing_twice(story: Story, as_person: SignIn) -> None:
+    request = story.ask(account="payments-prod", permission_set="PowerUserAccess")
+    bob, typed = as_person("bob"), {"key": request.request_id, "confirmed": "yes"}
+
+    for _ in range(2):
+        told = bob.post("/admin/requests/bulk/approve/", typed, follow=True)
+
+    assert "You have approved it already" in text_of(told)
+    assert story.now_of(request).approvals == {"bob@example.com"}
+
+
+def test_equal_ones_are_asked_about_as_one(story: Story, as_person: SignIn) -> None:
+    for number in range(3):
+        story.ask(account="payments-prod", permission_set="PowerUserAccess", ticket=f"CHG-{number}", reason="Release 12")
+    story.ask(account="payments-prod", permission_set="PowerUserAccess", reason="Release 12", seconds=7200)
+    bob = as_person("bob")
+    listed = [row.key for row in bob.get("/admin/requests/").context["rows"]]
+
+    # None is ticked: all that the list shows.
+    page = bob.post("/admin/requests/bulk/approve/", {"listed": listed})
+
+    assert [len(fold.prospects) for fold in page.context["folds"]] == [3, 1]
+    told = text_of(page)
+    assert "3 × payments-prod · PowerUserAccess" in told
+    assert all(f"CHG-{number}" in told for number in range(3))
+    assert page.content.decode().count('name="key"') == page.context["possible"] == 4
+    assert "Records approval 1 of 2" in told
+
+
+def test_asking_about_many_costs_no_more_than_about_few(story: Story, as_person: SignIn) -> None:
+    keys = [story.ask_for_prod().request_id for _ in range(12)]
+    bob = as_person("bob")
+    bob.get("/admin/")
+
+    few, many = (
+        cost_of(lambda count=count: bob.post("/admin/requests/bulk/approve/", {"key": keys[:count]})).total()  # type: ignore[misc]
+        for count in (2, 12)
+    )
+
+    assert few == many <= 12
+
+
+def test_what_was_approved_can_be_looked_at_and_ended_from_what_is_told(story: Story, as_person: SignIn) -> None:
+    request, half = story.ask_for_prod(), story.ask(account="payments-prod", permission_set="PowerUserAccess")
+    bob = as_person("bob")
+
+    told = bob.post(do(request, "approve"), {"next": "/admin/requests/"}, follow=True).content.decode()
+
+    assert f'<a href="/requests/{request.request_id}/">View</a> <a href="{do(request, "end")}">End it</a>' in told
+    assert bob.get(do(request, "end")).status_code == 200
+    # Of an approval that is not the last one there is nothing to end yet.
+    assert "End it" not in bob.post(do(half, "approve"), {"next": "/admin/requests/"}, follow=True).content.decode()
 
 
 def test_equal_lines_are_told_apart_by_what_was_asked(story: Story, as_person: SignIn) -> None:

@@ -129,6 +129,7 @@ def test_every_form_for_words_says_whose_it_is() -> None:
         "templates/console/bar.html": "signs out",
         "templates/console/detail.html": "buttons that ask first",
         "templates/console/leases/order_cleaning.html": "one button",
+        "templates/console/outcomes.html": "one button",
         "templates/console/sandboxes/confirm_run.html": "one button",
         "templates/identity/sign_in.html": "a password, which is never kept",
         "templates/portal/home_for_me.html": "one button",

@@ -56,6 +56,22 @@ def test_a_step_counts_from_the_end_and_needs_no_typing(story: Story, signed_in:
     assert newest(story) == longer
 
 
+def test_what_waits_is_read_a_page_at_a_time_and_counted_as_far(story: Story, signed_in: SignedIn) -> None:
+    bob = signed_in("bob")
+    for _ in range(4):
+        story.ask_for_prod()
+    assert "Waiting for me 3 of 4, see all" in text_of(bob.get("/fragments/for-me/"))
+
+    for _ in range(24):
+        story.ask_for_prod()
+    panel = bob.get("/fragments/for-me/")
+
+    assert "Waiting for me 3 of 25+, see all" in text_of(panel)
+    assert len(panel.context["waiting"]) == 3
+    # The tab's title takes the bar's.
+    assert re.search(r'class="tally"[^>]*>(28|25)\+?<', bob.get("/fragments/approvals/").content.decode())
+
+
 @pytest.mark.parametrize(("step", "told"), [("8h", "4 h"), ("7m", "Choose one of the lengths of the page.")])
 def test_a_step_that_is_not_offered_gives_nothing(story: Story, signed_in: SignedIn, step: str, told: str) -> None:
     alice, held = signed_in("alice"), story.carry_out(story.ask(seconds=1800))

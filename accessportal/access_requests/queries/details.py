@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
@@ -14,7 +14,7 @@ from accessportal.access_requests.queries.lists import list_open
 from accessportal.access_requests.states import AccessRequest, Described, PlaceInLine, Status, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import NotFound
+from accessportal.kernel.errors import NotFound, PortalError
 from accessportal.kernel.pages import Unreadable
 
 
@@ -45,12 +45,34 @@ def get(*, request_id: str, actor: Actor, now: datetime, book: ApproverBook | No
     request = store.get(request_id)
     if request is None:
         raise NotFound("There is no such request.", code="request_not_found")
+    _require_seen(request, actor, book or ApproverBook(now=now))
+    return request
+
+
+def get_many(*, request_ids: Sequence[str], actor: Actor, book: ApproverBook) -> dict[str, AccessRequest | PortalError]:
+    """As :func:`get` for each, in their order, all read at once: the request, or why it is not to be had."""
+    unreadable: list[Unreadable] = []
+    found = store.get_many(request_ids, past=unreadable.append)
+    book.expect_standings(found.values(), actor)
+    told: dict[str, AccessRequest | PortalError] = {one.key: one.error() for one in unreadable}
+    for request in found.values():
+        try:
+            _require_seen(request, actor, book)
+        except PortalError as error:
+            told[request.request_id] = error
+        else:
+            told[request.request_id] = request
+    missing = NotFound("There is no such request.", code="request_not_found")
+    return {one: told.get(one, missing) for one in request_ids}
+
+
+def _require_seen(request: AccessRequest, actor: Actor, book: ApproverBook) -> None:
+    """:raises NotFound: when it is invisible to the actor."""
     if actor.reads_everything or request.requested_by == actor.name or request.subject_id == actor.name:
-        return request
-    decision = policy.may_see(request, actor, (book or ApproverBook(now=now)).standing(request, actor))
+        return
+    decision = policy.may_see(request, actor, book.standing(request, actor))
     if not decision.allowed:
         raise NotFound(decision.reason, code=decision.code)
-    return request
 
 
 def can(*, verb: str, request: AccessRequest, actor: Actor, now: datetime, book: ApproverBook | None = None) -> Decision:

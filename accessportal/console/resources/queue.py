@@ -27,6 +27,7 @@ _NARROWED_BY = (
 _queue = partial(
     Pattern,
     is_live=True,
+    takes_all=True,
     parameter=_SEARCH,
     more=_NARROWED_BY,
     columns=(WHY, WHO, AROUND),

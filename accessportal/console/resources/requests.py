@@ -11,12 +11,14 @@ from typing import Any
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Described, Search
 from accessportal.catalog import queries as catalog
+from accessportal.console.bulk import Prospect
+from accessportal.console.folding import folded
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
 from accessportal.console.resources.all_requests import COUNTED_TO, MORE, PERSON, near_accounts, search_of, told
 from accessportal.console.resources.queue import DECIDED_BY_ME, PENDING, STATE, UNDECIDABLE, WAITING, WHO
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
-from accessportal.kernel.errors import InvalidRequest
+from accessportal.kernel.errors import InvalidRequest, PortalError
 from accessportal.kernel.pages import Page
 from accessportal.web.exporting import exported
 from accessportal.web.request_deeds import APPROVE, DENY, END, RETRY
@@ -53,6 +55,7 @@ class Requests(Resource):
     right = Right.DECIDERS
     portal_page = "request"
     line_template = "console/requests/line.html"
+    prospects_template = "console/requests/prospects.html"
     box = Parameter("Person, group, account, ticket or request id", placeholder="Person, group, account, ticket, id")
     columns = (WHO, ASKS_FOR, STATE)
     file_columns = exported(
@@ -155,6 +158,12 @@ class Requests(Resource):
 
     def title(self, record: AccessRequest) -> str:
         return f"{queries.title_of(request=record)} for {record.subject_id}"
+
+    def load_many(self, keys: Sequence[str], ask: Ask) -> Mapping[str, AccessRequest | PortalError]:
+        return queries.get_many(request_ids=keys, actor=ask.actor, book=ask.book)
+
+    def described_together(self, prospects: Sequence[Prospect]) -> dict[str, Any]:
+        return {"folds": folded(prospects)}
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
         return [Row(one.request_id, one, Seen(_described(one))) for one in items]

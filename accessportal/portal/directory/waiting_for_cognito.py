@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
 
 from accessportal.identity.sessions import is_kept
 from accessportal.mirror import queries as mirror
@@ -30,7 +31,8 @@ def tell(request: HttpRequest, told: Told) -> None:
     waiting = request.session.get(_KEY, []) if told.entity else []
     kept = [one for one in waiting if one["entity"] != told.entity or told.about not in ("", one["about"])]
     if told.is_done:
-        messages.success(request, told.done)
+        links = format_html_join(" ", '<a href="{1}">{0}</a>', told.links)
+        messages.success(request, format_html("{} {}", told.done, links) if links else told.done)
     else:
         kept = [*kept, {"entity": told.entity, "about": told.about, "doing": told.doing, "done": told.done}][-_MOST:]
     if kept != waiting:

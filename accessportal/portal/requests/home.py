@@ -16,6 +16,7 @@ from accessportal.directory import queries as directory
 from accessportal.directory.states import Claim, Membership
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
+from accessportal.kernel.counts import Count
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal.requests.asking import Again, again
 from accessportal.portal.requests.lent import lent_to_all, mark_of_all
@@ -24,7 +25,8 @@ from accessportal.web.names import Names
 from accessportal.web.stand_in_deeds import named
 
 _ENDED_PAGE = 15
-_FOR_ME = 3
+# So many of what waits are shown, of a page of the queue.
+_FOR_ME, _FOR_ME_PAGE = 3, 25
 # Each group is one request to the tables; what the others give is asked for after the page.
 _GROUPS_WITH_THE_PAGE = 4
 # What others did to somebody is told on their first page for so long, and stays on their own page.
@@ -58,13 +60,13 @@ def show(request: HttpRequest) -> HttpResponse:
 def for_me(request: HttpRequest) -> HttpResponse:
     """What waits for the actor's decision, nearest deadline first; fetched after the page, and nothing for who decides nowhere."""
     actor, book = actor_of(request), book_of(request)
-    page = queries.list_waiting_for(actor=actor, now=book.now, limit=_FOR_ME, book=book)
+    page = queries.list_waiting_for(actor=actor, now=book.now, limit=_FOR_ME_PAGE, book=book)
     titles = [(one, queries.title_of(request=one), queries.describe(request=one)) for one in page.items[:_FOR_ME]]
-    is_more = page.next_cursor is not None or len(page.items) > _FOR_ME
+    count = Count(len(page.items), is_more=page.next_cursor is not None)
     return render(
         request,
         "portal/home_for_me.html",
-        {"standing_in": named(book.stand_ins_of(actor), book), "waiting": titles, "is_more": is_more, "now": book.now},
+        {"standing_in": named(book.stand_ins_of(actor), book), "waiting": titles, "count": count, "now": book.now},
     )
 
 
