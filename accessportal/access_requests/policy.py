@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from accessportal.access_requests.states import AccessRequest, Approvers, CommentKind, Presence, Search, StandIn, Status, Work
+from accessportal.access_requests.stand_in import StandIn
+from accessportal.access_requests.states import AccessRequest, Approvers, CommentKind, Presence, Search, Status, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse

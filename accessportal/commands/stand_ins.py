@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import StandIn
+from accessportal.access_requests.stand_in import StandIn
 from accessportal.commands.base import command, document_of, first
 from accessportal.commands.flags import Flag, Limit
 from accessportal.commands.terminal import Document, Facts, Listing, moment

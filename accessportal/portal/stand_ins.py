@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import LONGEST_NOTE, StandIn
+from accessportal.access_requests.stand_in import LONGEST_NOTE, StandIn
 from accessportal.identity.drafts import take
 from accessportal.identity.middleware import actor_of, book_of
 from accessportal.kernel.actors import Actor, fold_email

@@ -9,7 +9,7 @@ from functools import partial
 
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import StandIn, StandInState
+from accessportal.access_requests.stand_in import StandIn, StandInState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.web.deeds import Data, Deed, Told

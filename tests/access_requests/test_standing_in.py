@@ -14,7 +14,8 @@ import pytest
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.config import current
 from accessportal.access_requests.operations import deciding
-from accessportal.access_requests.states import AccessRequest, StandIn, Status
+from accessportal.access_requests.stand_in import StandIn
+from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.audit import queries as audit
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State

@@ -9,7 +9,8 @@ from typing import Any
 import boto3
 
 from accessportal.access_requests import operations as requests
-from accessportal.access_requests.states import AccessRequest, StandIn
+from accessportal.access_requests.stand_in import StandIn
+from accessportal.access_requests.states import AccessRequest
 from accessportal.authz import operations as authz
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, caller_of, read_scope
 from accessportal.authz.states import Approval, Relationship, RelationType

@@ -7,7 +7,8 @@ from datetime import timedelta
 from django.test import Client
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import StandIn, Status
+from accessportal.access_requests.stand_in import StandIn
+from accessportal.access_requests.states import Status
 from accessportal.audit import queries as audit
 from accessportal.directory import operations as directory
 from accessportal.kernel.actors import system

@@ -9,7 +9,7 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.operations.shared import purge_moment
 from accessportal.access_requests.queries.approvers import ApproverBook
-from accessportal.access_requests.states import LONGEST_NOTE, StandIn
+from accessportal.access_requests.stand_in import LONGEST_NOTE, StandIn
 from accessportal.audit.states import Draft
 from accessportal.directory.states import Person
 from accessportal.kernel.actors import Actor, fold_email

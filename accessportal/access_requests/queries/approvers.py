@@ -11,7 +11,8 @@ from accessportal.access_requests import store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.policy import Standing, count_apart
-from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, StandIn, Status, Tally
+from accessportal.access_requests.stand_in import StandIn
+from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Status, Tally
 from accessportal.directory import queries as directory
 from accessportal.directory.queries import Book, Named
 from accessportal.directory.states import END_OF_TIME, Crowd, GroupRole

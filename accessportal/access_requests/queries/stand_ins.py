@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.queries.approvers import ApproverBook
-from accessportal.access_requests.states import StandIn
+from accessportal.access_requests.stand_in import StandIn
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotAllowed, NotFound

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests import queries
-from accessportal.access_requests.states import StandIn
+from accessportal.access_requests.stand_in import StandIn
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
 from accessportal.kernel.actors import Actor
 from accessportal.web.events import latest_of
