@@ -114,6 +114,7 @@ ROUTES: dict[str, list[Route]] = {
         signed_in("/stand-ins/gina@example.com/nothing/end/", 404),
     ],
     "help": [signed_in("/help/")],
+    "find": [signed_in("/requests/find/?find=payments")],
     "new": [signed_in("/requests/new/")],
     "new_request": [
         signed_in("/requests/new/aws_account/?account=payments-dev"),

@@ -7,12 +7,13 @@ from django.urls import path
 from accessportal.portal import accounts, my_history, sandboxes, stand_ins
 from accessportal.portal.directory import groups, people
 from accessportal.portal.help import show as show_help
-from accessportal.portal.requests import home, mine, new, page
+from accessportal.portal.requests import find, home, mine, new, page
 from accessportal.web import addresses, tally  # noqa: F401  # the converters of addresses
 
 urlpatterns = [
     path("", home.show, name="home"),
     path("requests/", mine.show, name="my_requests"),
+    path("requests/find/", find.show, name="find"),
     path("requests/new/", new.start, name="new"),
     path("requests/new/<slug:kind>/", new.ask, name="new_request"),
     path("requests/new/<slug:kind>/choices/<slug:name>/", new.choices, name="choices"),

@@ -128,6 +128,10 @@ class Combo {
 
   choose(option, goesOn = true) {
     if (!option) return;
+    if (option.dataset.url) {
+      location.assign(option.dataset.url);
+      return;
+    }
     this.input.value = option.dataset.value;
     this.close();
     this.input.dispatchEvent(new Event("change", { bubbles: true }));
@@ -171,3 +175,17 @@ const begin = (root) => {
 begin(document);
 // In a sheet, too.
 document.addEventListener("htmx:load", (event) => begin(event.detail.elt));
+
+// Where a link has filled in the field before, the list that comes next is open from the start.
+const begun = document.querySelector("#request-form [data-combo] input[autofocus]")?.closest("[data-combo]").combo;
+if (begun && !begun.input.value && begun.box !== document.querySelector("#request-form [data-combo]")) {
+  begun.isNext = true;
+  begun.ask();
+}
+
+document.addEventListener("keydown", (event) => {
+  const box = document.querySelector("[data-shortcut]");
+  if (!box || event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  box.select();
+});

@@ -16,7 +16,7 @@ from accessportal.rules.operations import apply_rules
 from tests.browser.conftest import BusyDay, OpenAs
 from tests.browser.holding import Held
 from tests.browser.looks import axe_violations, look_at
-from tests.browser.people import fill_in, preview
+from tests.browser.people import fill_in, line, preview
 from tests.fixtures_records import APPROVAL, RECORD_RULES
 from tests.fixtures_records import ask as ask_for_record
 from tests.fixtures_story import RULES, Story
@@ -70,7 +70,7 @@ def test_home_and_form(busy_day: BusyDay, open_as: OpenAs) -> None:
 
     alice.goto("/requests/new/relationship/")
     for label, typed in (("Scope", "tenant:acme-corp"), ("Relation", "editor"), ("Object", "docs/plan"), ("For how long", "1h")):
-        alice.get_by_label(label, exact=True).fill(typed)
+        line(alice, label).fill(typed)
     expect(preview(alice)).to_contain_text("Approved at once")
     look_at(alice, "form-relationship")
     alice.get_by_label("Object", exact=True).fill("elsewhere/plan")
@@ -314,6 +314,18 @@ def test_enter_takes_the_first_of_a_list_also_before_the_list_is_there(story: St
     expect(alice.get_by_text("Say why you need it.")).to_have_count(0)
     # The length is the rule's, no ticket is asked for: it goes on with the reason.
     expect(alice.get_by_label("Why")).to_be_focused()
+
+
+def test_one_box_leads_from_home_to_the_form_by_keyboard(story: Story, open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/")
+    alice.keyboard.press("Control+k")
+    expect(alice.get_by_role("combobox", name="What do you need?")).to_be_focused()
+    alice.keyboard.type("payments-pr")
+    alice.keyboard.press("Enter")
+    alice.wait_for_url(re.compile("/requests/new/aws_account/"))
+    expect(alice.get_by_role("combobox", name="Account")).to_have_value("payments-prod")
+    expect(alice.get_by_role("combobox", name="Permission set")).to_be_focused()
 
 
 def test_the_form_goes_on_to_what_is_still_to_be_typed_and_is_sent_from_there(story: Story, open_as: OpenAs) -> None:

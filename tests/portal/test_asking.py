@@ -11,9 +11,11 @@ from django.test import Client
 from accessportal.access_requests import queries
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
+from accessportal.rules.operations import apply_rules
 from accessportal.rules.tickets import example_of, ticket_matches
 from tests.access_requests.test_costs import cost_of, grow
-from tests.fixtures_story import Story
+from tests.fixtures_records import RECORD_RULES
+from tests.fixtures_story import RULES, Story
 from tests.portal.conftest import SignedIn
 from tests.portal.test_journey import HTMX, text_of
 
@@ -150,6 +152,7 @@ def test_an_example_of_a_ticket_matches_its_pattern(pattern: str, example: str) 
 PAGES: dict[str, Callable[[Client], object]] = {
     "the form": lambda client: client.get("/requests/new/"),
     "the form filled in": lambda client: client.get(f"{FORM}?account=payments-prod&permission_set=ReadOnlyAccess&duration=1h"),
+    "the box": lambda client: client.get("/requests/find/?find=p"),
     "a list of accounts": lambda client: client.get(f"{FORM}choices/account/?account=p"),
     "a list of permission sets": lambda client: client.get(f"{FORM}choices/permission_set/?account=payments-dev"),
 }
@@ -168,3 +171,24 @@ def test_the_form_and_its_lists_cost_a_dozen_requests_and_no_more_with_more_grou
     assert {name: len(cost_of(lambda ask=ask: ask(alice))) for name, ask in PAGES.items()} == before  # type: ignore[misc]
     assert max(before.values()) <= 12, before
     assert len(queries.list_mine(actor=story.alice, limit=50).items) == 31
+
+
+def test_one_box_finds_accounts_groups_and_scopes_and_leads_to_their_forms(story: Story, signed_in: SignedIn) -> None:
+    apply_rules(text=RULES + RECORD_RULES, actor=story.olga, now=story.clock.now())
+    alice = signed_in("alice")
+
+    def found(text: str) -> list[str]:
+        return re.findall(r'data-url="([^"]+)"', alice.get("/requests/find/", {"find": text}, headers=HTMX).content.decode())
+
+    assert found("payments-p") == [f"{FORM}?account=payments-prod"]
+    assert found("payments") == [
+        f"{FORM}?account=payments-dev",
+        f"{FORM}?account=payments-prod",
+        "/requests/new/group/?group=%2Fengineering%2Fpayments",
+    ]
+    assert found("acme-corp env") == ["/requests/new/approval/?scope=tenant%3Aacme-corp%3Aenv%3Adev"]
+    assert found("audit") == []
+    assert found("") != []
+    assert "Nothing that you may ask for fits “audit”." in text_of(alice.get("/requests/find/?find=audit"))
+    assert f'<a href="{FORM}?account=payments-prod">' in alice.get("/requests/find/?find=payments-p").content.decode()
+    assert "No rule offers you anything now." in text_of(signed_in("mallory").get("/requests/find/"))

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
 from accessportal.access_requests.kind import Field, Grant, Resolved, Target, require_person
+from accessportal.access_requests.offers import Choice, Offers, Seeker, sift
 from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.authz.config import current
 from accessportal.authz.operations import check_holdable, hold, holders_of, let_go
@@ -259,11 +260,19 @@ class RecordGrant(Grant, Generic[R]):
         return refuse(f"The {word} was taken away: somebody revoked it, or deleted its scope.", code="taken_away")
 
 
+def _scopes(text: str, seeker: Seeker) -> Offers:
+    """Those that the rules name whole. Others that they let through are typed."""
+    named = dict.fromkeys(scope for rule in seeker.served for scope in rule.terms.targets.scopes if not scope.endswith(EVERY))
+    return sift((Choice(scope, scope), "") for scope in named if all(word in scope.casefold() for word in text.casefold().split()))
+
+
 SCOPE = Field(
     name="scope",
     label="Scope",
     missing="Name a scope, like tenant:acme-corp:env:prod.",
     placeholder="tenant:acme-corp:env:prod",
+    search=_scopes,
+    is_open=True,
     about="the scope, like tenant:acme-corp or tenant:acme-corp:env:prod",
     metavar="SCOPE",
 )
