@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
@@ -32,9 +33,11 @@ _CHROMIUM = "/usr/bin/chromium"
 
 @dataclass
 class Hand:
-    """A person at a page, and what they have done so far. Pages are counted from the one where they start."""
+    """A person at a page, and what they have done so far. Pages are counted from the one where they start. The hand begins at the mouse,
+    and moves when it is needed elsewhere."""
 
     page: Page
+    is_at_keys: bool = False
     clicks: int = 0
     fields: int = 0
     loads: int = 0
@@ -50,6 +53,7 @@ class Hand:
     def click(self, what: Locator) -> None:
         what.click()
         self.clicks += 1
+        self._move(to_keys=False)
         self.by_hand += _THINK + _POINT
 
     def type(self, what: Locator, text: str, *keys: str) -> None:
@@ -58,7 +62,18 @@ class Hand:
         for key in keys:
             what.press(key)
         self.fields += 1
-        self.by_hand += _THINK + 2 * _MOVE + _KEY * (len(text) + len(keys))
+        self._move(to_keys=True)
+        self.by_hand += _THINK + _KEY * (len(text) + len(keys))
+
+    def press(self, key: str, *, is_thought_of: bool = True) -> None:
+        """One key, or some together (``Control+k``), where the focus is."""
+        self.page.keyboard.press(key)
+        self._move(to_keys=True)
+        self.by_hand += (_THINK if is_thought_of else 0) + _KEY * len(key.split("+"))
+
+    def _move(self, *, to_keys: bool) -> None:
+        self.by_hand += _MOVE if to_keys is not self.is_at_keys else 0
+        self.is_at_keys = to_keys
 
     @contextlib.contextmanager
     def held(self, key: str) -> Iterator[None]:
@@ -70,7 +85,7 @@ class Hand:
 
     def told(self, task: str) -> str:
         seconds = time.monotonic() - self.began
-        return f"| {task} | {self.clicks} | {self.fields} | {self.loads} | {self.by_hand:.0f} | {seconds:.1f} |"
+        return f"| {task} | {self.clicks} | {self.fields} | {self.loads} | {self.by_hand:.1f} | {seconds:.1f} |"
 
 
 def main() -> int:
@@ -122,15 +137,39 @@ def _signed_in(browser: Browser, portal: RunningPortal, name: str) -> Page:
 
 def _request(hand: Hand) -> None:
     page = hand.page
+    hand.press("Control+k")
+    hand.type(page.get_by_role("combobox", name="What do you need?"), "recon", "Enter")
+    permission_set, ticket = page.get_by_role("combobox", name="Permission set"), page.get_by_label(re.compile("^Ticket"))
+    expect(permission_set).to_be_focused()
+    expect(page.get_by_role("option").first).to_have_text(re.compile("ReadOnly"))
+    hand.press("Enter")
+    expect(ticket).to_be_focused()
+    hand.type(ticket, "CHG-20817")
+    hand.press("Tab", is_thought_of=False)
+    hand.type(page.get_by_label("Why"), "Incident 4711: read the payment logs")
+    hand.press("Control+Enter")
+    page.wait_for_url(_A_REQUEST)
+
+
+def _request_by_mouse(hand: Hand) -> None:
+    page = hand.page
     hand.click(page.get_by_role("link", name="Request access"))
     account = page.get_by_role("combobox", name="Account")
     expect(account).to_be_focused()
-    hand.type(account, "reconciliation-p", "Enter")
+    hand.type(account, "recon", "Enter")
     hand.click(page.get_by_role("option", name=re.compile("ReadOnly")))
     ticket = page.get_by_label(re.compile("^Ticket"))
-    expect(ticket).to_be_visible()
+    expect(ticket).to_be_focused()
     hand.type(ticket, "CHG-20817")
+    hand.press("Tab", is_thought_of=False)
     hand.type(page.get_by_label("Why"), "Incident 4711: read the payment logs")
+    hand.click(page.get_by_role("button", name="Send request"))
+    page.wait_for_url(_A_REQUEST)
+
+
+def _from_a_chip(hand: Hand) -> None:
+    page = hand.page
+    hand.click(page.get_by_role("navigation", name="Ask again").get_by_role("link").last)
     hand.click(page.get_by_role("button", name="Send request"))
     page.wait_for_url(_A_REQUEST)
 
@@ -179,12 +218,18 @@ def _told_of_many(page: Page) -> None:
 
 
 def _who_had(hand: Hand) -> None:
-    """All of last month's requests for one account, to the last page that has any."""
+    """All requests of the last thirty days for one account, to the last page that has any."""
     page = hand.page
     hand.click(page.get_by_role("link", name="Administration"))
     hand.click(page.get_by_role("link", name="Requests").first)
     hand.type(page.get_by_label("Person, group, account, ticket or request id"), "payments-dev", "Enter")
-    expect(page.get_by_role("table")).to_be_visible()
+    since = page.get_by_label("Asked from (UTC)")
+    expect(since).to_be_visible()
+    # Eight figures, in an order that is the browser's.
+    since.fill(f"{datetime.now(UTC) - timedelta(days=30):%Y-%m-%d}")
+    hand.by_hand += 8 * _KEY
+    hand.type(since, "", "Enter")
+    page.wait_for_url(re.compile("since="))
     following = page.get_by_role("link", name="Next page")
     while following.count():
         before = page.url
@@ -201,7 +246,9 @@ def _extend(hand: Hand) -> None:
 
 
 TASKS: dict[str, tuple[str, Callable[[Hand], None]]] = {
-    "request AWS access": ("alice", _request),
+    "from a chip of recent requests": ("alice", _from_a_chip),
+    "request AWS access, by keys": ("alice", _request),
+    "request AWS access, by mouse": ("alice", _request_by_mouse),
     "request it again": ("alice", _request_again),
     "approve one": ("bob", _approve_one),
     f"approve {_MANY} or more, all on the page": ("bob", _approve_many),
