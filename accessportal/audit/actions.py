@@ -68,7 +68,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "assignment.present": _spec("Proved present", "state", "fence", "job_id", "job_status"),
     "assignment.absent": _spec("Proved absent", "state", "fence", "job_id", "job_status"),
     "assignment.adopted": _spec("Found and adopted", "state", "fence", "claims", "drift"),
-    "assignment.fence_raised": _spec("Counted on from a higher fence after a restore", "fence"),
+    "assignment.fence_raised": _spec("Counted on from a higher number after a restore", "fence"),
     # rules
     "rule.added": _spec("Rule added", "version", "hash"),
     "rule.changed": _spec("Rule changed", "version", "hash", "old_hash"),
@@ -109,7 +109,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "sandbox.seen_again": _spec("Listed by the provider again", "fence", "status"),
     "sandbox.quarantined": _spec("Put in quarantine", "fence", "status", "track", "reason"),
     "sandbox.restored": _spec("Restored, to be cleaned", "fence", "status"),
-    "sandbox.fence_raised": _spec("Counted on from a higher fence after a restore", "fence", "status", "track"),
+    "sandbox.fence_raised": _spec("Counted on from a higher number after a restore", "fence", "status", "track"),
     "sandbox.run_ordered": _spec("Run of the pool ordered", "run_kind", "run_id"),
     "sandbox.sync_stopped": _spec("Sync stopped", "reason", "listed", "known", "going_stale"),
     # the lines in which people wait for a thing of a pool; the subject is the request
@@ -131,7 +131,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "account.clean_failed": _spec("Cleaning failed", *_ACCOUNT, "attempts", "error_code", "error", "certificate"),
     "account.clean_refused": _spec("Not cleaned: it must not be", *_ACCOUNT, "attempts", "error_code", "error", "certificate"),
     "account.result_dropped": _spec("The answer of a cleaning was dropped", *_ACCOUNT, "run"),
-    "account.fence_raised": _spec("Counted on from a higher fence after a restore", *_ACCOUNT),
+    "account.fence_raised": _spec("Counted on from a higher number after a restore", *_ACCOUNT),
     "lease.taken": _spec("Account taken", *_LEASE),
     "lease.started": _spec("Access proved, time runs", *_LEASE),
     "lease.prolonged": _spec("Lent for longer", *_LEASE),
@@ -141,7 +141,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "lease.frozen": _spec("Frozen: access is off", *_LEASE),
     "lease.unfrozen": _spec("Access is on again", *_LEASE),
     "lease.freeze_delayed": _spec("Freeze or unfreeze waits", *_LEASE, "error", "attempts"),
-    "lease.fence_raised": _spec("Counted on from a higher fence after a restore", *_LEASE),
+    "lease.fence_raised": _spec("Counted on from a higher number after a restore", *_LEASE),
     "lease.budget_reached": _spec("Cost as much as its rule allows", *_LEASE, "verdict", "cost"),
     "lease.ended": _spec("Ended", *_LEASE),
     # clients: never anything that helps to guess a token's secret

@@ -12,6 +12,7 @@ from accessportal.audit.states import AuditEvent
 from accessportal.directory.queries import Book
 from accessportal.web.events import Line, line_of
 from accessportal.web.names import Names
+from accessportal.web.presenting import holder
 
 # What the first part of an entity's name stands for, and the route of its page ("" where it has none).
 _THINGS = {
@@ -49,7 +50,8 @@ class Told:
 def tell_all(events: Iterable[AuditEvent], book: Book) -> list[Told]:
     """Each with its names, which are read together."""
     events = list(events)
-    book.people(word for event in events for word in (event.actor, event.subject, event.entity.removeprefix("person#")) if "@" in word)
+    words = (word for event in events for word in (event.actor, holder(event.subject), event.entity.removeprefix("person#")))
+    book.people(word for word in words if "@" in word)
     names = Names(book)
     return [_told(event, names) for event in events]
 

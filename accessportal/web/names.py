@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from accessportal.directory.queries import Book
+from accessportal.web.presenting import holder
+
+
+def part_of_the_portal(identifier: str) -> str:
+    """In words, where a rule or the portal itself did something; an address stays as it is."""
+    if identifier.startswith("rule:"):
+        return "the rule alone"
+    return "the portal" if identifier.startswith("system:") else identifier
 
 
 class Names:
@@ -12,10 +20,11 @@ class Names:
         self._book = book
 
     def __call__(self, identifier: str) -> str:
+        identifier = holder(identifier)
         if not identifier or identifier.startswith("/"):
             return identifier
-        if identifier.startswith("system:"):
-            return "the portal"
+        if (part := part_of_the_portal(identifier)) != identifier:
+            return part
         person = next(iter(self._book.people([identifier]).values()), None)
         return person.name if person and person.name else identifier
 

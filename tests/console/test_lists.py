@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from urllib.parse import unquote
 
 import pytest
 from django.test import Client
@@ -13,6 +15,8 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
 from accessportal.console.resources import drift
 from accessportal.console.resources.drift import Differences
+from accessportal.history import policy
+from accessportal.history.operations import follow
 from accessportal.identity.operations import record_password_sign_in
 from accessportal.jobs import tasks as jobs
 from accessportal.kernel.errors import Unavailable
@@ -391,6 +395,31 @@ def test_every_page_opens_for_operator_and_auditor(as_person: SignIn, name: str)
         page(client, url)
     for url in OPERATORS_PAGES:
         page(client, url, status=200 if name == "olga" else 403)
+
+
+NOT_OF_PEOPLE = re.compile(r"\bfence\b|[Uu]ndecidable|To know: nothing|\b(?:person|rule|system):\w+")
+
+
+def test_no_page_speaks_in_the_words_of_the_tables(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    story.deny(story.ask_for_prod())
+    held = story.carry_out(story.ask())
+    joined = story.carry_out(story.ask_to_join())
+    story.ask_for_prod()
+    monkeypatch.setattr(policy, "PARTS", 1)
+    assert follow(workers=1, clock=story.clock).is_ok
+    olga = as_person("olga")
+    lists = ["/", "/help/", "/requests/", "/requests/new/", f"/requests/{held.request_id}/", f"/requests/{joined.request_id}/"]
+    lists += [f"/admin/requests/?pattern={name}" for name in ("all", "pending", "active", "ending", "stuck", "undecidable")]
+    found = {}
+    for url in (*EVERY_PAGE, *lists, "/history/", "/admin/history/?pattern=what&q=alice@example.com"):
+        if "/django_q/" in url or "/auth/" in url:
+            continue
+        # What was asked for is theirs who asked; otherwise it is what is to be typed there.
+        asked = unquote(url.partition("q=")[2].partition("&")[0]) or "system:tick"
+        words = re.sub(r"<[^>]+>", " ", page(olga, url).partition("<main")[2])
+        found[url] = NOT_OF_PEOPLE.findall(words.replace(asked, ""))
+
+    assert {url: words for url, words in found.items() if words} == {}
 
 
 def test_the_audit_of_a_day_pages_without_losing_events_of_one_moment(story: Story, as_person: SignIn) -> None:

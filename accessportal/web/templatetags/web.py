@@ -23,11 +23,13 @@ from accessportal.rules.tickets import example_of
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import Fact, facts_of
+from accessportal.web.names import part_of_the_portal
 from accessportal.web.presenting import Phase, holder, phase_of, seconds_after_end, words_for_lateness, words_for_time
 
 register = template.Library()
 register.filter("is_request", is_request_id)
 register.filter("holder", holder)
+register.filter("decider", part_of_the_portal)
 
 _LOW_SECONDS = 600
 _NAMED_PEOPLE = 4
