@@ -106,8 +106,14 @@ def choices(request: HttpRequest) -> HttpResponse:
         raise InvalidRequest("Give the id of the list: letters, digits, - and _.", code="list_invalid", field="list")
     book, asked = book_of(request), request.GET.get("groups", "")
     context: dict[str, Any] = {"text": text, "list_id": list_id}
-    if asked != "only":
-        context["found"] = directory.look_up_people(text=text, limit=_CHOICES, actor=actor_of(request), now=book.now, book=book.directory)
+    try:
+        if asked != "only":
+            context["found"] = directory.look_up_people(
+                text=text, limit=_CHOICES, actor=actor_of(request), now=book.now, book=book.directory
+            )
+    except NotAllowed as error:
+        # The field takes a whole address all the same, and says so.
+        context["refused"] = error.message
     if asked:
         context["groups"] = directory.search_groups(text=text, limit=_GROUP_CHOICES)
     return render(request, "portal/choices_people.html", context)
