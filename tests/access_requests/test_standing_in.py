@@ -189,6 +189,25 @@ def test_nothing_is_left_when(story: Story, what: Callable[[Story, AccessRequest
     assert not may(story, asked)
 
 
+@pytest.mark.parametrize("what", [disabled, carol_disabled, taken_back, over, bob_made_anew, carol_made_anew])
+@pytest.mark.parametrize("approvers", ["groups: [/security]", "users: [bob@example.com, sam@example.com]"])
+def test_nor_may_they_read_what_waits_for_others(
+    story: Story, what: Callable[[Story, AccessRequest, StandIn], None], approvers: str
+) -> None:
+    """A rule that names people by their address goes on naming who is disabled."""
+    rules.apply_rules(text=RULES.replace("groups: [/security]", approvers), actor=SETUP, now=story.clock.now())
+    one = name(story, days=0.5)
+    asked = story.ask_for_prod()
+    assert queries.list_pending(actor=carol, now=story.clock.now()).items == (story.now_of(asked),)
+
+    what(story, asked, one)
+
+    with pytest.raises(NotAllowed, match="Only operators, auditors and approvers"):
+        queries.list_pending(actor=carol, now=story.clock.now())
+    with pytest.raises(NotFound):
+        queries.get(request_id=asked.request_id, actor=carol, now=story.clock.now())
+
+
 def test_nobody_decides_for_bob_about_what_bob_or_they_asked_for_or_would_get(story: Story) -> None:
     text = RULES.replace("subjects: {groups: [/engineering]}", "subjects: {groups: [/engineering, /security]}")
     rules.apply_rules(text=text, actor=SETUP, now=story.clock.now())

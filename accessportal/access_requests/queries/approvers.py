@@ -219,9 +219,9 @@ class ApproverBook:
         return not is_asker and self._is_named(self._demand_of(request), approver, at)
 
     def _is_as_named(self, one: StandIn) -> bool:
-        """Whether neither of the two was deleted and made anew since: that would be somebody else."""
+        """Whether both are there and enabled, and neither was deleted and made anew since: that would be somebody else."""
         people = (self.directory.held_by(email)[0] for email in (one.approver, one.stand_in))
-        return all(person is not None and to_epoch(person.created_at) <= to_epoch(one.named_at) for person in people)
+        return all(person is not None and person.is_enabled and to_epoch(person.created_at) <= to_epoch(one.named_at) for person in people)
 
     def _decides_as_operator(self, request: AccessRequest, email: str, at: datetime) -> bool:
         """Where the rule's own approvers are too few."""
