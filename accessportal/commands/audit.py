@@ -13,7 +13,7 @@ from accessportal.audit.operations import begin_restore, new_key, require_restor
 from accessportal.audit.states import ChainBreak
 from accessportal.commands import restoring, terminal
 from accessportal.commands.audit_items import Item, break_of, breaks_of_places, breaks_of_pool, breaks_of_rules, every_item
-from accessportal.commands.audit_walk import Walk
+from accessportal.commands.audit_walk import Walk, breaks_of_twins
 from accessportal.commands.base import Outcome, PortalCommand, command, failed
 from accessportal.commands.flags import BadUsage, Flag, read_file, read_moment, read_whole_number
 from accessportal.commands.terminal import Document, say
@@ -75,14 +75,17 @@ def verify_audit(
     with terminal.progress() as progress:
         reading = progress.add_task("Items", total=None)
         items: dict[str, Item] = {}
+        twins: list[Item] = []
         for item in every_item(pass_over):
-            items[item.entity] = item
+            # A copy under another key has the name of the chain, too.
+            if items.setdefault(item.entity, item) is not item:
+                twins.append(item)
             progress.advance(reading)
         progress.update(reading, total=len(items))
         bar = progress.add_task("Chains", total=len(items))
         walk = Walk(items, unread=[one.entity for one in breaks], signed=signed, began=now, tell=lambda: _tell(progress, bar, this))
         walk.run(workers=workers)
-    breaks += [*walk.breaks, *breaks_of_places(items), *breaks_of_pool(pass_over), *breaks_of_rules()]
+    breaks += [*walk.breaks, *breaks_of_twins(twins, began=now), *breaks_of_places(items), *breaks_of_pool(pass_over), *breaks_of_rules()]
     document: dict[str, Any] = {"chains": walk.chains, "gone": walk.gone, "digests": 0, "heads": 0, "lost": 0, "removed": 0}
     if signed is not None:
         # Read after the log: what went meanwhile was ordered before.

@@ -93,6 +93,11 @@ class Walk:
             self._tell()
 
 
+def breaks_of_twins(twins: Iterable[Item], *, began: datetime) -> list[ChainBreak]:
+    """Of items whose chain another item has, too: no chain tells of two."""
+    return [one for item in twins for one in _settled(item.entity, item, audit.chain_of(item.entity), began)]
+
+
 def _settled(entity: str, item: Item | None, events: Sequence[AuditEvent], began: datetime) -> list[ChainBreak]:
     """The breaks of a chain that was read after its item. Only what was the same before and after the chain was read is believed, and
     without an item what the chain tells twice: while somebody is erased, chains that their address names move on below a reader."""

@@ -493,6 +493,15 @@ def test_a_stand_in_for_longer_than_its_key_tells_is_found(world: World) -> None
     assert {one[:2] for one in breaks()} == {(f"gina@example.com, {item['stand_in_id']['S']}", 0)}
 
 
+@pytest.mark.parametrize("whose", ["aaron@example.com", "mallory@example.com", "zoe@example.com", "x@example.com"])
+def test_a_stand_in_that_is_copied_to_another_is_found_beside_the_true_one(world: World, whose: str) -> None:
+    """Whichever of the two is read first."""
+    item = world.tables.find("StandIns", stand_in=text("gina@example.com"))
+    world.tables.put("StandIns", item | {"stand_in": text(whose)})
+
+    assert breaks() == {(world.stand_ins["gina@example.com"].entity, 1, f"stand_in is {whose}, and the events tell gina@example.com")}
+
+
 def test_an_assignment_of_another_person_is_found(world: World) -> None:
     """Else the portal would take the access of somebody else away in AWS, and tell that of Alice as gone."""
     item = world.tables.find("Assignments", permission_set_arn=text(world.story.twin.permission_sets["PowerUserAccess"]))
