@@ -95,6 +95,9 @@ class SignedHeads:
         over, ended = set[str](), set[str]()
         for told in self.lines_about(gone):
             name, last = told["entity"], max(_HEAD.iter_unpack(self._heads[told["entity"]]))[0]
+            if "flaw" in told:
+                # Signed as what it is: nothing that the portal wrote.
+                continue
             if policy.tells_of_end(told["action"]):
                 over.add(name)
             if told["sequence"] == last and datetime.fromisoformat(told["at"]) < before:

@@ -249,9 +249,16 @@ def _file_of_another_end(office: Office) -> None:
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()).replace(b"request.granted", b"request.revoked")))
 
 
+def _end_by_somebody_without_the_key(office: Office) -> None:
+    """Long before, so that the files have it, with its flaw."""
+    remove(office)
+    cut("request#ended by mallory", 1, 2)
+
+
 @pytest.mark.parametrize(
     ("forge", "found"),
     [
+        (_end_by_somebody_without_the_key, "request#ended by mallory"),
         (_nothing_ordered, "request#0"),
         (_too_young, "request#young"),
         (_not_over, "request#held"),
@@ -266,6 +273,9 @@ def test_whoever_deletes_a_chain_can_not_claim_that_it_was_old(aged: Office, for
     at = datetime.fromisoformat(f"{TODAY + 4 * DAY}T12:00:00Z")
     write(aged, "request#held", "request.granted", at=at)
     write(aged, "lease#1", "lease.ended", at=at)
+    write(aged, "request#ended by mallory", "request.granted", at=at)
+    write(aged, "request#ended by mallory", "request.granted", at=at)
+    AuditItem("request#ended by mallory", 2).update(actions=[AuditItem.action.set("request.revoked")])
     aged.write("request#young", at=aged.clock.now() - 80 * DAY)
     aged.export()
 
