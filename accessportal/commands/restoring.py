@@ -172,6 +172,7 @@ class Look:
         self._ask(
             partial(_differing_assignments, self._restore, self._clock),
             partial(_requests_near, self._restore, self._clock),
+            partial(_stand_ins, self._restore, self._clock),
             partial(_scopes_in_use, self._clock),
             _rules_in_force,
         )
@@ -237,6 +238,17 @@ def _requests_near(restore: Restore, clock: Clock) -> list[Finding]:
         if one.work is None and one.decided_at is not None and near <= one.decided_at < restore.lost_since
     ]
     return found
+
+
+def _stand_ins(restore: Restore, clock: Clock) -> list[Finding]:
+    now = clock.now()
+    found = every(lambda cursor: request_queries.list_stand_ins(ends_after=now, actor=PART, cursor=cursor, limit=_PAGE))
+    said = "perhaps that was taken back after that moment. Take it back then: end_stand_in"
+    return [
+        Finding("stand_in", f"{one.stand_in} {one.stand_in_id}", f"decides in place of {one.approver} until {one.ends_at:%Y-%m-%d}: {said}")
+        for one in found
+        if not one.state(now).is_for_good and one.named_at < restore.lost_since
+    ]
 
 
 def _scopes_in_use(clock: Clock) -> list[Finding]:

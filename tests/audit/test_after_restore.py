@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -302,6 +302,31 @@ def test_approvals_that_were_revoked_since_are_named_by_scope(story: Story) -> N
     (found,) = [one for one in told.json["findings"] if one["kind"] == "scope"]
     assert found["what"] == "tenant:acme"
     assert found["words"].startswith("has 2 approvals and 0 relationships that count, also those that were revoked")
+
+
+def test_stand_ins_that_were_taken_back_since_are_named(story: Story) -> None:
+    """They decide again, and nothing outside the tables knows better."""
+    given: dict[str, Any] = {"starts_at": story.clock.now(), "ends_at": story.clock.now() + timedelta(days=9), "actor": story.bob}
+    named = {
+        form: requests.name_stand_in(email=email, submission_id=form, now=story.clock.now(), **given)
+        for form, email in (("kept", "gina@example.com"), ("before", "ana@example.com"), ("after", "mallory@example.com"))
+    }
+
+    def end(form: str) -> None:
+        one = named[form]
+        requests.end_stand_in(stand_in=one.stand_in, stand_in_id=one.stand_in_id, actor=story.bob, now=story.clock.now())
+
+    end("before")
+    story.clock.advance(600)
+    at, tables = story.clock.now(), copied()
+    story.clock.advance(600)
+    end("after")
+    put_back(tables)
+
+    told = run("after_restore", "--restored-to", at.strftime("%Y-%m-%dT%H:%M:%SZ"), *OLGA, "--json")
+
+    found = {one["what"] for one in told.json["findings"] if one["kind"] == "stand_in"}
+    assert found == {f"{named[form].stand_in} {named[form].stand_in_id}" for form in ("kept", "after")}
 
 
 def test_while_somebody_can_not_be_disabled_grants_stay_held(lost: Lost, monkeypatch: pytest.MonkeyPatch) -> None:
