@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-_MUST_STAY_TOGETHER = ("tests/browser/test_journey.py",)
+# Both use one past of the demo, which takes a minute to make.
+_MUST_STAY_TOGETHER = ("tests/browser/test_journey.py", "tests/browser/test_tour.py")
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Every test goes wherever there is room; those of some modules stay in one process, because what they share is costly.
+    """Every test goes wherever there is room; those of some modules stay in one process, because what these share is costly.
 
     What stays together comes first, so that it does not make a long tail.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.partition("::")[0]
-        return module if module in _MUST_STAY_TOGETHER else nodeid
+        return "together" if nodeid.partition("::")[0] in _MUST_STAY_TOGETHER else nodeid
 
 
 @pytest.hookimpl(trylast=True)

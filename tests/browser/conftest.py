@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -11,7 +12,7 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.db.models import Model
 from django.test import Client
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
 
 from accessportal.access_requests import store
@@ -21,6 +22,7 @@ from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.actors import person, system
 from accessportal.twin.identity_center import AssignmentKey
+from tests.browser.running import portal_in
 from tests.fixtures_browser import Desk
 from tests.fixtures_story import Story
 from tests.fixtures_twin import create_account, create_user
@@ -71,6 +73,15 @@ class _Kept:
 
 
 _kept: list[_Kept] = []
+
+
+@pytest.fixture(scope="session")
+def past(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``.portal`` of a first start: it takes a minute to make up the past of the demo, and seconds to go on from it."""
+    home = tmp_path_factory.mktemp("past")
+    with portal_in(home):
+        pass
+    return home / ".portal"
 
 
 @pytest.fixture

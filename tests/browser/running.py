@@ -89,8 +89,9 @@ class RunningPortal:
 
 
 @contextlib.contextmanager
-def portal_in(home: Path) -> Iterator[RunningPortal]:
-    """Copies the program to ``home`` and runs it there, so that its state, its ports and its twin are nobody else's.
+def portal_in(home: Path, *, past: Path | None = None) -> Iterator[RunningPortal]:
+    """Copies the program to ``home`` and runs it there, so that its state, its ports and its twin are nobody else's. With ``past``, the
+    ``.portal`` of one that ran before, it goes on from there.
 
     Ends as ctrl-C does. What still runs after that is a fault of ``runportal`` and fails the test.
     """
@@ -100,6 +101,8 @@ def portal_in(home: Path) -> Iterator[RunningPortal]:
             shutil.copytree(source, home / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, home / name)
+    if past is not None:
+        shutil.copytree(past, home / ".portal")
     command = [sys.executable, "manage.py", "runportal", "--json", "--port", str(free_port())]
     with (home / "said").open("w+") as said:
         process = subprocess.Popen(command, cwd=home, env=environment(), stdout=subprocess.PIPE, stderr=said, text=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.keyboard import press, tab_to, write
 from tests.browser.looks import SCREENSHOTS, look_at
@@ -26,8 +27,8 @@ _PASSING, _LASTING = "/engineering/web", "/engineering/mobile"
 
 
 @pytest.fixture(scope="module")
-def portal(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
-    with portal_in(tmp_path_factory.mktemp("portal")) as running:
+def portal(past: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
+    with portal_in(tmp_path_factory.mktemp("portal"), past=past) as running:
         yield running
 
 

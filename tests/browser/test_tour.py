@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.people import at_the_portal
 from tests.browser.running import RunningPortal, environment, portal_in
@@ -35,8 +35,8 @@ _COMMAND_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
-def portal(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
-    with portal_in(tmp_path_factory.mktemp("tour")) as running:
+def portal(past: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPortal]:
+    with portal_in(tmp_path_factory.mktemp("tour"), past=past) as running:
         yield running
 
 
