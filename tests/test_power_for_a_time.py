@@ -17,7 +17,7 @@ import yaml
 from accessportal.access_requests import operations as access_requests
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.stand_in import StandIn
-from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.states import AccessRequest, CommentKind, Status
 from accessportal.audit import operations as audit
 from accessportal.authz import operations as authz
 from accessportal.authz.queries import APPROVALS, caller_of, read_scope
@@ -101,6 +101,18 @@ def _name_stand_in(story: Story, approver: Actor) -> StandIn:
     return access_requests.name_stand_in(
         email="gina@example.com", starts_at=now, ends_at=now + timedelta(days=1), submission_id="form", actor=approver, now=now
     )
+
+
+def _ask_back(story: Story, who: Who) -> None:
+    asked = story.ask_for_prod()
+    access_requests.comment(
+        request_id=asked.request_id, kind=CommentKind.QUESTION, text="Why?", submission_id="form", actor=who.approver, now=story.clock.now()
+    )
+
+
+def _order_removal(story: Story, who: Who) -> None:
+    now = story.clock.now()
+    audit.order_removal(before=now - timedelta(days=90), keep_days=90, actor=who.operator, now=now)
 
 
 def _end_stand_in(story: Story, who: Who) -> None:
@@ -287,6 +299,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "access_requests.cancel": (Leaves.OWN, None),
     "access_requests.carry_out": (Leaves.OWN, None),
     "access_requests.carry_out_served": (Leaves.OWN, None),
+    "access_requests.comment": (Leaves.NO_POWER, _ask_back),
     "access_requests.compare_assignments": (Leaves.OWN, None),
     "access_requests.compare_subjects": (
         Leaves.ENDS,
@@ -331,11 +344,14 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "audit.insert": (Leaves.OWN, None),
     "audit.new_key": (Leaves.OWN, None),
     "audit.note_step": (Leaves.OWN, None),
+    "audit.order_removal": (Leaves.FOR_GOOD, _order_removal),
     "audit.prepare_event": (Leaves.OWN, None),
     "audit.pseudonyms": (Leaves.OWN, None),
     "audit.publish_outbox": (Leaves.OWN, None),
     "audit.read_keys": (Leaves.OWN, None),
     "audit.read_pseudonyms": (Leaves.OWN, None),
+    "audit.remove_chain": (Leaves.OWN, None),
+    "audit.require_removing_right": (Leaves.OWN, None),
     "audit.remove": (Leaves.OWN, None),
     "audit.require_erasing_right": (Leaves.OWN, None),
     "audit.require_restore_right": (Leaves.OWN, None),
@@ -403,6 +419,7 @@ TABLE: dict[str, tuple[Leaves, Run | None]] = {
     "identity.record_password_sign_in": (Leaves.OWN, None),
     "identity.record_refusal": (Leaves.OWN, None),
     "identity.record_sign_out": (Leaves.OWN, None),
+    "leases.asked_at": (Leaves.OWN, None),
     "leases.add_accounts": (Leaves.NO_POWER, lambda story, who: _account(story, who.operator)),
     "leases.anything_goes": (Leaves.OWN, None),
     "leases.check_pool": (Leaves.OWN, None),

@@ -10,7 +10,7 @@ from accessportal.twin.protocol import Answer
 PATH = "/twin/start"
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>AWS access portal (local twin)</title>
+<title>AWS access portal (local twin)</title><link rel="icon" href="data:,">
 <style>
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { margin: 0; display: grid; place-items: center; min-height: 100vh; }

@@ -112,8 +112,8 @@ def test_what_can_be_asked_for_is_told_with_one_read_of_the_rules(
     with requests(monkeypatch) as asked:
         page = alice.get("/requests/new/").content.decode()
     assert [kind for kind in KINDS if f"/requests/new/{kind}/" in page] == ["aws_account", "group", "approval", "relationship"]
-    # Who she is, the rules, and what she asked for lately.
-    assert sorted(asked) == ["BatchGetItem", "GetItem", "Query", "Query"]
+    # Who she is, in whose place she may decide, the rules, and what she asked for lately.
+    assert sorted(asked) == ["BatchGetItem", "GetItem", "Query", "Query", "Query"]
 
 
 @CASES

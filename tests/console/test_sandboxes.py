@@ -274,17 +274,17 @@ def test_many_that_are_out_of_use_are_restored_at_once(labs: Labs, as_person: Si
 
     told = olga.post(many, fields_of(page.content.decode()), follow=True)
 
-    assert [(one.title, one.is_done) for one in told.context["outcomes"]] == [
+    assert [(one.title, one.is_done) for one in told.context["batch"].told] == [
+        ("lab-evidence", False),
         ("lab-stale", True),
         ("lab-one", True),
         ("lab-two", True),
-        ("lab-evidence", False),
     ]
     assert "It has changed since you were asked" in told.content.decode()
     assert {now_of(one).status for one in (stale, first, second)} == {Status.PENDING_DELETION}
     assert now_of(evidence).quarantine_reason == "Evidence, don’t touch."
     again = olga.post(many, fields_of(page.content.decode()), follow=True)
-    assert not any(one.is_done for one in again.context["outcomes"])
+    assert not any(one.is_done for one in again.context["batch"].told)
 
 
 @pytest.mark.parametrize("name", ["ana", "bob", "mallory"])
@@ -295,7 +295,7 @@ def test_nobody_restores_many_who_may_not(labs: Labs, as_person: SignIn, name: s
 
     answer = as_person(name).post(f"{BASE}bulk/restore/", asked_by_olga, follow=True)
 
-    assert answer.status_code == 403 or not any(one.is_done for one in answer.context["outcomes"])
+    assert answer.status_code == 403 or not any(one.is_done for one in answer.context["batch"].told)
     assert [now_of(one).status for one in broken] == [Status.STALE, Status.QUARANTINED]
 
 
