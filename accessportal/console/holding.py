@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.states import AccessRequest, Search, Status
 from accessportal.console.resource import Ask
+from accessportal.web.narrowing import LATELY_DAYS
 
 _LATEST = 10
 
@@ -28,6 +30,8 @@ def held_and_asked(search: Search, ask: Ask) -> dict[str, Any]:
         "held": _told(held.items),
         "is_more_held": held.next_cursor is not None,
         "latest": _told(latest.items),
+        "lately_days": LATELY_DAYS,
+        "lately": (ask.now - timedelta(days=LATELY_DAYS)).date(),
         "unreadable": (*held.unreadable, *latest.unreadable),
     }
 

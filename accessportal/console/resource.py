@@ -114,7 +114,7 @@ class Column:
 class Parameter:
     """An input of a pattern; ``required`` parameters make the pattern useless without them. ``choices`` make it a list to choose from, and
     ``ago`` a moment: so long before now, unless another one is given. ``finds``: ``people``, ``groups`` or ``people and groups`` are looked
-    up while one types."""
+    up while one types. ``days_ago``: a button shows the list with the day so long ago in this input."""
 
     label: str
     placeholder: str = ""
@@ -124,6 +124,7 @@ class Parameter:
     choices: tuple[tuple[str, str], ...] = ()
     ago: timedelta | None = None
     finds: str = ""
+    days_ago: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

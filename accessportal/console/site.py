@@ -132,11 +132,16 @@ class PortalAdminSite(admin.AdminSite):
         ]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """The start page, with how many requests wait and are stuck."""
+        """The start page, with how many requests wait and are stuck, and the box that finds them."""
         ask = Ask(actor=actor_of(request), book=book_of(request))
-        patterns = RESOURCES["requests"].patterns_for(ask.actor)
+        requests = RESOURCES["requests"]
+        patterns = requests.patterns_for(ask.actor)
         tallies = [(pattern.label, pattern.tally(ask).words) for pattern in patterns if pattern.tally]
-        return super().index(request, {**(extra_context or {}), "tallies": [(label, words) for label, words in tallies if words]})
+        told = {
+            "tallies": [(label, words) for label, words in tallies if words],
+            "find_box": requests.box if ask.actor.reads_everything else None,
+        }
+        return super().index(request, {**(extra_context or {}), **told})
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context = super().each_context(request)

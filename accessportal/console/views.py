@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -146,6 +146,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
         "parameter": ask.parameter,
         "inputs": [(one, given[one.name], refused is not None and refused.field == one.name) for one in pattern.inputs],
         "is_narrowed": any(given.values()),
+        "days_ago": [(one, (ask.now - timedelta(days=one.days_ago)).date()) for one in pattern.inputs if one.days_ago],
         "missing": missing,
         "input_error": refused.message if refused else "",
         "columns": pattern.columns or resource.columns,

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from accessportal.access_requests.states import Search, Status
 from accessportal.kernel.errors import InvalidRequest
 
+LATELY_DAYS = 30
 STATES = {
     Status.PENDING: "Waiting for approval",
     Status.ACTIVE: "Active",

@@ -182,10 +182,13 @@ def approve_by_keyboard(page: Page, reason: str) -> None:
     press(page, "Enter")
     row = page.get_by_role("row").filter(has_text=reason)
     expect(row).to_be_visible()
-    # One stop for each request that waits longer, and one for this.
-    for _ in range(page.get_by_role("row").all_inner_texts().index(row.inner_text())):
+    # One stop for each request that waits longer, and one for this. What to know of each comes when it is in sight, so its words change.
+    approve = row.get_by_role("button", name="Approve")
+    buttons = page.get_by_role("row").get_by_role("button", name="Approve", exact=True)
+    place = buttons.evaluate_all("(all, id) => all.findIndex((one) => one.id === id)", approve.get_attribute("id"))
+    for _ in range(place + 1):
         tab_to(page, "Approve")
-    expect(row.get_by_role("button", name="Approve")).to_be_focused()
+    expect(approve).to_be_focused()
     press(page, "Enter")
     expect(row).to_have_count(0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from urllib.parse import unquote
 
 import pytest
@@ -13,7 +14,8 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.operations import reconciling
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
-from accessportal.console.resources import drift
+from accessportal.console.resource import PAGE_SIZE
+from accessportal.console.resources import all_requests, drift
 from accessportal.console.resources.drift import Differences
 from accessportal.history import policy
 from accessportal.history.operations import follow
@@ -168,7 +170,8 @@ def test_a_cursor_of_another_list_is_refused(story: Story, as_person: SignIn, mo
     page(as_person("olga"), f"/admin/requests/?pattern=active&cursor={cursor}", status=400)
 
 
-def test_the_next_page_keeps_pattern_and_parameter(story: Story, as_person: SignIn) -> None:
+def test_the_next_page_keeps_pattern_and_parameter(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_requests, "_AT_ONCE", PAGE_SIZE)
     for _ in range(27):
         story.ask_for_prod()
     olga = as_person("olga")
@@ -259,7 +262,10 @@ def test_the_list_of_all_says_how_it_was_found_and_how_many_there_are(story: Sto
         assert words in page(olga, f"/admin/requests/?pattern=all&{wrong}", status=400)
 
 
-def test_how_many_there_are_is_counted_once_and_addresses_stay_short(story: Story, as_person: SignIn) -> None:
+def test_how_many_there_are_is_counted_once_and_addresses_stay_short(
+    story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_requests, "_AT_ONCE", PAGE_SIZE)
     asked = [story.ask_for_prod() for _ in range(30)]
     olga = as_person("olga")
     first = olga.get("/admin/requests/?pattern=all&q=alice@example.com")
@@ -279,6 +285,32 @@ def test_how_many_there_are_is_counted_once_and_addresses_stay_short(story: Stor
     assert len(far.context["next_url"]) < 4_000
     assert passed[-1] in far.context["next_url"]
     assert f"cursor={passed[-1]}" in far.context["previous_url"]
+
+
+def test_an_account_leads_to_its_last_month_on_one_page(story: Story, as_person: SignIn) -> None:
+    """From the page of the account, or from the start page by the box and a button that keeps what was typed."""
+    before = story.ask_for_prod()
+    story.clock.advance(31 * 86_400)
+    asked = {story.ask_for_prod().request_id for _ in range(2 * PAGE_SIZE)}
+    olga, prod = as_person("olga"), story.twin.accounts["payments-prod"]
+    day = f"{story.clock.now() - timedelta(days=30):%Y-%m-%d}"
+    lately = f"/admin/requests/?pattern=all&account={prod}&since={day}"
+
+    def shown(address: str) -> tuple[set[str], str]:
+        answer = olga.get(address)
+        return {row.key for row in answer.context["rows"]}, answer.context["next_url"]
+
+    assert f'href="{lately}"'.replace("&", "&amp;") in page(olga, f"/admin/accounts/{prod}/")
+    assert shown(lately) == (asked, "")
+    assert '<form class="box box-find" method="get" role="search" action="/admin/requests/">' in page(olga, "/admin/")
+    assert "box-find" not in page(as_person("bob"), "/admin/")
+    found = olga.get("/admin/requests/", {"find": "payments-prod"}, follow=True)
+    assert {row.key for row in found.context["rows"]} == asked | {before.request_id}
+    assert f'name="since" value="{day}">Last 30 days</button>' in found.content.decode()
+    # The button comes after the field of the same name, which may be empty, and what it sends counts.
+    assert shown(f"/admin/requests/?pattern=all&account=payments-prod&since=&until=&since={day}") == (asked, "")
+    cost = cost_of(lambda: olga.get(lately))
+    assert cost["Query AccountIndex"] == 2, cost
 
 
 def test_everything_pages_without_losing_what_was_asked_at_one_moment(story: Story, as_person: SignIn) -> None:
@@ -491,7 +523,11 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
     assert "Our records have not been held against IAM Identity Center yet." in page(olga, "/admin/assignments/")
     held = story.carry_out(story.ask())
     jobs.reconcile_assignments()
-    assert "Nothing differs" in page(olga, "/admin/drift/")
+    empty = page(olga, "/admin/drift/")
+    assert "Nothing differs" in empty
+    # It says when that was, and does not lead to itself.
+    assert "What differed then and is not mended is here" in empty
+    assert 'What differed then is under <a href="/admin/drift/">' in page(olga, "/admin/assignments/")
 
     story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
     story.clock.advance(60)

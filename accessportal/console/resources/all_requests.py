@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from accessportal.access_requests.states import Search
+from accessportal.access_requests import queries
+from accessportal.access_requests.states import Found, Search
 from accessportal.catalog import queries as catalog
 from accessportal.console.resource import Ask, Parameter
 from accessportal.kernel.actors import fold_email
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.web.narrowing import STATES, narrowed
+from accessportal.web.narrowing import LATELY_DAYS, STATES, narrowed
 
-COUNTED_TO = 1000
+_COUNTED_TO = 1000
+# Rows of a page, where an index leads to them: an account's month in one look. What everybody asked for is read state by state.
+_AT_ONCE = 200
 _SUGGESTIONS = 5
 PERSON = Parameter("Person or group it is for", "alice@example.com", required=False, finds="people and groups")
 MORE = (
@@ -22,7 +25,7 @@ MORE = (
     Parameter("Group asked to be in", "/engineering", required=False, name="group", finds="groups"),
     Parameter("Rule", "Its whole name", required=False, name="rule"),
     Parameter("Ticket", "CHG-4711", required=False, name="ticket"),
-    Parameter("Asked from (UTC)", input_type="date", required=False, name="since"),
+    Parameter("Asked from (UTC)", input_type="date", required=False, name="since", days_ago=LATELY_DAYS),
     Parameter("Asked until (UTC)", input_type="date", required=False, name="until"),
 )
 _NAMES = {
@@ -35,8 +38,15 @@ _NAMES = {
 }
 
 
-def search_of(ask: Ask) -> Search:
-    """What the inputs ask for. :raises InvalidRequest: naming the input that can't be read."""
+def found(ask: Ask) -> Found:
+    """The part of the list that is asked for. :raises InvalidRequest: naming the input that can't be read."""
+    search = _search_of(ask)
+    part = ask.part_seen
+    part["limit"] = max(ask.limit, _AT_ONCE) if search.asked else ask.limit
+    return queries.search(search=search, count_to=_COUNTED_TO, **part)
+
+
+def _search_of(ask: Ask) -> Search:
     given = ask.more
     return replace(
         narrowed(given),
@@ -50,7 +60,7 @@ def search_of(ask: Ask) -> Search:
 
 def told(ask: Ask) -> Mapping[str, Any]:
     """How the list was found; the page itself says how many there are where that is known."""
-    first, *others = [_NAMES[name] for name in search_of(ask).asked] or [""]
+    first, *others = [_NAMES[name] for name in _search_of(ask).asked] or [""]
     return {"led_by": first, "others": others}
 
 

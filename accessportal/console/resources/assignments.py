@@ -103,7 +103,7 @@ class Assignments(Resource):
         return [Row(one.assignment_id, one, replace(names_of(one), drift=drift.get(one.assignment_id, ""))) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        return {"compared": queries.comparisons()}
+        return {"compared": queries.comparisons(), "leads_to_drift": True}
 
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
         return {

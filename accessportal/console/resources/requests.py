@@ -14,7 +14,7 @@ from accessportal.catalog import queries as catalog
 from accessportal.console.bulk import Prospect
 from accessportal.console.folding import folded
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Right, Row
-from accessportal.console.resources.all_requests import COUNTED_TO, MORE, PERSON, near_accounts, search_of, told
+from accessportal.console.resources.all_requests import MORE, PERSON, found, near_accounts, told
 from accessportal.console.resources.queue import DECIDED_BY_ME, PENDING, STATE, UNDECIDABLE, WAITING, WHO
 from accessportal.directory import queries as directory
 from accessportal.kernel.actors import Actor, fold_email
@@ -134,7 +134,7 @@ class Requests(Resource):
         Pattern(
             name="all",
             label="All requests",
-            fetch=lambda ask: queries.search(search=search_of(ask), count_to=COUNTED_TO, **ask.part_seen),
+            fetch=found,
             parameter=PERSON,
             more=MORE,
             columns=(WHO, ASKS_FOR, HOW, STATE),
