@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -42,6 +44,22 @@ def gone(story: Story, monkeypatch: pytest.MonkeyPatch) -> Iterator[Story]:
 
 def text(answer: object) -> str:
     return " ".join(answer.content.decode().split())  # type: ignore[attr-defined]
+
+
+def test_the_list_is_a_file_before_and_after(gone: Story, as_person: SignIn) -> None:
+    olga = as_person("olga")
+
+    def row() -> dict[str, Any]:
+        answer = olga.get(f"{LIST}export/json/?q={SAM}")
+        assert answer.status_code == 200
+        (told,) = json.loads(b"".join(answer.streaming_content))["rows"]  # type: ignore[attr-defined]
+        return dict(told)
+
+    before = row()
+    assert (before["person"], before["erasing_begun_at"], before["erased_at"]) == (SAM, None, None)
+    erasing.erase_person(email=SAM, actor=gone.olga, clock=gone.clock)
+    after = row()
+    assert (after["person"], bool(after["erasing_begun_at"]), bool(after["erased_at"])) == (queries.nameless(SAM), True, True)
 
 
 def test_an_operator_erases_somebody_who_left(gone: Story, as_person: SignIn) -> None:

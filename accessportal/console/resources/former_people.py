@@ -73,7 +73,12 @@ class FormerPeople(Resource):
         Column("State", "console/former_people/cell_state.html", "col-state"),
         Column("Last event", "console/former_people/left.html", "col-time"),
     )
-    file_columns = exported(("person", "name"), "last_at", ("erasing_begun_at", "erasure.begun_at"), ("erased_at", "erasure.ended_at"))
+    file_columns = exported(
+        ("person", "name"),
+        "last_at",
+        ("erasing_begun_at", lambda former: former.erasure and former.erasure.begun_at),
+        ("erased_at", lambda former: former.erasure and former.erasure.ended_at),
+    )
     headline_template = "console/former_people/headline.html"
     patterns = (
         Pattern(
