@@ -47,8 +47,9 @@ def _approve(request: AccessRequest, data: Data, actor: Actor, now: datetime) ->
     after = operations.approve(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
     if after.status is not Status.PENDING:
         view, end = (reverse(name, args=[after.request_id, *rest]) for name, *rest in (("request",), ("request_deed", "end")))
-        # Whoever approves by a rule may end what it gave, too.
-        return replace(_told(after, f"Approved: {_what(after)}. {SHOWS_ITSELF}"), links=(("View", view), ("End it", end)))
+        # Whoever approves by a rule may end what it gave, too; their stand-in may not.
+        links = (("View", view),) if after.decided_in_place_of else (("View", view), ("End it", end))
+        return replace(_told(after, f"Approved: {_what(after)}. {SHOWS_ITSELF}"), links=links)
     tally = ApproverBook(now=now).tally(after)
     more = f"{tally.missing} more {'is' if tally.missing == 1 else 'are'} needed"
     return _told(after, f"Your approval counts: {tally.given} of {tally.quorum}. {more} for {_what(after)}.")

@@ -60,7 +60,10 @@ def test_a_holiday(story: Story, signed_in: SignedIn) -> None:
     assert "In whose place you decide" in text_of(carol, "/stand-ins/")
     assert ">1</span>" in text_of(carol, "/fragments/approvals/")
 
-    assert carol.post(f"{page}approve/", {"reason": "Looks fine"}).status_code == 302
+    told_carol = carol.post(f"{page}approve/", {"reason": "Looks fine"}, follow=True).content.decode()
+    assert "Approved: " in told_carol
+    # Ending early is not decided in somebody's place.
+    assert f"{page}end/" not in told_carol
 
     assert story.now_of(asked).status is Status.ACTIVE
     for reader in (alice, carol):
