@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import islice
@@ -53,7 +53,8 @@ def who_had(*, thing: Thing, right: str = "", at: datetime, cursor: str | None =
         for interval in page.items:
             if interval.is_at(at) and right in ("", interval.right):
                 held.append(Held(interval, source.path))
-                members = list(islice(_members(progress.generation, interval, at), MOST_MEMBERS + 1)) if interval.is_group else []
+                is_followed = interval.is_group and not _is_empty(progress.generation, interval, at)
+                members = list(islice(_members(progress.generation, interval, at), MOST_MEMBERS + 1)) if is_followed else []
                 held += [Held(interval, path) for path in members[:MOST_MEMBERS]]
                 left_out.extend([interval.who] if len(members) > MOST_MEMBERS else [])
         return Page(tuple(held), page.next_cursor, page.unreadable)
@@ -105,12 +106,15 @@ def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None =
     _check_time(begin, end)
     progress = made()
     time = _Time(progress.generation, begin, end)
-    ways, left_out = _ways(time, who)
+    # Many ways meet at the same groups.
+    places_of = cache(time.places)
+    ways, left_out = _ways(time, who, places_of)
     sources = [source for way in ((), *ways) for source in time.sources(policy.top_of(way) if way else who, way)]
 
     def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
         page = source.page(end, inner, most)
-        held = (Held(interval, source.path) for interval in page.items if time.meets(source, interval))
+        off = [one for one in places_of(policy.top_of(source.path)) if one.is_off] if source.path and page.items else []
+        held = (one for interval in page.items if time.meets(source, interval) for one in _but_for(off, Held(interval, source.path)))
         return Page(tuple(one for one in held if time.is_real(one)), page.next_cursor, page.unreadable)
 
     page, known_until = _paged(f"history.what_had:{who}:{begin}:{end}", progress, sources, read, cursor, limit)
@@ -175,12 +179,22 @@ def _above(generation: int, group_id: str, at: datetime) -> Path:
     """The place of a group in the tree at a moment, from itself up to the root."""
     path: list[Interval] = []
     while len(path) <= policy.MOST_LEVELS:
-        edge = next((one for one in _rows(generation, group_id, at, is_person=True) if policy.is_edge(one)), None)
+        edge = _place(generation, group_id, at)
         if edge is None or not edge.thing.name:
             break
         path.append(edge)
         group_id = edge.thing.name
     return tuple(path)
+
+
+def _place(generation: int, group_id: str, at: datetime) -> Interval | None:
+    return next((one for one in _rows(generation, group_id, at, is_person=True) if policy.is_edge(one)), None)
+
+
+def _is_empty(generation: int, held: Interval, at: datetime) -> bool:
+    """Whether the group that ``held`` something was disabled. Of a group below a group, those below it are in both."""
+    place = None if policy.is_edge(held) else _place(generation, held.who, at)
+    return place is not None and place.is_off
 
 
 def _rows(generation: int, name: str, at: datetime, *, is_person: bool = False) -> Iterator[Interval]:
@@ -223,6 +237,10 @@ class _Time:
         until = min(self.end, held.over_at or self.end)
         return not policy.is_edge(held.interval) and max(self.begin, held.from_at) < until
 
+    def places(self, group_id: str) -> list[Interval]:
+        """Where the group stood below another, and whether it was disabled there."""
+        return [one for one in self.rows(group_id) if policy.is_edge(one) and one.thing.name]
+
     def rows(self, name: str) -> Iterator[Interval]:
         sources = self.sources(name)
         first = side_by_side([partial(source.page, self.end, None, _BIG_PAGE) for source in sources])
@@ -232,12 +250,21 @@ class _Time:
                     yield one
 
 
-def _ways(time: _Time, who: str) -> tuple[list[Path], tuple[str, ...]]:
+def _but_for(off: Sequence[Interval], held: Held) -> Iterator[Held]:
+    """``held`` in the times between those in which the group that had it was disabled."""
+    since: datetime | None = None
+    for one in sorted(off, key=lambda one: one.from_at):
+        yield replace(held, since=since, until=one.from_at)
+        if one.over_at is None:
+            return
+        since = one.over_at
+    yield replace(held, since=since)
+
+
+def _ways(time: _Time, who: str, places_of: Callable[[str], Sequence[Interval]]) -> tuple[list[Path], tuple[str, ...]]:
     """By which memberships, and places in the tree, somebody was in groups; and the groups at which there were too many to look on."""
     ways: list[Path] = [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP]
     left_out: list[str] = []
-    # Many ways meet at the same groups.
-    edges_of = cache(lambda group_id: [one for one in time.rows(group_id) if policy.is_edge(one) and one.thing.name])
     for way in ways:
         group_id = policy.top_of(way)
         if len(ways) >= MOST_WAYS:
@@ -246,7 +273,7 @@ def _ways(time: _Time, who: str) -> tuple[list[Path], tuple[str, ...]]:
         if len(way) > policy.MOST_LEVELS:
             continue
         # Who is in a group that is disabled, is not in those above by it.
-        edges = (edge for edge in edges_of(group_id) if not (edge.is_off and len(way) == 1))
+        edges = (edge for edge in places_of(group_id) if not (edge.is_off and len(way) == 1))
         ways += [(*way, edge) for edge in edges if time.is_real(Held(way[0], (*way[1:], edge)))]
     return ways, tuple(dict.fromkeys(left_out))
 

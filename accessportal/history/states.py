@@ -102,10 +102,13 @@ class Interval:
 @dataclass(frozen=True, slots=True)
 class Held:
     """``who`` had the right of ``interval``, by themselves or through groups. ``path`` is what it took beside: their membership, and the
-    places in the tree of the groups between it and the group that had the right; of a role in a group above those down to the group."""
+    places in the tree of the groups between it and the group that had the right; of a role in a group above those down to the group.
+    ``since`` and ``until``: between which that group was not disabled, as far as that matters."""
 
     interval: Interval
     path: tuple[Interval, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
 
     @property
     def who(self) -> str:
@@ -115,12 +118,12 @@ class Held:
 
     @property
     def from_at(self) -> datetime:
-        return max(one.from_at for one in (self.interval, *self.path))
+        return max(at for at in (self.since, *(one.from_at for one in (self.interval, *self.path))) if at is not None)
 
     @property
     def over_at(self) -> datetime | None:
         """When the first of what it takes was over; ``None``: not yet, as far as is known."""
-        return min((one.over_at for one in (self.interval, *self.path) if one.over_at is not None), default=None)
+        return min((at for at in (self.until, *(one.over_at for one in (self.interval, *self.path))) if at is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -21,9 +20,7 @@ from accessportal.authz.queries import APPROVALS, caller_of, read_scope
 from accessportal.authz.states import Approval
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State
-from accessportal.history import operations, queries
-from accessportal.history.models import HistoryItem
-from accessportal.history.states import Held, Thing, ThingKind
+from accessportal.history import operations
 from accessportal.kernel.actors import system
 from accessportal.kernel.errors import PortalError
 from accessportal.kernel.pages import every
@@ -39,7 +36,7 @@ from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_records import RECORD_RULES
 from tests.fixtures_story import RULES
 from tests.fixtures_twin import REGION
-from tests.history.reading import Moment, every_event
+from tests.history.comparing import check, rows
 from tests.sandboxes.cleaning_by_hand import free_again
 
 SCOPE = read_scope("tenant:acme-corp")
@@ -194,45 +191,6 @@ def world(borrowed: Borrowed, labs: Labs) -> World:
     return World(borrowed, labs)
 
 
-def had(found: Sequence[Held]) -> set[tuple[str, str]]:
-    return {(one.who, "" if one.interval.reason == "tree" else one.interval.right) for one in found if not one.who.startswith("/")}
-
-
-def rows() -> dict[tuple[str, str], Any]:
-    """All that is written, but for the generation."""
-    found = {(item.place.partition("|")[2], item.row): item.told for item in HistoryItem.scan()}
-    return {key: told for key, told in found.items() if key[1] not in ("mark", "progress")}
-
-
-def check(world: World) -> None:
-    chains = every_event()
-    ana = world.story.ana
-    for at in world.moments:
-        truth = Moment(chains, at)
-        things = {Thing(ThingKind.GROUP, name) for name in truth.parents} | set(truth.having)
-        told: dict[str, set[tuple[Thing, str]]] = {}
-        for thing in things:
-            found = list(every(lambda cursor: queries.who_had(thing=thing, at=at, cursor=cursor, actor=ana).page))  # noqa: B023
-            wanted = {one for one in truth.who_had(thing) if not one[0].startswith("/")}
-            assert had(found) == wanted, (thing, at)
-            for who, right in wanted:
-                if right or thing.kind is not ThingKind.GROUP:
-                    told.setdefault(who, set()).add((thing, right))
-        for email in PEOPLE:
-            begin, end = at - timedelta(hours=1), at + timedelta(seconds=1)
-            found = list(every(lambda cursor: queries.what_had(email=email, begin=begin, end=end, cursor=cursor, actor=ana).page))  # noqa: B023
-            now = [one for one in found if one.from_at <= at and (one.over_at is None or at < one.over_at)]
-            # A role that reaches down from above, and a group that is disabled, are no lines of what somebody had.
-            own = {(one.interval.thing, one.interval.right) for one in now}
-            wanted_own = {
-                (thing, right)
-                for thing, right in told.get(email, set())
-                if thing.kind is not ThingKind.GROUP or (email, right) in truth.having[thing]
-            }
-            assert wanted_own <= own, (email, at)
-            assert {one for one in own if one[0].kind is not ThingKind.GROUP} <= wanted_own, (email, at)
-
-
 ACTS = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 11), st.integers(0, 59)), min_size=8, max_size=20)
 
 
@@ -257,7 +215,7 @@ def test_the_history_says_what_all_events_say(world: World) -> None:
             world.do(*act)
         world.story.clock.advance(300)
         world.follow()
-        check(world)
+        check(world.story, world.moments, PEOPLE)
         before = rows()
         assert operations.rebuild(workers=1, actor=world.story.olga, clock=world.story.clock).is_ok
         assert rows() == before

@@ -22,7 +22,7 @@ from accessportal.web.holdings import page_of
 from tests.crashing import Killed, Process, living
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
-from tests.history.test_against_events import rows
+from tests.history.comparing import rows
 
 READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
 DAY = timedelta(days=1)
