@@ -22,6 +22,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import precise, to_epoch
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.pages import Page, Unreadable
+from accessportal.store.coordination import is_unspent
 from accessportal.store.listing import Listing
 from accessportal.store.newer_versions import NewerItem
 from accessportal.store.reading import count_items, scan_records, side_by_side
@@ -121,10 +122,13 @@ def _with_checks(draft: Draft, before: AccessRequest | None, after: AccessReques
 def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:
     """A new request and its first event.
 
-    :raises Overtaken: when the id exists already.
+    :raises Overtaken: when the id exists already, or was a request's whose events were removed.
     """
     draft = _with_checks(draft, None, request)
-    return audit.insert(_requests, request, draft=draft, actor=actor, now=now)
+    try:
+        return audit.insert(_requests, request, draft=draft, actor=actor, now=now, further=[is_unspent(request.entity)])
+    except ConditionFailed as error:
+        raise Overtaken from error
 
 
 def change(

@@ -19,6 +19,7 @@ from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.ids import new_event_id
 from accessportal.kernel.pages import Page
 from accessportal.store.base import unavailable
+from accessportal.store.coordination import spend_name
 from accessportal.store.listing import Listing
 from accessportal.store.reading import RawItem, scan_all
 from accessportal.store.records import Records
@@ -107,9 +108,10 @@ def mark_published(event: AuditEvent) -> bool:
 
 
 def delete_events(events: Sequence[AuditEvent]) -> bool:
-    """All of them are gone, or none; false when one is not as it was read."""
+    """All events of a chain are gone and its name is spent, or nothing is; false when one is not as it was read."""
     try:
-        transact([Remove(AuditItem, event.entity, AuditItem.hash == event.hash, event.sequence) for event in events])
+        removals = [Remove(AuditItem, event.entity, AuditItem.hash == event.hash, event.sequence) for event in events]
+        transact([*removals, spend_name(events[0].entity)])
     except ConditionFailed:
         return False
     return True

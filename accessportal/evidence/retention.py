@@ -29,8 +29,8 @@ from accessportal.kernel.runs import Run, each
 SEGMENTS = 7
 """Parts of the log: the job looks at one a day, so at all in a week."""
 _ACTOR = system("remove_old_events")
-# Of one chain, what a transaction can delete.
-_MOST_EVENTS = 100
+# Of one chain, what a transaction can delete, and spend its name.
+_MOST_EVENTS = 99
 
 
 def segment_of(now: datetime) -> int:

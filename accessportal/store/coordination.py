@@ -1,6 +1,8 @@
-"""What parallel workers agree on: call slots at a steady pace, a limited number of seats, and how far somebody watches.
+"""What parallel workers agree on: call slots at a steady pace, a limited number of seats, how far somebody watches, and names that never
+come again.
 
-One small table, ``Coordination`` (PK ``name``). Nothing here is a durable fact: losing the table costs a moment of pace.
+One small table, ``Coordination`` (PK ``name``). Nothing here is a durable fact: losing the table costs a moment of pace, and lets
+names come again.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pynamodb.expressions.condition import size
 from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.moments import furthest
 from accessportal.store.base import PortalModel, register
-from accessportal.store.transactions import Change, ConditionFailed, Upsert, update_one
+from accessportal.store.transactions import Change, ConditionFailed, Guard, Upsert, update_one
 
 
 @register
@@ -93,6 +95,21 @@ def leave_seat(name: str, *, holder: str) -> Upsert:
         [CoordinationItem.holders.delete({holder})],
         CoordinationItem.name.exists() | CoordinationItem.name.does_not_exist(),
     )
+
+
+def spend_name(entity: str) -> Upsert:
+    """The transaction step after which nothing is called ``entity`` again; twice is harmless."""
+    name = CoordinationItem.name
+    return Upsert(CoordinationItem, _spent(entity), [CoordinationItem.until.set(0)], name.exists() | name.does_not_exist())
+
+
+def is_unspent(entity: str) -> Guard:
+    """The guard under which something may be called so."""
+    return Guard(CoordinationItem, _spent(entity), CoordinationItem.name.does_not_exist(), may_be_missing=True)
+
+
+def _spent(entity: str) -> str:
+    return f"spent#{entity}"
 
 
 def claim_watch(name: str, *, needed_until: datetime, until: datetime, longest: timedelta, now: datetime) -> bool:

@@ -21,7 +21,7 @@ from accessportal.evidence import config, retention
 from accessportal.evidence.states import RemovalReport
 from accessportal.jobs import tasks
 from accessportal.kernel.actors import person, system
-from accessportal.kernel.errors import NotAllowed
+from accessportal.kernel.errors import Conflict, NotAllowed
 from accessportal.observe.heartbeats import last_beat
 from accessportal.store.transactions import transact
 from tests.commands.conftest import run
@@ -282,6 +282,28 @@ def test_whoever_deletes_a_chain_can_not_claim_that_it_was_old(aged: Office, for
     forge(aged)
 
     assert found in {entity for entity, _, _ in breaks()}
+
+
+@pytest.mark.parametrize("are_removed", [True, False])
+def test_an_old_form_sent_again_is_refused_and_begins_no_chain_anew(story: Story, installed: Office, are_removed: bool) -> None:
+    """Its request has the same name: evidence would have two chains of it."""
+    asked = story.deny(story.ask_for_prod())
+    installed.clock.advance(2 * 24 * 3600)
+    installed.export()
+    installed.clock.advance(94 * 24 * 3600)
+    Tables().delete("ActiveRequests", {"request_id": {"S": asked.request_id}})
+    if are_removed:
+        assert remove(installed).removed == 1
+
+    with pytest.raises(Conflict, match="Open the form anew") as refused:
+        story.ask(account="payments-prod", permission_set="ReadOnlyAccess", ticket="CHG-20817", submission_id=asked.submission_id)
+
+    assert (refused.value.code, refused.value.present) == ("submission_reused", None)
+    assert left(asked.entity) == ([] if are_removed else [asked.entity])
+    assert story.ask_for_prod().request_id != asked.request_id
+    installed.clock.advance(2 * 24 * 3600)
+    installed.export()
+    assert (installed.breaks(), breaks()) == ([], [])
 
 
 def test_much_at_once_is_a_mistake_until_an_operator_says_otherwise(story: Story, installed: Office, settings: Settings) -> None:

@@ -276,7 +276,9 @@ def draft_of(action: str, request: AccessRequest) -> Draft:
 
 def _first_submission(request: AccessRequest, typed: Mapping[str, str]) -> AccessRequest:
     first = store.get(request.request_id)
-    assert first is not None, "its insert was refused because it exists"
+    if first is None:
+        text = "This form was sent before, so long ago that its request is forgotten. Open the form anew and send it again."
+        raise Conflict(text, code="submission_reused")
     others = [words for name, words in typed.items() if getattr(first, name) != getattr(request, name)]
     if first.kind != request.kind or not kind_named(request.kind).target.same_target(first.target, request.target):
         others = ["another target", *others]

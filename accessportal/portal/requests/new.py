@@ -169,10 +169,10 @@ def _answer(
 
 def _sent_before(form: PlainForm, error: PortalError) -> AccessRequest | None:
     """The request that this form became when it was sent with other values. From now on the form is for another one."""
-    if error.code != "submission_reused" or not isinstance(error, Conflict) or not isinstance(error.present, AccessRequest):
+    if error.code != "submission_reused" or not isinstance(error, Conflict):
         return None
     form.begin_anew()
-    return error.present
+    return error.present if isinstance(error.present, AccessRequest) else None
 
 
 def _submit(kind: Kind, actor: Actor, data: Mapping[str, Any]) -> AccessRequest:
