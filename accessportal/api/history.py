@@ -79,7 +79,7 @@ class HistoryPage(Schema):
     items: list[HeldFacts]
     unreadable: list[str] = Field(description="What should stand here and can't be read, in words.")
     left_out: list[str] = Field(description="Groups that were too many, or too large, to be looked at whole: ask for each by itself.")
-    unfollowed: list[str] = Field(description="Whose events could not be read: what they tell is missing until that is mended.")
+    unfollowed: list[str] = Field(description="Whose events could not all be read: what these tell is missing until that is mended.")
     known_until: Seconds
     next_cursor: NextCursor
 

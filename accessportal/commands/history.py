@@ -43,7 +43,7 @@ def _show(document: Document, console: Console) -> None:
     if document["left_out"]:
         say(console, f"Too many to look at all; ask for each by itself: {', '.join(document['left_out'])}.")
     for name in document["unfollowed"]:
-        say(console, f"Incomplete: the events of {name} could not be read.")
+        say(console, f"Incomplete: events of {name} could not be read.")
     say(console, moment("known_until")(document).join(("Known up to ", ".")))
 
 

@@ -152,7 +152,7 @@ class _Following(Run):
 
         def one(entity: str) -> None:
             try:
-                self._follow(progress.generation, entity)
+                self._follow(progress, entity)
             except NoAnswer as error:
                 self.stopped = f"{entity}: {error.message}"
 
@@ -165,8 +165,9 @@ class _Following(Run):
         super().fail(item, error)
         self.unfollowed.add(item)
 
-    def _follow(self, generation: int, entity: str) -> None:
+    def _follow(self, progress: Progress, entity: str) -> None:
         """All events of an entity that its mark has not come to."""
+        generation = progress.generation
 
         def attempt() -> None:
             mark = store.get_mark(generation, entity)
@@ -174,7 +175,7 @@ class _Following(Run):
                 events = [] if mark.to_write else self._next_events(mark)
                 if not (mark.to_write or events):
                     return
-                after = fold(mark, events, _looking(), past=self._pass_over) if events else mark
+                after = fold(mark, events, _looking(), past=partial(self._pass_over, progress)) if events else mark
                 mark = store.keep_mark(generation, mark, after)
 
         until_written(attempt, contended=_CONTENDED)
@@ -188,7 +189,14 @@ class _Following(Run):
             raise RestoredSince(mark.entity)
         return events[1:]
 
-    def _pass_over(self, event: AuditEvent, why: str) -> None:
+    def _pass_over(self, progress: Progress, event: AuditEvent, why: str) -> None:
+        """Every answer names it, already when its mark goes past."""
+
+        def noted(before: Progress) -> Progress:
+            names = {*before.passed_over, event.entity}
+            return before if len(names) > _MOST_UNFOLLOWED else replace(before, passed_over=tuple(sorted(names)))
+
+        _moved(progress, noted)
         self.failures.append(Failure(f"{event.entity}, event {event.sequence}", f"passed over, because it {why}"))
 
 

@@ -55,7 +55,7 @@ class AnswerPage(Page[Held]):
     def remarks(self) -> tuple[str, ...]:
         known = f"Known up to {to_text(self.known_until)}."
         too_large = (f"{name} is too large to be looked at whole here: ask for it by itself." for name in self.left_out)
-        return (known, *too_large, *(f"Incomplete: the events of {name} could not be read." for name in self.unfollowed))
+        return (known, *too_large, *(f"Incomplete: events of {name} could not be read." for name in self.unfollowed))
 
 
 def page_of(answer: Answer, *, at: datetime | None = None) -> AnswerPage:

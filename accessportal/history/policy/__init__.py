@@ -42,7 +42,8 @@ def may_rebuild(actor: Actor) -> Decision:
 
 def unfollowed_for(actor: Actor, progress: Progress) -> tuple[str, ...]:
     """What an answer may lack, in words for this actor: whoever reads only about themselves is not told whose events they are."""
-    return progress.unfollowed if actor.reads_everything else ("a person, group or thing",) if progress.unfollowed else ()
+    names = tuple(sorted({*progress.unfollowed, *progress.passed_over}))
+    return names if actor.reads_everything else ("a person, group or thing",) if names else ()
 
 
 def is_edge(interval: Interval) -> bool:
