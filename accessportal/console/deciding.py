@@ -33,11 +33,16 @@ def _surroundings(found: AccessRequest, actor: Actor, book: queries.ApproverBook
     by_rule = queries.list_asked_by_rule(rule_name=found.rule_name, actor=actor, limit=_LATEST, book=book)
     open_now = queries.list_open(subject_id=subject, past=unreadable.append)
     past = context_of(found, recent.items, now=now, is_all=recent.next_cursor is None)
+    held = held_now(found, open_now, now=now)
     return {
         "it": found,
         "similar": past.similar,
         "habit": habit_of(by_rule.items),
-        "holds": [(one, queries.title_of(request=one), is_same_thing(one, found)) for one in held_now(found, open_now, now=now)],
+        # One is shown, and how many more: first what is asked for itself.
+        "holds": [
+            (one, queries.title_of(request=one), is_same_thing(one, found))
+            for one in sorted(held, key=lambda one: not is_same_thing(one, found))
+        ],
         "waits": [one for one in open_now if one.status is Status.PENDING and one != found and is_same_thing(one, found)],
         "tally": book.tally(found) if found.status is Status.PENDING else None,
         "unreadable": unreadable,

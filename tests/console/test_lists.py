@@ -73,6 +73,7 @@ def test_a_row_tells_what_is_held_asked_and_usual_when_it_comes_into_sight(story
     assert "Asked for twice: another one waits, too" in around
     told = text_of(bob.get(f"/admin/requests/{longer.request_id}/around/"))
     assert "Holds this already until" in told
+    assert "and 1 more" not in told
     assert "1 by this rule, granted; usually decided in 2 min" in told
     for name in ("mallory", "alice"):
         assert as_person(name).get(f"/admin/requests/{waiting.request_id}/around/").status_code == 403
