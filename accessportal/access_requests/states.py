@@ -329,12 +329,14 @@ class Approver:
 @dataclass(frozen=True, slots=True)
 class Approvers:
     """Who may decide, computed live. ``is_fallback``: the rule's own approvers are fewer than the quorum needs (a deleted group, everybody
-    disabled), so the operators decide. ``missing_groups`` are the rule's approver groups that do not exist."""
+    disabled), so the operators decide. ``missing_groups`` are the rule's approver groups that do not exist.
+    Not ``is_whole``: enough were found, and some groups below were not looked through."""
 
     people: tuple[Approver, ...]
     quorum: int
     is_fallback: bool
     missing_groups: tuple[str, ...]
+    is_whole: bool = True
 
     @property
     def can_decide(self) -> bool:

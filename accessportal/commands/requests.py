@@ -225,7 +225,8 @@ def _show_explained(document: Document, console: Console) -> None:
         console.print(f"longest: {format_duration(document['max_duration_seconds'])}")
     if document["approvers"]:
         people = ", ".join(person["email"] for person in document["approvers"]["people"]) or "nobody"
-        say(console, f"approvals needed: {document['quorum']}, by {people}")
+        others = "" if document["approvers"]["is_whole"] else ", perhaps others in the groups below"
+        say(console, f"approvals needed: {document['quorum']}, by {people}{others}")
     for remedy in document["remedies"]:
         say(console, f"would change it: {remedy}")
     for name, reasons in document["misses"]:

@@ -270,10 +270,11 @@ class GivenRole:
 @dataclass(frozen=True, slots=True)
 class Crowd:
     """The enabled people in some groups and everything below them, sorted. ``missing_groups`` are those that do not exist or are disabled:
-    they have nobody."""
+    they have nobody. Not ``is_whole``: in some groups below nobody was looked for."""
 
     people: tuple[Person, ...]
     missing_groups: tuple[str, ...] = ()
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -348,15 +348,37 @@ def test_approvers_of_one_group_alone_and_subjects_too(story: Story) -> None:
     narrow = RULES.replace("approvers: {groups: [/security]}", "approvers: {groups_only: [/security]}")
     narrow = narrow.replace("subjects: {groups: [/engineering/payments]}", "subjects: {groups_only: [/engineering]}")
     asked = story.ask_for_prod()
-    assert "mallory@example.com" in names(story, asked)
+    assert queries.ApproverBook(now=now).is_approver(asked, "mallory@example.com")
+    assert not queries.ApproverBook(now=now).of_request(asked).is_whole
     rules.apply_rules(text=narrow, actor=SETUP, now=now)
 
     assert names(story, asked) == ["bob@example.com", "sam@example.com"]
+    assert not queries.ApproverBook(now=now).is_approver(asked, "mallory@example.com")
+    assert queries.ApproverBook(now=now).of_request(asked).is_whole
     assert not queries.ApproverBook(now=now).approved_rules(story.mallory)
     assert queries.ApproverBook(now=now).approved_rules(story.bob)
     with pytest.raises(NotAllowed, match="none of the groups"):
         story.ask()
     assert story.ask_for_prod().approval.groups_only == ("/security",)
+
+
+def test_operators_decide_only_where_nobody_does_in_any_group_below(story: Story) -> None:
+    asked, now = story.ask_for_prod(), story.clock.now()
+    for number in range(7):
+        directory.create_group(group_id=f"/security/lab{number}", name="Lab", description="", actor=SETUP, now=now)
+    directory.grant_membership(email="mallory@example.com", group_id="/security/lab6", role=GroupRole.READER, actor=SETUP, now=now)
+    for email in ("bob@example.com", "sam@example.com"):
+        disable(story, email)
+
+    approvers = queries.ApproverBook(now=now).of_request(asked)
+
+    assert ([one.email for one in approvers.people], approvers.is_fallback, approvers.is_whole) == (["mallory@example.com"], False, True)
+    with pytest.raises(NotAllowed, match="Only an approver"):
+        story.approve(asked, actor=story.olga)
+    disable(story, "mallory@example.com")
+    approvers = queries.ApproverBook(now=now).of_request(asked)
+    assert ([one.email for one in approvers.people], approvers.is_fallback) == (["olga@example.com"], True)
+    assert story.approve(asked, actor=story.olga).status is Status.ACTIVE
 
 
 ONE, TWO = "https://login.example.com#1", "https://login.example.com#2"

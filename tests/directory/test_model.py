@@ -102,7 +102,14 @@ def _agree_on(model: Model, group: str, minute: int, now: datetime) -> None:
     admins = [person for person, role in roles.items() if role == GroupRole.ADMIN]
     assert [one.key for one in queries.Book().crowd(queries.Named(admins_of=group), now=now).people] == admins
     there = [person for person in PEOPLE if group in model.groups_of(person, minute)]
-    assert [one.key for one in queries.Book().crowd(queries.Named(groups=(group,)), now=now).people] == there
+    named = queries.Named(groups=(group,))
+    assert [one.key for one in queries.Book().crowd(named, now=now).people] == there
+    enabled = [person for person in PEOPLE if person not in model.disabled]
+    assert queries.Book().those_in(group, enabled, now=now) == set(there)
+    for number in range(len(PEOPLE) + 1):
+        found = queries.Book().find_enough(named, now=now, is_enough=lambda people, number=number: len(people) >= number)  # type: ignore[misc]
+        assert {one.key for one in found.people} <= set(there)
+        assert len(found.people) >= number or [one.key for one in found.people] == there
 
 
 def _write(model: Model) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -15,7 +15,7 @@ from accessportal.access_requests.stand_in import StandIn
 from accessportal.access_requests.states import AccessRequest, ApprovalDemand, Approver, Approvers, Status, Tally
 from accessportal.directory import queries as directory
 from accessportal.directory.queries import Book, Named
-from accessportal.directory.states import END_OF_TIME, Crowd, GroupRole
+from accessportal.directory.states import END_OF_TIME, GroupRole, Person
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.pages import Unreadable
@@ -51,10 +51,12 @@ class ApproverBook:
         self.directory.groups(_membership(one)[0] for one in requests)
 
     def expect_approvers(self, requests: Collection[AccessRequest]) -> None:
-        """Read who decides on these requests, and whom they serve, at once; not who stands in where those are too few."""
-        demands = [self._demand_of(one) for one in requests]
-        served = {Named(groups=(one.subject_id,)) for one in requests if one.subject_id.startswith("/")}
-        self.directory.look_up({*(_named_by(demand) for demand in demands if demand.required), *served})
+        """Read at once what tells who decides on these requests where those directly in the groups are enough; not who stands in where
+        they are too few."""
+        named = {one.request_id: _named_by(demand) for one in requests if (demand := self._demand_of(one)).required}
+        for_groups = [one for one in requests if one.subject_id.startswith("/") and one.request_id in named]
+        within = {(named[one.request_id], one.subject_id) for one in for_groups}
+        self.directory.look_up_direct(set(named.values()), within=within)
         self.expect(requests)
 
     def expect_standings(self, requests: Collection[AccessRequest], actor: Actor) -> None:
@@ -160,20 +162,30 @@ class ApproverBook:
         return Tally(given=count, quorum=max(1, demand.quorum) if demand.required else 0, is_fallback=is_fallback)
 
     def of_demand(self, demand: ApprovalDemand, *, requested_by: str, subject_id: str, identity: str = "", at: datetime) -> Approvers:
-        """List the live, enabled approvers ``at`` the :meth:`moment_for` it, without the requester and whoever the access would serve. The
-        requester by another address is among them, and counts for nothing. Where they are fewer than the quorum the operators decide,
-        so that no request is undecidable."""
+        """List live, enabled approvers ``at`` the :meth:`moment_for` it, enough to tell whether they are: without the requester and
+        whoever the access would serve. The requester by another address is among them, and counts for nothing. Where they are fewer than
+        the quorum the operators decide, so that no request is undecidable."""
         if not demand.required:
             return _NOBODY
         quorum = max(1, demand.quorum)
-        crowd = self.directory.crowd(_named_by(demand), now=at)
-        excluded = {requested_by, subject_id} | self._served(subject_id, at)
-        people = _without(crowd, excluded)
-        if sum(1 for one in people if not identity or one.identity != identity) >= quorum:
-            return Approvers(people=people, quorum=quorum, is_fallback=False, missing_groups=crowd.missing_groups)
-        own = {person.email for person in people}
-        operators = _without(self.directory.crowd(Named(groups=(current().operator_group,)), now=at), excluded | own)
-        return Approvers(people=people + operators, quorum=quorum, is_fallback=True, missing_groups=crowd.missing_groups)
+
+        def others(people: Sequence[Person], known: Collection[str] = ()) -> list[Person]:
+            keys = {person.key for person in people}.difference(known, {requested_by, subject_id})
+            keys -= self._served(subject_id, keys, at)
+            return [person for person in people if person.key in keys]
+
+        def count(people: Sequence[Person]) -> int:
+            return sum(1 for one in people if not identity or one.identity != identity)
+
+        crowd = self.directory.find_enough(_named_by(demand), now=at, is_enough=lambda people: count(others(people)) >= quorum)
+        people = others(crowd.people)
+        if (own := count(people)) >= quorum:
+            return Approvers(_as_approvers(people), quorum, is_fallback=False, missing_groups=crowd.missing_groups, is_whole=crowd.is_whole)
+        known = {person.key for person in people}
+        named = Named(groups=(current().operator_group,))
+        operators = self.directory.find_enough(named, now=at, is_enough=lambda found: own + len(others(found, known)) >= quorum)
+        people += others(operators.people, known)
+        return Approvers(_as_approvers(people), quorum, is_fallback=True, missing_groups=crowd.missing_groups, is_whole=operators.is_whole)
 
     def moment_for(self, *, group_id: str, role: str) -> datetime:
         """Return when those must be approvers who decide about this membership (``group_id`` empty: about something else). Where it gives
@@ -224,10 +236,8 @@ class ApproverBook:
         return all(person is not None and person.is_enabled and to_epoch(person.created_at) <= to_epoch(one.named_at) for person in people)
 
     def _decides_as_operator(self, request: AccessRequest, email: str, at: datetime) -> bool:
-        """Where the rule's own approvers are too few."""
-        if current().operator_group not in self._groups_of(email, at)[0]:
-            return False
-        return any(one.email == email for one in self.of_request(request).people)
+        """Where the rule's own approvers are too few: of somebody who could decide, and whom the rule does not name."""
+        return current().operator_group in self._groups_of(email, at)[0] and self.of_request(request).is_fallback
 
     def _is_admin_somewhere(self, email: str) -> bool:
         return any(one.role is GroupRole.ADMIN for one in directory.roles_of(email=email, now=self.now, book=self.directory))
@@ -250,9 +260,9 @@ class ApproverBook:
         """The subject, or somebody in the subject group."""
         return subject_id in self._groups_of(email, at)[0] if subject_id.startswith("/") else subject_id == email
 
-    def _served(self, subject_id: str, at: datetime) -> set[str]:
-        is_group = subject_id.startswith("/")
-        return {person.key for person in self.directory.crowd(Named(groups=(subject_id,)), now=at).people} if is_group else set()
+    def _served(self, subject_id: str, people: Collection[str], at: datetime) -> set[str]:
+        """Of these people those in the subject group."""
+        return self.directory.those_in(subject_id, people, now=at) if subject_id.startswith("/") else set()
 
     def _demand_of(self, request: AccessRequest) -> ApprovalDemand:
         rule = self.rules.get(request.rule_name)
@@ -290,6 +300,5 @@ def _named_by(demand: ApprovalDemand) -> Named:
     return Named(groups=demand.groups, groups_only=demand.groups_only, users=demand.users)
 
 
-def _without(crowd: Crowd, excluded: set[str]) -> tuple[Approver, ...]:
-    people = (person for person in crowd.people if person.key not in excluded)
+def _as_approvers(people: Iterable[Person]) -> tuple[Approver, ...]:
     return tuple(Approver(email=person.key, name=person.name or person.email, identity=person.identity) for person in people)
