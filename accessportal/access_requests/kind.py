@@ -167,8 +167,8 @@ Choices = Callable[[Actor, Book, datetime], Sequence[tuple[str, str]]]
 @dataclass(frozen=True, slots=True)
 class Field:
     """One part of the target, as a form and a command (``about``, ``metavar``) ask for it. ``missing`` is said when it is empty; without,
-    it may be. ``search`` lists what fits what is typed, which is not all there is where it ``is_open``; ``wrong`` is said of what is none
-    of the ``choices``."""
+    it may be. ``search`` lists what fits what is typed, which is not all there is where it ``is_open``; ``spell`` says a value as people
+    know it; ``wrong`` is said of what is none of the ``choices``."""
 
     name: str
     label: str
@@ -177,6 +177,7 @@ class Field:
     missing: str = ""
     placeholder: str = ""
     search: Search | None = None
+    spell: Callable[[str], str] | None = None
     choices: Choices | None = None
     is_open: bool = False
     is_radio: bool = False

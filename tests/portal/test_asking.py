@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from accessportal.access_requests import queries
+from accessportal.catalog.models import AccountRow
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.rules.operations import apply_rules
@@ -78,6 +79,27 @@ def test_the_form_begins_with_the_kind_and_the_things_that_are_asked_for_often(s
         f"{FORM}?account={story.twin.accounts['payments-prod']}&amp;permission_set=ReadOnlyAccess&amp;duration=2h&amp;reason=Incident+4711",
     ]
     assert offered(alice, "account") == ["payments-prod", "payments-dev"]
+
+
+def test_a_length_that_nobody_would_type_is_not_asked_for_again(story: Story, signed_in: SignedIn) -> None:
+    story.ask_for_prod(seconds=2_082)
+
+    page = signed_in("alice").get("/requests/new/aws_account/").content.decode()
+
+    (url,) = re.findall(r'chip" href="([^"]+)', page)
+    assert "duration" not in url
+    assert "34 min 42 s" not in page
+    form = signed_in("alice").get(url.replace("&amp;", "&")).context["form"]
+    assert (form["account"].value(), form["duration"].value()) == ("payments-prod", "1h")
+
+
+def test_an_account_whose_name_another_one_has_stays_a_number(story: Story, signed_in: SignedIn) -> None:
+    number = story.twin.accounts["payments-prod"]
+    AccountRow.objects.filter(name="payments-dev").update(name="Payments-Prod", name_key="payments-prod")
+
+    form = signed_in("alice").get(f"{FORM}?account={number}").context["form"]
+
+    assert form["account"].value() == number
 
 
 def test_a_link_fills_in_everything_and_the_page_begins_at_the_button(story: Story, signed_in: SignedIn) -> None:

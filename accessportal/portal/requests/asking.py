@@ -31,7 +31,8 @@ _COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": LONGEST_
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A form filled in like an earlier request; ``subject`` is the group that it was for, if one."""
+    """A form filled in like an earlier request; ``subject`` is the group that it was for, if one. ``duration_seconds`` is 0 where the form
+    offers the rule's usual length."""
 
     title: str
     subject: str
@@ -51,11 +52,17 @@ def target_of(held: AccessRequest) -> dict[str, str]:
     return queries.asked(request=held) | subject
 
 
+def _length_again(held: AccessRequest) -> int:
+    """How long it was asked for; 0 for what came of a time of day (``until 18:00``), which nobody would type."""
+    return 0 if held.duration_seconds % 60 else held.duration_seconds
+
+
 def again_url(held: AccessRequest) -> str:
     """The form of its kind, filled in like this request. The ticket is left out: it belonged to that time."""
     kind = kind_named(held.kind)
     fresh = {name: value for name, value in target_of(held).items() if name not in kind.fields.continued}
-    given = {**fresh, "duration": typed_duration(held.duration_seconds), "reason": held.reason}
+    length = _length_again(held)
+    given = {**fresh, **({"duration": typed_duration(length)} if length else {}), "reason": held.reason}
     return f"{reverse('new_request', args=[kind.name])}?{urlencode(given)}"
 
 
@@ -69,7 +76,7 @@ def again(lately: Iterable[AccessRequest]) -> list[Again]:
     found: dict[tuple[str, str], Again] = {}
     for one in lately:
         title, subject = queries.title_of(request=one), one.subject_id if one.subject_id.startswith("/") else ""
-        found.setdefault((title, subject), Again(title, subject, one.duration_seconds, again_url(one)))
+        found.setdefault((title, subject), Again(title, subject, _length_again(one), again_url(one)))
     return list(found.values())[:_MOST_AGAIN]
 
 

@@ -140,6 +140,7 @@ def _first_look(request: HttpRequest, kind: Kind, lately: Sequence[AccessRequest
         # Whoever typed something already, or follows a link, is offered nothing else.
         lately = () if typed else queries.list_mine(actor=actor_of(request), limit=LATELY).items
     given = {**first, **typed}
+    given |= {field.name: field.spell(given[field.name]) for field in kind.fields.target if field.spell and given.get(field.name)}
     return _page(request, RequestForm(initial=given, target=target), given, kind=kind, lately=lately)
 
 

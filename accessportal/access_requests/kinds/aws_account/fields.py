@@ -33,6 +33,16 @@ def _accounts(text: str, seeker: Seeker) -> Offers:
     return sift_places(known, seeker, facts_of, show)
 
 
+def _spell(value: str) -> str:
+    """The account's name, unless several carry it or nobody knows it."""
+    try:
+        account = catalog.find_account(account=value)
+        is_alone = account is not None and catalog.find_account(account=account.name) == account
+    except Conflict:
+        return value
+    return account.name if account is not None and is_alone else value
+
+
 def permission_sets(text: str, seeker: Seeker) -> Offers:
     """By the account that is chosen; without one, those that some rule offers. First what takes the fewest approvals, and of that what the
     rules name first."""
@@ -69,6 +79,7 @@ FIELDS = Fields(
             missing="Choose an account, or type its name or 12-digit id.",
             placeholder="Name, id, path or tag",
             search=_accounts,
+            spell=_spell,
             about="the account, by 12-digit id or by name",
             metavar="ID",
         ),
