@@ -19,7 +19,7 @@ from accessportal.demo import env
 from accessportal.demo.accounts import POOL, SIZES
 from accessportal.demo.loading import DemoReport, load_demo
 from accessportal.demo.past import PAST_DAYS
-from accessportal.demo.supervisor import Part, PartFailed, Supervisor, only_one, stoppable
+from accessportal.demo.supervisor import NotReady, Part, PartFailed, Supervisor, only_one, stoppable
 from accessportal.evidence import config as evidence
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
@@ -27,10 +27,13 @@ from accessportal.kernel.actors import system
 from accessportal.kernel.clock import SystemClock
 from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
+from accessportal.observe import health
+from accessportal.rules import queries as rules
 from accessportal.twin import world
 from accessportal.twin.world_changes import hurried
 
 _HOST = "127.0.0.1"
+_READY_SECONDS = 300
 _MANAGE = (sys.executable, "manage.py")
 
 Say = Callable[[str], None]
@@ -61,20 +64,22 @@ def _run_all(port: int, lock: IO[str], say: Say, welcome: Callable[[DemoReport],
         )
         stack.enter_context(env.published(os.environ))
         say("Preparing the tables and the demo …")
-        report = _prepare()
+        report = _prepare(say)
         say("Starting the worker and the web server …")
-        supervisor.start("worker", (*_MANAGE, "run_worker"))
+        worker = supervisor.start("worker", (*_MANAGE, "run_worker"))
         web = supervisor.start("web", _web_command(port))
-        _wait_until_ready(supervisor, web, port)
+        _wait_until_ready(supervisor, web, worker, port, say)
         welcome(report)
         supervisor.watch()
 
 
-def _prepare() -> DemoReport:
+def _prepare(say: Say) -> DemoReport:
     """Databases, tables, demo data, evidence of the past days and schedules are there: what is due is the worker's from its start on."""
     call_command("migrate", verbosity=0, interactive=False)
     call_command("create_tables", stdout=io.StringIO())
     clock = SystemClock()
+    if not rules.current_set().version:
+        say(f"Making up a company and its last {PAST_DAYS // 7} weeks. This is done once, and may take some minutes …")
     with hurried(os.environ["AWS_ENDPOINT_URL"]):
         report = load_demo(past_days=PAST_DAYS, clock=clock)
     signer = evidence.current()
@@ -86,13 +91,23 @@ def _prepare() -> DemoReport:
     return report
 
 
-def _wait_until_ready(supervisor: Supervisor, web: Part, port: int) -> None:
+def _wait_until_ready(supervisor: Supervisor, web: Part, worker: Part, port: int, say: Say) -> None:
+    """The pages answer. What of the worker's has not come in time is told, and no reason to end. :raises PartFailed: when one has ended, or
+    the pages do not answer."""
     serves, works = (_answers(f"http://{_HOST}:{port}/{probe}") for probe in ("readyz", "workz"))
     try:
-        supervisor.wait_for(web, lambda: serves() and works(), seconds=120)
+        supervisor.wait_for(web, serves, seconds=_READY_SECONDS)
     except PartFailed as error:
-        hint = "The logs .portal/logs/web.log (health.changed) and .portal/logs/worker.log say what is missing."
-        raise PartFailed(f"{error}\n{hint}") from error
+        raise PartFailed(f"{error}\nThe log {web.log} says what is missing (health.changed).") from error
+    say("Waiting for the worker's first jobs …")
+    try:
+        supervisor.wait_for(worker, works, seconds=_READY_SECONDS)
+    except NotReady:
+        missing = health.work(now=SystemClock().now()).missing
+        connections.close_all()
+        lines = [f"  {part}: {why}" for part, why in missing.items()]
+        head = f"The pages answer; the worker is late, and access comes and ends late until it has come. Its log: {worker.log}"
+        say("\n".join([head, *lines]))
 
 
 def _set_user_pool() -> None:

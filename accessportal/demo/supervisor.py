@@ -29,6 +29,10 @@ class PartFailed(Exception):
     """A part could not be kept running; the message tells which, and the end of its log."""
 
 
+class NotReady(PartFailed):
+    """A part runs, and was not ready in time."""
+
+
 class AlreadyRunning(Exception):
     """Another supervisor, or something that it left, still runs from this folder."""
 
@@ -63,13 +67,13 @@ class Supervisor:
         return part
 
     def wait_for(self, part: Part, is_ready: Callable[[], bool], *, seconds: float) -> None:
-        """Return once ``is_ready``. :raises PartFailed: when the process ends before that, or ``seconds`` go by."""
+        """Return once ``is_ready``. :raises PartFailed: when the process ends before that. :raises NotReady: when ``seconds`` go by."""
         deadline = time.monotonic() + seconds
         while not is_ready():
             if _code(part) is not None:
                 raise PartFailed(f"{part.name} ended with code {_code(part)} while starting.\n{_tail(part)}")
             if time.monotonic() > deadline:
-                raise PartFailed(f"{part.name} did not answer within {seconds:.0f} s.\n{_tail(part)}")
+                raise NotReady(f"{part.name} did not answer within {seconds:.0f} s.\n{_tail(part)}")
             time.sleep(_POLL_SECONDS)
 
     def watch(self) -> None:
