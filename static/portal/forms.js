@@ -42,6 +42,7 @@ if (ticket && verdict) {
   let goesOn = false;
   const show = () => {
     ticket.hidden = !verdict.querySelector("[data-ticket=asked]") && !ticket.querySelector(".is-invalid");
+    ticket.querySelector("label span").textContent = verdict.querySelector("[data-ticket-needed]") ? ticket.dataset.needed : ticket.dataset.perhaps;
   };
   const goOn = () => {
     const next = [ticket.hidden ? null : number, reason].find((field) => field && !field.value);

@@ -18,7 +18,7 @@ from tests.access_requests.test_costs import cost_of, grow
 from tests.fixtures_records import RECORD_RULES
 from tests.fixtures_story import RULES, Story
 from tests.portal.conftest import SignedIn
-from tests.portal.test_journey import HTMX, text_of
+from tests.portal.test_journey import HTMX, submission_of, text_of
 
 FORM = "/requests/new/aws_account/"
 
@@ -79,6 +79,23 @@ def test_the_form_begins_with_the_kind_and_the_things_that_are_asked_for_often(s
         f"{FORM}?account={story.twin.accounts['payments-prod']}&amp;permission_set=ReadOnlyAccess&amp;duration=2h&amp;reason=Incident+4711",
     ]
     assert offered(alice, "account") == ["payments-prod", "payments-dev"]
+
+
+def test_a_ticket_that_is_needed_is_asked_for_once(story: Story, signed_in: SignedIn) -> None:
+    alice = signed_in("alice")
+    prod = {"account": "payments-prod", "permission_set": "ReadOnlyAccess", "duration": "1h", "reason": "Incident"}
+    form = alice.get(FORM, prod)
+    assert 'Ticket <span class="faint fw-normal">needed</span>' in form.content.decode()
+    assert "data-ticket-needed" in alice.get(f"{FORM}preview/", prod).content.decode()
+    dev = alice.get(FORM, prod | {"account": "payments-dev"}).content.decode()
+    assert 'Ticket <span class="faint fw-normal">if the rule asks for one</span>' in dev
+    assert "data-ticket-needed>" not in dev
+
+    for ticket_id, told in (("", "a ticket like CHG-4711 is needed."), ("JIRA-1", "“JIRA-1” is not a ticket like CHG-4711.")):
+        sent = alice.post(FORM, prod | {"ticket_id": ticket_id, "submission_id": submission_of(form)})
+        assert sent.status_code == 422
+        (error,) = sent.context["form"].errors["ticket_id"]
+        assert error.endswith(told)
 
 
 def test_a_length_that_nobody_would_type_is_not_asked_for_again(story: Story, signed_in: SignedIn) -> None:

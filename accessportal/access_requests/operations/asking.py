@@ -176,7 +176,9 @@ def _require_same(held: AccessRequest, resolved: Resolved, book: ApproverBook) -
 def _allowing_rule(decision: RuleDecision) -> Rule:
     if decision.allowed and decision.rule is not None:
         return decision.rule
-    text = " ".join([decision.reason, *decision.remedies])
+    # A ticket that is missing or wrong: its reason names what to give already.
+    more = [one for one in decision.remedies if one.removeprefix("Give ").removesuffix(".") not in decision.reason]
+    text = " ".join([decision.reason, *more])
     if decision.field:
         raise InvalidRequest(text, code=decision.code, field=decision.field)
     raise NotAllowed(text, code=decision.code)
