@@ -74,7 +74,7 @@ class HeldFacts(Schema):
 
 
 class HistoryPage(Schema):
-    """A page of an answer. What happened after `known_until` is not in it."""
+    """A page of an answer. All that happened up to `known_until` is in it; of what happened since, some may be missing."""
 
     items: list[HeldFacts]
     unreadable: list[str] = Field(description="What should stand here and can't be read, in words.")

@@ -44,7 +44,7 @@ def _show(document: Document, console: Console) -> None:
         say(console, f"Too many to look at all; ask for each by itself: {', '.join(document['left_out'])}.")
     for name in document["unfollowed"]:
         say(console, f"Incomplete: events of {name} could not be read.")
-    say(console, moment("known_until")(document).join(("Known up to ", ".")))
+    say(console, moment("known_until")(document).join(("Known up to ", ": of what happened since, some may be missing.")))
 
 
 def _all(limit: int, ask: Callable[[str | None], Answer]) -> dict[str, Any]:

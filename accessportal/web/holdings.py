@@ -53,7 +53,7 @@ class AnswerPage(Page[Held]):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        known = f"Known up to {to_text(self.known_until)}."
+        known = f"Known up to {to_text(self.known_until)}: of what happened since, some may be missing."
         too_large = (f"{name} is too large to be looked at whole here: ask for it by itself." for name in self.left_out)
         return (known, *too_large, *(f"Incomplete: events of {name} could not be read." for name in self.unfollowed))
 

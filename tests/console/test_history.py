@@ -51,6 +51,8 @@ def test_an_auditor_reads_who_had_an_account_at_a_moment(told: Story, as_person:
     for words in ("alice@example.com", "ReadOnlyAccess", "payments-prod", "prod-readonly", "decided by bob@example.com", "Proved present"):
         assert words in page, words
     assert "Known up to" in page
+    for known in (page, text(as_person("alice"), "/history/")):
+        assert "of what happened since, some may be missing" in known
     assert "As it was at" in page
     assert f'data-utc="{at}"' in page
 

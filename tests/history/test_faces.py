@@ -17,7 +17,7 @@ from accessportal.observe import health, heartbeats
 from accessportal.observe.metrics import PortalCollector
 from accessportal.tokens import operations as tokens
 from accessportal.tokens.states import Scope
-from accessportal.web.holdings import names_of
+from accessportal.web.holdings import names_of, page_of
 from tests.commands.conftest import run
 from tests.fixtures_story import Story
 
@@ -96,6 +96,18 @@ def test_health_says_that_the_history_is_not_being_made_any_more(story: Story) -
     assert health.history(story.clock.now()) == ""
     story.clock.advance(20 * 60)
     assert "in the making without a sign of life" in health.history(story.clock.now())
+
+
+def test_what_is_newer_than_an_answer_is_known_is_told_and_may_be_incomplete(told: Story) -> None:
+    """No face says that nothing of it is there."""
+    told.carry_out(told.ask())
+    tasks.follow_history()
+    begin, end = told.clock.now() - timedelta(days=1), told.clock.now() + timedelta(minutes=1)
+    answer = queries.what_had(email="alice@example.com", begin=begin, end=end, actor=told.alice)
+    assert max(held.from_at for held in answer.page.items) > answer.known_until
+    may_be = "of what happened since, some may be missing."
+    assert may_be in page_of(answer).remarks[0]
+    assert may_be in run("who_had", "--account", "payments-dev", "--as", "ana@example.com").out
 
 
 def test_reversed_times_are_refused_with_the_names_of_the_fields(told: Story) -> None:
