@@ -29,6 +29,8 @@ MOST_MEMBERS = 200
 MOST_WAYS = 200
 _MOST_READS = 40
 _ACCOUNT_ID = re.compile(r"[0-9]{12}")
+# So many rows are looked at, at once, for whether anything follows a page that is full.
+_AHEAD = 5
 _BIG_PAGE = 500
 
 Path = tuple[Interval, ...]
@@ -287,7 +289,7 @@ def _paged(
     limit: int,
 ) -> tuple[Page[Held], datetime]:
     """One page of many sources, one after the other, and up to when the first page knew: so all pages are one answer. The cursor tells in
-    which source it goes on, by its mark, and where."""
+    which source it goes on, by its mark, and where; a page that is full looks further for whether anything follows."""
     known_until, number, inner = policy.known_until(progress), 0, None
     if (start := read_cursor(pattern, cursor)) is not None:
         marks = [source.mark for source in sources]
@@ -298,9 +300,12 @@ def _paged(
     held: list[Held] = []
     broken: list[Unreadable] = []
     for _ in range(_MOST_READS):
-        if number >= len(sources) or len(held) >= limit:
+        if number >= len(sources):
             break
-        page = read(sources[number], inner, limit)
+        is_full = len(held) >= limit
+        page = read(sources[number], inner, _AHEAD if is_full else limit)
+        if is_full and (page.items or page.unreadable):
+            break
         held += page.items
         broken += page.unreadable
         number, inner = (number, page.next_cursor) if page.next_cursor else (number + 1, None)

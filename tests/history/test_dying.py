@@ -15,9 +15,9 @@ from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State
 from accessportal.history import operations, policy, queries, store
 from accessportal.history.models import HistoryItem
-from accessportal.history.states import Answer, FollowReport, Mark, Thing, ThingKind
+from accessportal.history.states import Answer, FollowReport, Held, Mark, Thing, ThingKind
 from accessportal.kernel.errors import InvalidRequest, NoAnswer, NotAllowed, Unavailable
-from accessportal.kernel.pages import every
+from accessportal.kernel.pages import Page, every
 from accessportal.web.holdings import page_of
 from tests.crashing import Killed, Process, living
 from tests.fixtures_story import Story
@@ -208,6 +208,22 @@ def test_an_answer_is_not_whole_while_somebody_was_not_followed(story: Story, mo
     assert follow(story).is_ok
     assert queries.who_had(thing=PAYMENTS, at=story.clock.now(), actor=story.ana).unfollowed == ()
     assert {"sam@example.com", "mallory@example.com"} <= members(story)
+
+
+def test_a_page_with_the_last_of_an_answer_has_no_next_one(story: Story) -> None:
+    """Also where places in which nothing lies are still to be read."""
+    story.carry_out(story.ask())
+    follow(story)
+    begin = story.clock.now() - DAY
+
+    def page(limit: int) -> Page[Held]:
+        return queries.what_had(email="alice@example.com", begin=begin, end=begin + 2 * DAY, limit=limit, actor=story.alice).page
+
+    whole = page(50).items
+    assert len(whole) > 1
+    for limit in range(1, len(whole)):
+        assert page(limit).next_cursor is not None
+    assert page(len(whole)).next_cursor is None
 
 
 def test_many_that_can_not_be_followed_stop_the_run(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
