@@ -130,7 +130,8 @@ class Held:
 class Answer:
     """One page of what was asked for. All is known of what happened up to ``known_until``, some of what happened since.
     ``left_out``: groups below that were too many to be looked at; ask for each.
-    ``unfollowed``: whose events could not be read, so that what they tell is not in it; for those who may not know whose, one word for all."""
+    ``unfollowed``: whose events could not be read, so that what they tell is not in it; for those who may not know whose,
+    one word for all."""
 
     page: Page[Held]
     known_until: datetime
