@@ -57,10 +57,11 @@ class PartSeen(Part):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """Who asks, when, and for which part of a list. ``book`` and ``seen``, first pages by the name of their pattern: what this web
-    request has read already; ``more``: what was given besides the first input."""
+    request has read already; ``pattern``: which list, once it is chosen; ``more``: what was given besides the first input."""
 
     actor: Actor
     book: ApproverBook
+    pattern: str = ""
     parameter: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
     cursor: str | None = None

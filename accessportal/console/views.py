@@ -98,7 +98,7 @@ def asked_list(request: HttpRequest, resource: Resource) -> tuple[Pattern, Ask]:
     pattern = resource.pattern(request.GET.get("pattern", ""), ask)
     more = {one.name: _given_for(one, request, ask.now) for one in pattern.more}
     # To choose the list it was read without what narrows it.
-    return pattern, replace(ask, more=more, seen={} if ask.parameter or any(more.values()) else ask.seen)
+    return pattern, replace(ask, pattern=pattern.name, more=more, seen={} if ask.parameter or any(more.values()) else ask.seen)
 
 
 def _given_for(one: Parameter, request: HttpRequest, now: datetime) -> str:

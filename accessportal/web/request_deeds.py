@@ -43,21 +43,26 @@ def _what(request: AccessRequest) -> str:
     return f"{queries.describe(request=request).title} for {request.subject_id}"
 
 
+def _in_place(approver: str) -> str:
+    return f" in place of {approver}" if approver else ""
+
+
 def _approve(request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
     after = operations.approve(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
     if after.status is not Status.PENDING:
         view, end = (reverse(name, args=[after.request_id, *rest]) for name, *rest in (("request",), ("request_deed", "end")))
         # Whoever approves by a rule may end what it gave, too; their stand-in may not.
         links = (("View", view),) if after.decided_in_place_of else (("View", view), ("End it", end))
-        return replace(_told(after, f"Approved: {_what(after)}. {SHOWS_ITSELF}"), links=links)
+        return replace(_told(after, f"Approved{_in_place(after.decided_in_place_of)}: {_what(after)}. {SHOWS_ITSELF}"), links=links)
     tally = ApproverBook(now=now).tally(after)
     more = f"{tally.missing} more {'is' if tally.missing == 1 else 'are'} needed"
-    return _told(after, f"Your approval counts: {tally.given} of {tally.quorum}. {more} for {_what(after)}.")
+    place = _in_place(after.in_place_of.get(actor.name, ""))
+    return _told(after, f"Your approval{place} counts: {tally.given} of {tally.quorum}. {more} for {_what(after)}.")
 
 
 def _deny(request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
     after = operations.deny(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
-    return _told(after, f"Denied: {_what(after)}. The person who asked sees your reason.")
+    return _told(after, f"Denied{_in_place(after.decided_in_place_of)}: {_what(after)}. The person who asked sees your reason.")
 
 
 def _retry(request: AccessRequest, _data: Data, actor: Actor, now: datetime) -> Told:

@@ -57,11 +57,13 @@ def test_a_holiday(story: Story, signed_in: SignedIn) -> None:
     assert "On holiday" in shown
     assert "You decide in place of <b>Bob Ito</b>" in text_of(carol, "/fragments/for-me/")
     assert "You decide in place of <b>Bob Ito</b>" in text_of(carol, "/admin/requests/?pattern=waiting")
+    assert 'class="small-2">in place of <b>Bob Ito</b>' in text_of(carol, "/admin/requests/?pattern=waiting")
+    assert 'class="small-2">in place of' not in text_of(bob, "/admin/requests/?pattern=waiting")
     assert "In whose place you decide" in text_of(carol, "/stand-ins/")
     assert ">1</span>" in text_of(carol, "/fragments/approvals/")
 
     told_carol = carol.post(f"{page}approve/", {"reason": "Looks fine"}, follow=True).content.decode()
-    assert "Approved: " in told_carol
+    assert "Approved in place of bob@example.com: " in told_carol
     # Ending early is not decided in somebody's place.
     assert f"{page}end/" not in told_carol
 

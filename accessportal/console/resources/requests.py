@@ -21,6 +21,7 @@ from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.errors import InvalidRequest, PortalError
 from accessportal.kernel.pages import Page
 from accessportal.web.exporting import exported
+from accessportal.web.names import Names
 from accessportal.web.request_deeds import APPROVE, DENY, END, RETRY
 from accessportal.web.stand_in_deeds import named
 
@@ -32,9 +33,10 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.I
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the cells of one request need besides it."""
+    """What the cells of one request need besides it; ``in_place_of``: the name of the approver in whose place the reader decides."""
 
     described: Described
+    in_place_of: str = ""
 
 
 ASKS_FOR = Column("Asks for", "console/cells/asks_for.html", "col-what")
@@ -166,7 +168,8 @@ class Requests(Resource):
         return {"folds": folded(prospects)}
 
     def rows(self, items: Sequence[AccessRequest], ask: Ask) -> list[Row]:
-        return [Row(one.request_id, one, Seen(_described(one))) for one in items]
+        of_stand_in = ask.pattern == "waiting" and not ask.actor.is_operator
+        return [Row(one.request_id, one, Seen(_described(one), _in_place_of(one, ask) if of_stand_in else "")) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> Mapping[str, Any]:
         if pattern.name == "waiting":
@@ -189,6 +192,14 @@ class Requests(Resource):
         if len(named) == 1 and not near_accounts(text):
             return "all", {"q": named[0]}
         raise InvalidRequest(_suggest(text, named), code="nothing_found", field="find")
+
+
+def _in_place_of(request: AccessRequest, ask: Ask) -> str:
+    """The list has looked up before who they are to it."""
+    if ask.book.is_approver(request, ask.actor.name):
+        return ""
+    one = ask.book.in_place_of(request, ask.actor)
+    return Names(ask.book.directory)(one.approver) if one is not None else ""
 
 
 def _described(request: AccessRequest) -> Described:
