@@ -27,9 +27,11 @@ class Fold:
 
     @property
     def words(self) -> str:
-        """What would happen, where it is the same for each."""
-        words = {one.words for one in self.prospects}
-        return self.prospects[0].words if len(words) == 1 else ""
+        """What would happen, where it is the same for each, apart from whom it is for."""
+        if len({one.words for one in self.prospects}) == 1:
+            return self.prospects[0].words
+        words = {one.words.replace(f" to {one.record.subject_id} ", " to each ") for one in self.prospects}
+        return words.pop() if len(words) == 1 else ""
 
     @property
     def names(self) -> str:

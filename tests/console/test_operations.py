@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from django.test import Client
@@ -11,8 +12,11 @@ from django.test import Client
 from accessportal.access_requests import operations
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.console import views
+from accessportal.console.bulk import Prospect
+from accessportal.console.folding import folded
 from accessportal.console.views import MAX_BULK
 from accessportal.kernel.errors import Unavailable
+from accessportal.web.request_deeds import APPROVE
 from tests.console.test_costs import cost_of
 from tests.fixtures_story import Story
 from tests.portal.test_journey import text_of
@@ -268,6 +272,17 @@ def test_equal_ones_are_asked_about_as_one(story: Story, as_person: SignIn) -> N
     assert all(f"CHG-{number}" in told for number in range(3))
     assert page.content.decode().count('name="key"') == page.context["possible"] == 4
     assert "Records approval 1 of 2" in told
+
+
+def test_equal_ones_for_several_people_tell_once_what_will_happen(story: Story) -> None:
+    asked = story.ask_for_prod()
+    records = [asked, replace(asked, subject_id="sam@example.com")]
+    prospects = [Prospect(one.subject_id, "", is_possible=True, words=APPROVE.explain(one), record=one) for one in records]
+    assert prospects[0].words != prospects[1].words
+
+    (fold,) = folded(prospects)
+
+    assert fold.words == "Grants payments-prod · ReadOnlyAccess to each for 1 h, starting now. It ends by itself."
 
 
 def test_asking_about_many_costs_no_more_than_about_few(story: Story, as_person: SignIn) -> None:
