@@ -44,12 +44,13 @@ _BY_ACCOUNT = (ThingKind.ACCOUNT, ThingKind.LEASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPage(Page[Held]):
-    """An answer as a list has it. ``at``: of what moment."""
+    """An answer as a list has it. ``at``: of what moment; ``asked_url``: the list of what was asked for about the thing lately."""
 
     known_until: datetime
     at: datetime | None = None
     left_out: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
+    asked_url: str = ""
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -55,6 +56,17 @@ def test_an_auditor_reads_who_had_an_account_at_a_moment(told: Story, as_person:
         assert "of what happened since, some may be missing" in known
     assert "As it was at" in page
     assert f'data-utc="{at}"' in page
+
+
+def test_what_was_asked_for_an_account_is_one_click_from_who_had_it(told: Story, as_person: SignIn) -> None:
+    ana = as_person("ana")
+
+    page = text(ana, f"{WHO}q=payments-prod&kind=account")
+
+    (url,) = re.findall(r'href="([^"]+)">Asked for in the last 30 days<', page)
+    listed = ana.get(url.replace("&amp;", "&"))
+    assert [row.record.account_id for row in listed.context["rows"]] == [told.twin.accounts["payments-prod"]]
+    assert "Asked for in the last" not in text(ana, f"{WHO}q=/engineering/payments&kind=group")
 
 
 def test_a_group_is_followed_by_whoever_was_in_it(told: Story, as_person: SignIn) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from django.urls import reverse
 
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row
 from accessportal.history import queries
@@ -11,6 +15,7 @@ from accessportal.history.states import Held, ThingKind
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.web.holdings import FILE_COLUMNS, USUAL_TIME, AnswerPage, names_of, page_of
 from accessportal.web.moments import read_moment
+from accessportal.web.narrowing import LATELY_DAYS
 
 _KINDS = (
     (ThingKind.ACCOUNT.value, "Account"),
@@ -35,7 +40,14 @@ def _who_had(ask: Ask) -> AnswerPage:
     except InvalidRequest as error:
         raise InvalidRequest(error.message, code=error.code, field="q") from error
     at = read_moment(ask.more["at"], field="at")
-    return page_of(queries.who_had(thing=thing, right=ask.more["right"], at=at, actor=ask.actor, **ask.part), at=at)
+    page = page_of(queries.who_had(thing=thing, right=ask.more["right"], at=at, actor=ask.actor, **ask.part), at=at)
+    return replace(page, asked_url=_asked_url(thing.name, ask.now)) if thing.kind is ThingKind.ACCOUNT else page
+
+
+def _asked_url(account_id: str, now: datetime) -> str:
+    """What was asked for lately about this account, whoever had it."""
+    given = {"pattern": "all", "account": account_id, "since": (now - timedelta(days=LATELY_DAYS)).date().isoformat()}
+    return f"{reverse('admin:console_requests')}?{urlencode(given)}"
 
 
 def _what_had(ask: Ask) -> AnswerPage:
