@@ -3,6 +3,7 @@
 import { say } from "../portal/say.js";
 
 const OFF = "portal-keys-off";
+const PLACE = "portal-keys-place";
 const help = document.getElementById("keys");
 let last = null; // the row that was selected last, by its key: the list may have been fetched anew since
 
@@ -40,12 +41,30 @@ function go(step) {
   row.scrollIntoView({ block: "nearest" });
 }
 
+// The page that comes after a decision begins where it was made: at the same request if it is still there, or else at the one below.
+function keepPlace(row) {
+  const all = rows();
+  const at = all.indexOf(row);
+  sessionStorage.setItem(PLACE, JSON.stringify([row, all[at + 1], all[at - 1]].filter(Boolean).map((one) => boxOf(one).value)));
+}
+
+function takePlace() {
+  const kept = JSON.parse(sessionStorage.getItem(PLACE) ?? "[]");
+  const all = rows();
+  if (!kept.length || !all.length) return;
+  sessionStorage.removeItem(PLACE);
+  const row = kept.map((key) => all.find((one) => boxOf(one).value === key)).find(Boolean);
+  if (row) boxOf(row).focus();
+}
+
 function decide(name) {
   const row = here();
   const isMany = document.querySelector("#results input[name=key]:checked") !== null;
   if (isMany) document.querySelector(`#results [data-bulk][formaction$="/${name}/"]`)?.click();
-  else if (row) row.querySelector(`[id^="do-${name}-"]`)?.click();
-  else say("Go to a request first, with j or k.");
+  else if (row) {
+    keepPlace(row);
+    row.querySelector(`[id^="do-${name}-"]`)?.click();
+  } else say("Go to a request first, with j or k.");
 }
 
 const acts = {
@@ -64,6 +83,7 @@ function isTyping(target) {
 }
 
 if (help) {
+  takePlace();
   const on = document.getElementById("keys-on");
   on.checked = localStorage.getItem(OFF) === null;
   on.addEventListener("change", () => (on.checked ? localStorage.removeItem(OFF) : localStorage.setItem(OFF, "1")));

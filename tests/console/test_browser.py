@@ -95,6 +95,24 @@ def test_bob_approves_twenty_by_keyboard(story: Story, open_as: OpenAs) -> None:
     assert sum(story.now_of(request).status is Status.ACTIVE for request in requests) == 20
 
 
+def test_after_an_approval_by_key_the_next_one_is_marked(story: Story, open_as: OpenAs) -> None:
+    for _ in range(3):
+        story.ask_for_prod()
+    bob = open_as("bob")
+    bob.goto("/admin/requests/")
+    boxes = bob.locator("#results input[name=key]")
+    expect(boxes).to_have_count(3)
+    after, last = boxes.nth(1).get_attribute("value"), boxes.nth(2).get_attribute("value")
+
+    bob.keyboard.press("j")
+    bob.keyboard.press("a")
+
+    expect(boxes).to_have_count(2)
+    expect(bob.locator(f"#tick-{after}")).to_be_focused()
+    bob.keyboard.press("j")
+    expect(bob.locator(f"#tick-{last}")).to_be_focused()
+
+
 def test_a_click_with_shift_selects_a_range_and_none_selected_is_all(story: Story, open_as: OpenAs) -> None:
     for _ in range(6):
         story.ask_for_prod()
