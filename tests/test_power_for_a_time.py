@@ -17,7 +17,8 @@ import yaml
 from accessportal.access_requests import operations as access_requests
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.stand_in import StandIn
-from accessportal.access_requests.states import AccessRequest, CommentKind, Status
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.thread import CommentKind
 from accessportal.audit import operations as audit
 from accessportal.authz import operations as authz
 from accessportal.authz.queries import APPROVALS, caller_of, read_scope

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from accessportal.access_requests.stand_in import StandIn
-from accessportal.access_requests.states import AccessRequest, Approvers, CommentKind, Presence, Search, Status, Work
+from accessportal.access_requests.states import AccessRequest, Approvers, Presence, Search, Status, Work
+from accessportal.access_requests.thread import CommentKind
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
 from accessportal.kernel.decisions import Decision, allow, refuse

@@ -13,7 +13,8 @@ from pynamodb.expressions.condition import Condition
 from accessportal.access_requests.kind import KINDS
 from accessportal.access_requests.models import STAND_INS, CommentItem, RequestItem, StandInItem
 from accessportal.access_requests.stand_in import StandIn
-from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Comment, Search, Status, Work
+from accessportal.access_requests.states import ALLOWED_MOVES, AccessRequest, Search, Status, Work
+from accessportal.access_requests.thread import Comment
 from accessportal.audit import operations as audit
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.queries import check_of, mark_of

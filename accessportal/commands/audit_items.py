@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.stand_in import StandIn
-from accessportal.access_requests.states import Threaded
+from accessportal.access_requests.thread import Threaded
 from accessportal.assignments import queries as assignments
 from accessportal.audit.states import ChainBreak
 from accessportal.authz import queries as authz

@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from accessportal.access_requests import operations, queries
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest, CommentKind, Status
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.thread import CommentKind
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.decisions import Decision

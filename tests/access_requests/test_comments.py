@@ -13,7 +13,8 @@ import boto3
 import pytest
 
 from accessportal.access_requests import operations, policy, queries, store
-from accessportal.access_requests.states import AccessRequest, Comment, CommentKind, Status
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.thread import Comment, CommentKind
 from accessportal.audit import queries as audit
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict, InvalidRequest, NotAllowed, NotFound

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from accessportal.access_requests import operations
-from accessportal.access_requests.states import CommentKind
+from accessportal.access_requests.thread import CommentKind
 from tests.browser.conftest import BusyDay, OpenAs
 from tests.browser.looks import look_at
 from tests.browser.test_pages import page_of, visit

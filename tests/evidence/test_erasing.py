@@ -17,7 +17,8 @@ from django.test import Client
 
 from accessportal.access_requests import operations
 from accessportal.access_requests.queries import every_request, thread_of
-from accessportal.access_requests.states import AccessRequest, CommentKind, Status
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.thread import CommentKind
 from accessportal.audit import config, queries
 from accessportal.audit.operations import begin_erasure, pseudonyms
 from accessportal.authz import operations as authz

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from accessportal.access_requests.states import Threaded
+from accessportal.access_requests.thread import Threaded
 from accessportal.audit.queries import chain_of
 from accessportal.audit.states import AuditEvent
 from accessportal.commands import audit_items

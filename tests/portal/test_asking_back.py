@@ -12,7 +12,8 @@ import pytest
 from django.test import Client
 
 from accessportal.access_requests import operations, queries
-from accessportal.access_requests.states import AccessRequest, CommentKind, Status
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.thread import CommentKind
 from accessportal.kernel.actors import Actor
 from accessportal.store.base import current_settings
 from tests.access_requests.test_costs import cost_of

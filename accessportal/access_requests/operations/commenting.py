@@ -13,7 +13,8 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.operations.shared import load_for, require, until_written
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.threads import check_of, thread_of
-from accessportal.access_requests.states import AccessRequest, Comment, CommentKind
+from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.thread import Comment, CommentKind
 from accessportal.audit import queries as audit
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.pages import Unreadable

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from accessportal.access_requests import store
-from accessportal.access_requests.states import AccessRequest, Comment, Threaded
+from accessportal.access_requests.states import AccessRequest
+from accessportal.access_requests.thread import Comment, Threaded
 from accessportal.kernel.pages import Unreadable
 from accessportal.store.erasures import find_erasure
 

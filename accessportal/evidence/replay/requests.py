@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from accessportal.access_requests.queries import CHECKED, check_of, checked
-from accessportal.access_requests.states import AccessRequest, Comment, CommentKind, Status, Threaded, Work
+from accessportal.access_requests.states import AccessRequest, Status, Work
+from accessportal.access_requests.thread import Comment, CommentKind, Threaded
 from accessportal.audit.queries import nameless
 from accessportal.audit.states import AuditEvent
 from accessportal.evidence.replay.telling import (

@@ -17,7 +17,8 @@ from django_htmx.http import HttpResponseClientRedirect
 from accessportal.access_requests import queries
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Comment, CommentKind, Status
+from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.access_requests.thread import Comment, CommentKind
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
