@@ -21,10 +21,13 @@ STATES = {
 
 def narrowed(given: Mapping[str, str], *, zone: tzinfo = UTC) -> Search:
     """The ``state`` and the days ``since`` and ``until``, both included, of ``zone``. :raises InvalidRequest: naming what can't be read."""
-    until = read_day(given["until"], field="until") if given["until"] else None
+    since, until = (read_day(given[name], field=name) if given[name] else None for name in ("since", "until"))
+    if since and until and until < since:
+        # A table refuses such a range, which would look as if it were out of reach.
+        raise InvalidRequest("The last day is before the first day. Give a later one.", code="days_reversed", field="until")
     return Search(
         status=_status(given["state"]),
-        since=_begin(read_day(given["since"], field="since"), zone) if given["since"] else None,
+        since=_begin(since, zone) if since else None,
         until=_begin(until + timedelta(days=1), zone) if until and until < date.max else None,
     )
 

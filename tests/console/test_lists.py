@@ -259,6 +259,7 @@ def test_the_list_of_all_says_how_it_was_found_and_how_many_there_are(story: Sto
         "account=payments": "Did you mean payments-",
         "state=OPEN": "no state",
         "since=soon": "write it like 2026-03-02",
+        "since=2026-03-02&until=2026-03-01": "before the first day",
     }.items():
         assert words in page(olga, f"/admin/requests/?pattern=all&{wrong}", status=400)
 

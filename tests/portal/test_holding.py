@@ -150,7 +150,13 @@ def test_all_ones_requests_are_narrowed_by_kind_state_and_days_and_paged_to_thei
     assert not rest.context["next_url"]
     assert "You asked for nothing like that." in text_of(alice.get("/requests/?state=LAPSED"))
     assert "You have asked for nothing yet." in text_of(signed_in("mallory").get("/requests/"))
-    for query, told in {"state=GONE": "no state of a request", "since=March": "is not a day", "kind=key": "no kind of access"}.items():
+    wrong = {
+        "state=GONE": "no state of a request",
+        "since=March": "is not a day",
+        "kind=key": "no kind of access",
+        "since=2026-03-02&until=2026-03-01": "before the first day",
+    }
+    for query, told in wrong.items():
         refused = alice.get(f"/requests/?{query}")
         assert refused.status_code == 400
         assert told in text_of(refused)
