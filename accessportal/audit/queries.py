@@ -34,6 +34,7 @@ __all__ = [
     "every_entity",
     "find_breaks",
     "history",
+    "is_as_written",
     "is_being_erased",
     "is_checked_by",
     "list_day",
@@ -47,6 +48,11 @@ __all__ = [
 
 # More than this many is the same alarm; counting on would read for ever when it is worst.
 UNPUBLISHED_COUNTED_TO = 200
+
+
+def is_as_written(event: AuditEvent) -> bool:
+    """Whether the event by itself is what the portal wrote, by the keys of now."""
+    return not policy.flaw_of(event, config.current())
 
 
 def breaks_in(events: Sequence[AuditEvent]) -> list[ChainBreak]:
@@ -147,7 +153,7 @@ def events_between(begin: datetime, end: datetime) -> Iterator[AuditEvent]:
 def oldest_at() -> datetime | None:
     """When the first event of all happened, of those that are as they were written. Reads the whole audit log."""
     events = (event for _, chain in every_chain(segment=0, segments=1) for event in chain)
-    return min((event.at for event in events if not policy.flaw_of(event, config.current())), default=None)
+    return min((event.at for event in events if is_as_written(event)), default=None)
 
 
 def find_breaks(entity: str) -> list[ChainBreak]:

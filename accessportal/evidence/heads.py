@@ -79,25 +79,23 @@ class SignedHeads:
         if self._is_as_signed(day):
             yield from map(json.loads, self.files.lines(day))
 
-    def lines_about(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """What the signed files tell of these chains, day after day."""
+    def whole_lines_about(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """What the signed files tell of these chains, day after day, but for what the portal never wrote so."""
         names_by_day: dict[int, set[str]] = defaultdict(set)
         for name in names:
             for _, day, _ in _HEAD.iter_unpack(self._heads.get(name, b"")):
                 names_by_day[day].add(name)
         for day, wanted in sorted(names_by_day.items()):
-            yield from (told for told in self.lines_of(date.fromordinal(day)) if told["entity"] in wanted)
+            told_of = (told for told in self.lines_of(date.fromordinal(day)) if told["entity"] in wanted)
+            yield from (told for told in told_of if audit.is_as_written(policy.event_of(told)))
 
     def take_out_removed(self, before: datetime) -> int:
         """Chains of requests of which nothing is there count for nothing more, if what was signed of them happened ``before``, and tells
         that they were over; how many there were."""
         gone = set(filter(policy.is_of_request, self._heads.keys() - self._seen))
         over, ended = set[str](), set[str]()
-        for told in self.lines_about(gone):
+        for told in self.whole_lines_about(gone):
             name, last = told["entity"], max(_HEAD.iter_unpack(self._heads[told["entity"]]))[0]
-            if "flaw" in told:
-                # Signed as what it is: nothing that the portal wrote.
-                continue
             if policy.tells_of_end(told["action"]):
                 over.add(name)
             if told["sequence"] == last and datetime.fromisoformat(told["at"]) < before:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -99,6 +100,12 @@ def line_of(event: AuditEvent, *, day: date) -> bytes:
     elif event.at.date() < day:
         line["late_of"] = event.at.date().isoformat()
     return json.dumps(line, sort_keys=True, separators=(",", ":"), default=repr).encode() + b"\n"
+
+
+def event_of(told: Mapping[str, Any]) -> AuditEvent:
+    """The event that a line tells, with pseudonyms where it has them."""
+    given = {one.name: told[one.name] for one in fields(AuditEvent) if one.name in told}
+    return AuditEvent(**{**given, "at": datetime.fromisoformat(told["at"])})
 
 
 def without_note(line: bytes) -> bytes:

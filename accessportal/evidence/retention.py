@@ -109,9 +109,8 @@ def _due(segment: int, cutoff: datetime) -> tuple[int, list[_Chain]]:
 def _in_evidence(due: Sequence[_Chain], signed: SignedHeads) -> list[_Chain]:
     """Those of which every event stands as it is in a file whose digest is signed."""
     lacking = {chain.entity: set(enumerate(chain.hashes, start=1)) for chain in due}
-    for told in signed.lines_about(lacking):
-        if "flaw" not in told:
-            lacking[told["entity"]].discard((told["sequence"], told["hash"]))
+    for told in signed.whole_lines_about(lacking):
+        lacking[told["entity"]].discard((told["sequence"], told["hash"]))
     return [chain for chain in due if not lacking[chain.entity]]
 
 

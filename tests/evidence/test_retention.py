@@ -258,13 +258,7 @@ def _end_by_somebody_without_the_key(office: Office) -> None:
 @pytest.mark.parametrize(
     ("forge", "found"),
     [
-        pytest.param(
-            _end_by_somebody_without_the_key,
-            "request#ended by mallory",
-            marks=pytest.mark.xfail(
-                reason="An open fault: a chain with a flawed end in evidence is not named when it is deleted afterwards."
-            ),
-        ),
+        (_end_by_somebody_without_the_key, "request#ended by mallory"),
         (_nothing_ordered, "request#0"),
         (_too_young, "request#young"),
         (_not_over, "request#held"),
