@@ -352,11 +352,12 @@ def go_on_erasing() -> Report:
 def erase_former(*, pseudonym: str, operator: str) -> str:
     """Whom an operator ordered to erase is erased, or the reason why not stands on their page. An order that is lost costs ordering it
     again; what was begun, ``go_on_erasing`` finishes."""
-    now = _CLOCK.now()
-    actor = actor_named(email=operator, now=now)
-    why = former_people.erase_former(pseudonym=pseudonym, actor=actor, clock=_CLOCK)
-    close_old_connections()
-    heartbeats.tell_of(heartbeats.ERASING, pseudonym, why and f"Not erased. {why}", now=now)
+    now, why = _CLOCK.now(), "It was ended by an error, or its time limit. Look at the worker’s log, and order it again."
+    try:
+        why = former_people.erase_former(pseudonym=pseudonym, actor=actor_named(email=operator, now=now), clock=_CLOCK)
+    finally:
+        close_old_connections()
+        heartbeats.tell_of(heartbeats.ERASING, pseudonym, why and f"Not erased. {why}", now=now)
     return why or "erased"
 
 

@@ -129,6 +129,21 @@ def test_why_it_was_not_done_stands_on_the_page(gone: Story, as_person: SignIn, 
     assert "Only operators" in tasks.erase_former(pseudonym=pseudonym, operator="ana@example.com")
 
 
+def test_an_order_whose_job_ends_by_an_error_does_not_wait_for_ever(
+    gone: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    olga, pseudonym = as_person("olga"), queries.nameless(SAM)
+    olga.post(ERASE, {"confirmed": "yes", "address": SAM})
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "_require_gone", Mock(side_effect=RuntimeError("what nobody thought of")))
+        with pytest.raises(RuntimeError):
+            tasks.erase_former(pseudonym=pseudonym, operator="olga@example.com")
+    page = text(olga.get(PAGE))
+    assert "Not erased. It was ended by an error" in page
+    assert "has not begun yet" not in page
+    assert tasks.erase_former(pseudonym=pseudonym, operator="olga@example.com") == "erased"
+
+
 def test_auditors_look_and_nobody_else(gone: Story, as_person: SignIn) -> None:
     ana = as_person("ana")
     page = text(ana.get(PAGE))
