@@ -37,6 +37,7 @@ from accessportal.store.erasures import find_erasure
 from tests.commands.conftest import run
 from tests.crashing import Killed, Process, living
 from tests.evidence.conftest import Office
+from tests.evidence.forging import Tables
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
 
@@ -420,3 +421,7 @@ def test_operators_can_tell_whose_a_pseudonym_is_until_the_person_is_erased(gone
     # Who comes back is known again.
     directory.create_person(email=ALICE, name=NAME, actor=gone.olga, now=gone.clock.now())
     assert asked(made.of(ALICE)) == ALICE
+    # Nobody is told to be unknown while one of those who are here can't be read.
+    tables, is_bob = Tables(), {"S": f"U:{bob.key}"}
+    tables.put("AccessManagement", tables.find("AccessManagement", pk=is_bob, sk=is_bob) | {"state": {"S": "neither"}})
+    assert [asked(one) for one in (made.of_name(bob.name), made.of(ALICE), made.of(bob.email))] == ["item_unreadable", ALICE, bob.email]
