@@ -330,9 +330,9 @@ def retry_gap(*, work: Work, attempts: int, jitter: float) -> timedelta:
     return timedelta(seconds=gap * (0.75 + 0.5 * jitter))
 
 
-def may_name_stand_in(actor: Actor, *, is_approver: bool) -> Decision:
+def may_name_stand_in(*, is_approver: bool) -> Decision:
     """Whoever a rule names as an approver, by themselves: a stand-in names no further one, and operators decide by no rule."""
-    if actor.is_system or not is_approver:
+    if not is_approver:
         return refuse("Only approvers name a stand-in, and no rule names you as one.", code="not_an_approver")
     return allow("May name one")
 

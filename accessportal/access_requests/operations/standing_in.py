@@ -9,6 +9,7 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.operations.shared import purge_moment
 from accessportal.access_requests.queries.approvers import ApproverBook
+from accessportal.access_requests.queries.stand_ins import may_name_stand_in
 from accessportal.access_requests.stand_in import LONGEST_NOTE, StandIn
 from accessportal.audit.states import Draft
 from accessportal.directory.states import Person
@@ -32,8 +33,7 @@ def name_stand_in(
     :raises Conflict: when it was taken back since the same form was sent first.
     """
     book = ApproverBook(now=now)
-    is_approver = not actor.is_system and bool(book.rules_of_approver(actor.name))
-    policy.may_name_stand_in(actor, is_approver=is_approver).require()
+    may_name_stand_in(actor=actor, book=book).require()
     now = whole_second(now)
     starts_at, ends_at = max(whole_second(starts_at), now), whole_second(ends_at)
     policy.check_stand_in_period(starts_at=starts_at, ends_at=ends_at, now=now, longest=timedelta(days=current().stand_in_days))

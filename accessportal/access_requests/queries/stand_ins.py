@@ -41,7 +41,7 @@ def list_stand_ins(*, ends_after: datetime | None = None, actor: Actor, cursor: 
 
 def may_name_stand_in(*, actor: Actor, book: ApproverBook) -> Decision:
     """Whether the actor may name somebody."""
-    return policy.may_name_stand_in(actor, is_approver=not actor.is_system and bool(book.rules_of_approver(actor.name)))
+    return policy.may_name_stand_in(is_approver=not actor.is_system and bool(book.rules_of_approver(actor.name)))
 
 
 def may_end_stand_in(*, one: StandIn, actor: Actor, now: datetime) -> Decision:
