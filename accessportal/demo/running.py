@@ -24,7 +24,7 @@ from accessportal.evidence import config as evidence
 from accessportal.evidence.operations import export
 from accessportal.evidence.queries import evidence_files
 from accessportal.kernel.actors import system
-from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.clock import Clock, SystemClock
 from accessportal.leases import operations as leases
 from accessportal.mirror import operations as mirror
 from accessportal.observe import health
@@ -34,6 +34,7 @@ from accessportal.twin.world_changes import hurried
 
 _HOST = "127.0.0.1"
 _READY_SECONDS = 300
+_UNFINISHED = env.HOME / "unfinished"
 _MANAGE = (sys.executable, "manage.py")
 
 Say = Callable[[str], None]
@@ -78,16 +79,28 @@ def _prepare(say: Say) -> DemoReport:
     call_command("migrate", verbosity=0, interactive=False)
     call_command("create_tables", stdout=io.StringIO())
     clock = SystemClock()
-    if not rules.current_set().version:
-        say(f"Making up a company and its last {PAST_DAYS // 7} weeks. This is done once, and may take some minutes …")
-    with hurried(os.environ["AWS_ENDPOINT_URL"]):
-        report = load_demo(past_days=PAST_DAYS, clock=clock)
+    report = _load(say, clock)
     signer = evidence.current()
     if signer is not None:
         export(files=evidence_files(), signer=signer, actor=system("runportal"), clock=clock)
     call_command("apply_schedules", stdout=io.StringIO())
     # The supervisor stays for hours; a connection kept open would hold the database file.
     connections.close_all()
+    return report
+
+
+def _load(say: Say, clock: Clock) -> DemoReport:
+    """The demo's data. The past that a first start has not made up when it is stopped is missing for good: each later start says so."""
+    is_first = not rules.current_set().version
+    if is_first:
+        say(f"Making up a company and its last {PAST_DAYS // 7} weeks. This is done once, and may take some minutes …")
+        _UNFINISHED.touch()
+    elif _UNFINISHED.exists():
+        say(f"The first start was stopped before its end, so parts of the demo are missing. Remove {env.HOME} to start afresh.")
+    with hurried(os.environ["AWS_ENDPOINT_URL"]):
+        report = load_demo(past_days=PAST_DAYS, clock=clock)
+    if is_first:
+        _UNFINISHED.unlink()
     return report
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from accessportal.demo import running
-from accessportal.demo.supervisor import PartFailed, Supervisor, only_one
+from accessportal.demo.supervisor import PartFailed, StopAsked, Supervisor, only_one
+from accessportal.kernel.clock import SystemClock
 from accessportal.observe import heartbeats
 from tests.demo.test_supervisor import PATIENT, python
 
@@ -62,3 +65,30 @@ def test_without_pages_it_ends(wait: Callable[..., list[str]]) -> None:
 def test_a_worker_that_ends_is_no_late_one(wait: Callable[..., list[str]]) -> None:
     with pytest.raises(PartFailed, match=r"(?s)worker ended with code 1.*worker \| no queue"):
         wait("readyz", worker="raise SystemExit('no queue')")
+
+
+def test_that_a_first_start_was_stopped_is_told_at_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stops, said, versions = [True, False], list[str](), [0]
+
+    def load(**_given: object) -> None:
+        versions[0] = 1
+        if stops.pop(0):
+            raise StopAsked
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr(running, "_UNFINISHED", tmp_path / "unfinished")
+    monkeypatch.setattr(running, "hurried", lambda _url: nullcontext())
+    monkeypatch.setattr(running, "load_demo", load)
+    monkeypatch.setattr("accessportal.rules.queries.current_set", lambda: SimpleNamespace(version=versions[0]))
+
+    with pytest.raises(StopAsked):
+        running._load(said.append, SystemClock())
+    running._load(said.append, SystemClock())
+    assert "parts of the demo are missing" in said[-1]
+
+    (tmp_path / "unfinished").unlink()
+    versions[0], stops[:] = 0, [False, False]
+    running._load(said.append, SystemClock())
+    told = len(said)
+    running._load(said.append, SystemClock())
+    assert len(said) == told
