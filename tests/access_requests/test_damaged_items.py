@@ -18,7 +18,7 @@ from accessportal.console.resources.requests import Requests
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page
 from accessportal.portal.requests.lent import Lent
-from accessportal.portal.requests.rows import ended_row, open_row
+from accessportal.portal.requests.rows import ended_rows, open_row
 from accessportal.web.names import Names
 from accessportal.web.presenting import mark_of
 from tests.damage import Raw, damaged
@@ -71,7 +71,7 @@ def show(requests: Collection[AccessRequest], story: Story, book: queries.Approv
     for request in requests:
         mark_of(request, now)
         if request.status.is_terminal:
-            ended_row(request, actor=story.olga, names=Names(book.directory), book=book)
+            ended_rows([request], actor=story.olga, book=book)
         else:
             open_row(request, lent=Lent(), actor=story.olga, names=Names(book.directory), book=book)
         queries.asked(request=request)

@@ -12,6 +12,7 @@ from accessportal.access_requests.states import Status
 from accessportal.audit import queries as audit
 from accessportal.directory import operations as directory
 from accessportal.kernel.actors import system
+from tests.access_requests.test_costs import cost_of
 from tests.commands.conftest import run
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
@@ -82,6 +83,21 @@ def test_a_holiday(story: Story, signed_in: SignedIn) -> None:
     assert carol.get(f"/requests/{later.request_id}/").status_code == 404
     assert "You decide in place of" not in text_of(carol, "/fragments/for-me/")
     assert "Over" in text_of(signed_in("bob"), "/stand-ins/")
+
+
+def test_lists_of_what_was_asked_for_read_the_names_of_both_together(story: Story, signed_in: SignedIn) -> None:
+    add_carol(story)
+    bob, carol, alice = signed_in("bob"), signed_in("carol"), signed_in("alice")
+    name_carol(story, bob)
+    alice.get("/requests/")
+    denied = {}
+    for client in (carol, bob):
+        asked = story.ask_for_prod()
+        client.post(f"/requests/{asked.request_id}/deny/", {"reason": "Not today"})
+        denied[client] = cost_of(lambda: alice.get("/requests/"))
+
+    assert "denied by Carol Diaz in place of Bob Ito" in text_of(alice, "/requests/")
+    assert len(denied[carol]) == len(denied[bob])
 
 
 def test_it_is_taken_back_at_once_by_whom_it_concerns(story: Story, signed_in: SignedIn) -> None:

@@ -20,7 +20,7 @@ from accessportal.kernel.counts import Count
 from accessportal.kernel.pages import Unreadable
 from accessportal.portal.requests.asking import Again, again
 from accessportal.portal.requests.lent import lent_to_all, mark_of_all
-from accessportal.portal.requests.rows import ended_row, open_list
+from accessportal.portal.requests.rows import ended_rows, open_list
 from accessportal.web.names import Names
 from accessportal.web.stand_in_deeds import named
 
@@ -86,10 +86,8 @@ def _put_into(actor: Actor, book: ApproverBook) -> list[tuple[Membership, Claim,
 
 def _ended(request: HttpRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     page = queries.list_ended(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
-    names = Names(book.directory)
-    book.directory.people(email for one in page.items for email in (one.decided_by, one.decided_in_place_of))
     return {
-        "ended": [ended_row(one, actor=actor, names=names, book=book) for one in page.items],
+        "ended": ended_rows(page.items, actor=actor, book=book),
         "ended_unreadable": page.unreadable,
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),

@@ -16,8 +16,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import zone_named
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
-from accessportal.portal.requests.rows import ended_row
-from accessportal.web.names import Names
+from accessportal.portal.requests.rows import ended_rows
 from accessportal.web.narrowing import STATES, narrowed
 
 _PAGE = 25
@@ -36,8 +35,6 @@ def show(request: HttpRequest) -> HttpResponse:
         if problem.field not in given:
             raise
         error, refused = problem.message, problem.field
-    names, found = Names(book.directory), page.items if page else ()
-    book.directory.people(one.decided_by for one in found)
     here = f"{reverse('my_requests')}?{urlencode({name: value for name, value in given.items() if value})}"
     context = {
         "given": given,
@@ -45,7 +42,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "refused": refused,
         "kinds": [(name, kind.fields.name) for name, kind in KINDS.items()],
         "states": [(state.value, word) for state, word in STATES.items()],
-        "rows": [ended_row(one, actor=actor, names=names, book=book) for one in found],
+        "rows": ended_rows(page.items if page else (), actor=actor, book=book),
         "unreadable": page.unreadable if page else (),
         "is_narrowed": any(given[name] for name in _ASKED),
         "is_first_page": cursor is None,

@@ -112,7 +112,14 @@ def open_row(
     )
 
 
-def ended_row(request: AccessRequest, *, actor: Actor, names: Names, book: ApproverBook) -> Row:
+def ended_rows(found: Sequence[AccessRequest], *, actor: Actor, book: ApproverBook) -> list[Row]:
+    """What was asked for, without its approvers, with names that are read together."""
+    names = Names(book.directory)
+    book.directory.people(email for one in found for email in (one.decided_by, one.decided_in_place_of))
+    return [_ended_row(one, actor=actor, names=names, book=book) for one in found]
+
+
+def _ended_row(request: AccessRequest, *, actor: Actor, names: Names, book: ApproverBook) -> Row:
     may_undo = queries.can(verb="take_back", request=request, actor=actor, now=book.now, book=book).allowed
     return Row(
         request=request,
