@@ -25,7 +25,8 @@ class DayFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalReport(Report):
     """What one run took out of the audit log: ``removed`` chains with so many ``events``. ``unproved`` were as old, and evidence does not
-    have all of them; ``left``: their request is still there, an event waits for its topic, or the chain was changed or is broken."""
+    have all of them; ``left``: their request is still there, an event waits for its topic, the chain was changed or is broken, or the time
+    of the run was over."""
 
     removed: int = 0
     events: int = 0

@@ -328,6 +328,13 @@ def test_much_at_once_is_a_mistake_until_an_operator_says_otherwise(story: Story
     assert queries.chain_of(RETENTION)[0].actor == "olga@example.com"
 
 
+def test_a_run_whose_time_is_over_before_anything_goes_says_so(aged: Office) -> None:
+    report = remove(aged, until=aged.clock.now())
+
+    assert (report.removed, left(*OLD), left(RETENTION)) == (0, OLD, [])
+    assert "The time of the run was over" in report.stopped
+
+
 @pytest.mark.parametrize("after", MOMENTS)
 def test_killed_after_each_write(aged: Office, monkeypatch: pytest.MonkeyPatch, after: bool) -> None:
     monkeypatch.setattr(retention, "each", lambda items, action, **_: [action(item) for item in items])
