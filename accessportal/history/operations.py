@@ -29,6 +29,8 @@ T = TypeVar("T")
 _AT_ONCE = 500
 _PAGE = 100
 _MOST_UNFOLLOWED = 100
+# In the place of further names: an answer stays short, and says that there are more.
+_OTHERS = "others"
 _CONTENDED = NoAnswer("Others are reading the same events right now. Try again.", code="history_contended")
 
 
@@ -193,8 +195,8 @@ class _Following(Run):
         """Every answer names it, already when its mark goes past."""
 
         def noted(before: Progress) -> Progress:
-            names = {*before.passed_over, event.entity}
-            return before if len(names) > _MOST_UNFOLLOWED else replace(before, passed_over=tuple(sorted(names)))
+            is_named = event.entity in before.passed_over or len(before.passed_over) < _MOST_UNFOLLOWED
+            return replace(before, passed_over=tuple(sorted({*before.passed_over, event.entity if is_named else _OTHERS})))
 
         _moved(progress, noted)
         self.failures.append(Failure(f"{event.entity}, event {event.sequence}", f"passed over, because it {why}"))

@@ -136,7 +136,7 @@ def test_an_entity_without_an_answer_stops_the_run(story: Story, monkeypatch: py
     assert "sam@example.com" in members(story)
 
 
-def test_a_damaged_event_is_passed_over_and_named(story: Story) -> None:
+def test_a_damaged_event_is_passed_over_and_named(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     follow(story)
     directory.grant_membership(
         email="sam@example.com", group_id=PAYMENTS.name, role=GroupRole.READER, actor=story.olga, now=story.clock.now()
@@ -160,6 +160,10 @@ def test_a_damaged_event_is_passed_over_and_named(story: Story) -> None:
     # Made anew, it is passed over again.
     operations.rebuild(workers=1, actor=story.olga, clock=story.clock)
     assert told() == ("person#sam@example.com",)
+    # Where there are too many to name each, it is said that there are others.
+    monkeypatch.setattr(operations, "_MOST_UNFOLLOWED", 0)
+    operations.rebuild(workers=1, actor=story.olga, clock=story.clock)
+    assert told() == ("others",)
 
 
 def test_a_log_that_was_restored(story: Story) -> None:
