@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import uuid
 from datetime import timedelta
@@ -10,6 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.states import AccessRequest, Status
 from tests.access_requests.test_costs import cost_of, grow
 from tests.fixtures_story import Story
@@ -70,6 +72,16 @@ def test_what_waits_is_read_a_page_at_a_time_and_counted_as_far(story: Story, si
     assert len(panel.context["waiting"]) == 3
     # The tab's title takes the bar's.
     assert re.search(r'class="tally"[^>]*>(28|25)\+?<', bob.get("/fragments/approvals/").content.decode())
+
+
+def test_what_waits_and_can_not_be_read_is_named_beside_the_rest(story: Story, signed_in: SignedIn) -> None:
+    bob, waiting = signed_in("bob"), [story.ask_for_prod(), story.ask_for_prod()]
+
+    for one, told in zip(waiting, ("1 of 1+", "0 of ?"), strict=True):
+        RequestItem.get(one.request_id).update([RequestItem.duration_seconds.set(-1)])
+        panel = html.unescape(text_of(bob.get("/fragments/for-me/")))
+        assert f"Waiting for me {told}, see all" in panel
+        assert f"The item {one.request_id} of the table ActiveRequests can't be read" in panel
 
 
 @pytest.mark.parametrize(("step", "told"), [("8h", "4 h"), ("7m", "Choose one of the lengths of the page.")])

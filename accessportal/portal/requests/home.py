@@ -62,12 +62,14 @@ def for_me(request: HttpRequest) -> HttpResponse:
     actor, book = actor_of(request), book_of(request)
     page = queries.list_waiting_for(actor=actor, now=book.now, limit=_FOR_ME_PAGE, book=book)
     titles = [(one, queries.title_of(request=one), queries.describe(request=one)) for one in page.items[:_FOR_ME]]
-    count = Count(len(page.items), is_more=page.next_cursor is not None)
-    return render(
-        request,
-        "portal/home_for_me.html",
-        {"standing_in": named(book.stand_ins_of(actor), book), "waiting": titles, "count": count, "now": book.now},
-    )
+    context = {
+        "standing_in": named(book.stand_ins_of(actor), book),
+        "waiting": titles,
+        "count": Count(len(page.items), is_more=bool(page.next_cursor or page.unreadable)),
+        "unreadable": page.unreadable,
+        "now": book.now,
+    }
+    return render(request, "portal/home_for_me.html", context)
 
 
 def _again(context: Mapping[str, Any]) -> list[Again]:
