@@ -9,14 +9,14 @@ from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.operations.shared import purge_moment
 from accessportal.access_requests.queries.approvers import ApproverBook
-from accessportal.access_requests.queries.stand_ins import may_name_stand_in
+from accessportal.access_requests.queries.stand_ins import find_stand_in, may_name_stand_in
 from accessportal.access_requests.stand_in import LONGEST_NOTE, StandIn
 from accessportal.audit.states import Draft
 from accessportal.directory.states import Person
 from accessportal.kernel.actors import Actor, fold_email
 from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.decisions import Decision
-from accessportal.kernel.errors import Conflict, InvalidRequest, NoAnswer, NotFound
+from accessportal.kernel.errors import Conflict, InvalidRequest, NoAnswer
 from accessportal.kernel.pages import Unreadable
 from accessportal.kernel.texts import check_reason, clean_text
 from accessportal.store.transactions import Overtaken, until_written
@@ -57,7 +57,7 @@ def name_stand_in(
         return store.insert_stand_in(one, draft=Draft("stand_in.named", one.stand_in, data), actor=actor, now=now)
     except Overtaken:
         # Sent twice at once.
-        return _named_before(_load(one.stand_in, one.stand_in_id))
+        return _named_before(find_stand_in(stand_in=one.stand_in, stand_in_id=one.stand_in_id, actor=actor))
 
 
 def end_stand_in(*, stand_in: str, stand_in_id: str, reason: str = "", actor: Actor, now: datetime) -> StandIn:
@@ -70,10 +70,7 @@ def end_stand_in(*, stand_in: str, stand_in_id: str, reason: str = "", actor: Ac
     reason = check_reason(reason)
 
     def attempt() -> StandIn:
-        one = _load(fold_email(stand_in), stand_in_id)
-        seen = policy.may_see_stand_in(one, actor)
-        if not seen.allowed:
-            raise NotFound(seen.reason, code=seen.code)
+        one = find_stand_in(stand_in=fold_email(stand_in), stand_in_id=stand_in_id, actor=actor)
         _require_end(policy.may_end_stand_in(one, actor, now), one)
         draft = Draft("stand_in.ended", one.stand_in, {"approver": one.approver, "reason": reason})
         return store.end_stand_in(one, draft=draft, actor=actor, now=now)
@@ -93,13 +90,6 @@ def _require_end(decision: Decision, one: StandIn) -> None:
     if decision.code == "stand_in_over":
         raise Conflict(decision.reason, code=decision.code, present=one)
     decision.require()
-
-
-def _load(stand_in: str, stand_in_id: str) -> StandIn:
-    one = store.find_stand_in(stand_in, stand_in_id)
-    if one is None:
-        raise NotFound("There is no such stand-in.", code="stand_in_not_found")
-    return one
 
 
 def _find(email: str, actor: Actor, book: ApproverBook) -> Person:
