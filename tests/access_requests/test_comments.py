@@ -323,6 +323,21 @@ def test_what_is_changed_in_a_thread_is_found(story: Story, forge: Callable[[Acc
     assert not [one for one in found if other.request_id in one[0]]
 
 
+def test_who_wrote_much_and_was_erased_is_looked_up_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = comment(story, story.ask_for_prod(), story.bob, Q)
+    asked = comment(story, asked, story.bob, Q, "And when?")
+    for number in (1, 2):
+        put(asked, number, text="person-x", salt="person-x", written_by="person-x")
+    looked_up: list[str] = []
+    monkeypatch.setattr("accessportal.access_requests.queries.threads.find_erasure", looked_up.append)
+    named: list[Unreadable] = []
+
+    list(queries.every_threaded(now=story.clock.now(), past=named.append))
+
+    assert looked_up == ["person-x"]
+    assert len(named) == 2
+
+
 def _other(request: AccessRequest) -> dict[str, Any]:
     item: dict[str, Any] = table().get_item(Key={"request_id": request.request_id, "number": 1})["Item"]
     return {name: value for name, value in item.items() if name not in ("request_id", "number")}

@@ -7,6 +7,7 @@ import hmac
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import cache
 
 from accessportal.access_requests import store
 from accessportal.access_requests.states import AccessRequest
@@ -35,6 +36,7 @@ def every_threaded(*, now: datetime, past: Past) -> Iterator[Threaded]:
     for comment in store.every_comment(past=past):
         threads[comment.request_id].append(comment)
     unread: set[str] = set()
+    erasure_of = cache(find_erasure)
 
     def named(one: Unreadable) -> None:
         unread.add(one.key)
@@ -43,7 +45,7 @@ def every_threaded(*, now: datetime, past: Past) -> Iterator[Threaded]:
     for request in store.every_request(past=named):
         thread = threads.pop(request.request_id, [])
         for one in thread:
-            if one.is_erased and find_erasure(one.written_by) is None:
+            if one.is_erased and erasure_of(one.written_by) is None:
                 past(_wrong(one, "its text is gone, and its writer was not erased"))
         yield _threaded(request, thread, now)
     # DynamoDB deletes a request and its comments one after the other.
