@@ -71,6 +71,8 @@ def remove_old(
     cutoff = policy.cutoff(clock.now(), keep_days=keep_days)
     signed = read_signed_heads(files, public_keys=public_keys)
     run = _Removing(clock=clock, until=until, cutoff=cutoff, keeps_unpublished=keeps_unpublished)
+    if audit.breaks_in(audit.chain_of(RETENTION)):
+        return run.report("The chain of earlier orders is broken, so verify_audit would call a forgery what goes. See verify_audit.")
     for segment in segments:
         known, due = _due(segment, cutoff)
         words = f"chains of requests would go that were over before {cutoff:%Y-%m-%d}"

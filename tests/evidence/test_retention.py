@@ -335,6 +335,17 @@ def test_a_run_whose_time_is_over_before_anything_goes_says_so(aged: Office) -> 
     assert "The time of the run was over" in report.stopped
 
 
+def test_nothing_goes_while_the_orders_are_broken(aged: Office) -> None:
+    """What goes then would be told of as deleted by somebody."""
+    audit.order_removal(before=aged.clock.now() - 95 * DAY, keep_days=95, actor=system("test"), now=aged.clock.now())
+    AuditItem(RETENTION, 1).update(actions=[AuditItem.data["before_at"].set(0)])
+
+    report = remove(aged)
+
+    assert (report.removed, left(*OLD), len(queries.chain_of(RETENTION))) == (0, OLD, 1)
+    assert "See verify_audit." in report.stopped
+
+
 @pytest.mark.parametrize("after", MOMENTS)
 def test_killed_after_each_write(aged: Office, monkeypatch: pytest.MonkeyPatch, after: bool) -> None:
     monkeypatch.setattr(retention, "each", lambda items, action, **_: [action(item) for item in items])
