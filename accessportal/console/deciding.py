@@ -32,7 +32,7 @@ def _surroundings(found: AccessRequest, actor: Actor, book: queries.ApproverBook
     recent = queries.recent_of(subject_ids=[subject], actor=actor, limit=_LATEST, book=book)[subject]
     by_rule = queries.list_asked_by_rule(rule_name=found.rule_name, actor=actor, limit=_LATEST, book=book)
     open_now = queries.list_open(subject_id=subject, past=unreadable.append)
-    past = context_of(found, recent.items, now=now, is_all=recent.next_cursor is None)
+    past = context_of(found, recent, now=now)
     held = held_now(found, open_now, now=now)
     return {
         "it": found,
@@ -45,7 +45,8 @@ def _surroundings(found: AccessRequest, actor: Actor, book: queries.ApproverBook
         ],
         "waits": [one for one in open_now if one.status is Status.PENDING and one != found and is_same_thing(one, found)],
         "tally": book.tally(found) if found.status is Status.PENDING else None,
-        "unreadable": unreadable,
+        # One item may stand in several of these lists.
+        "unreadable": tuple(dict.fromkeys((*unreadable, *past.unreadable, *by_rule.unreadable))),
         "actor": actor,
         "now": now,
     }

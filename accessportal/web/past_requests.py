@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.web.presenting import words_for_time
 
 _LOOK_BACK = timedelta(days=90)
@@ -18,11 +19,12 @@ _GRANTED = frozenset({Status.ACTIVE, Status.REVOKED})
 @dataclass(frozen=True, slots=True)
 class Context:
     """``similar`` says how often the same person had asked for the same thing before, and what came of it; ``holds`` is what they hold
-    in the same account or group now, ``overlaps`` that it is this very thing."""
+    in the same account or group now, ``overlaps`` that it is this very thing; ``unreadable`` is not in it."""
 
     similar: str
     holds: tuple[AccessRequest, ...]
     overlaps: bool
+    unreadable: tuple[Unreadable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +50,17 @@ def held_now(request: AccessRequest, open_now: Sequence[AccessRequest], *, now: 
     return tuple(sorted(holds, key=lambda one: not _is_same_place(one, request)))
 
 
-def context_of(request: AccessRequest, others: Sequence[AccessRequest], *, now: datetime, is_all: bool) -> Context:
-    """``others``: the subject's requests, newest first; ``is_all`` is false when there are older ones that were not read."""
-    rest = [other for other in others if other.request_id != request.request_id]
+def context_of(request: AccessRequest, recent: Page[AccessRequest], *, now: datetime) -> Context:
+    """``recent``: the first page of the subject's requests, newest first."""
+    rest = [other for other in recent.items if other.request_id != request.request_id]
     since = request.requested_at - _LOOK_BACK
     alike = [other for other in rest if is_same_thing(other, request) and since < other.requested_at < request.requested_at]
     holds = tuple(other for other in rest if other.status is Status.ACTIVE and not other.is_over(now) and _is_same_place(other, request))
     return Context(
-        similar=_words(alike, is_lower_bound=not is_all and _reaches_less_than(since, others)),
+        similar=_words(alike, is_lower_bound=_may_miss_some(recent, since)),
         holds=holds,
         overlaps=any(is_same_thing(other, request) for other in holds),
+        unreadable=recent.unreadable,
     )
 
 
@@ -98,5 +101,7 @@ def thing_of(request: AccessRequest) -> tuple[str, ...]:
     return request.kind, request.scope, *kind_named(request.kind).target.holding(request), str(request.target.get("role", ""))
 
 
-def _reaches_less_than(since: datetime, others: Sequence[AccessRequest]) -> bool:
-    return bool(others) and others[-1].requested_at > since
+def _may_miss_some(recent: Page[AccessRequest], since: datetime) -> bool:
+    """Whether there may be others from that time, which can't be read or are on the next page."""
+    is_short = recent.next_cursor is not None and bool(recent.items) and recent.items[-1].requested_at > since
+    return is_short or bool(recent.unreadable)

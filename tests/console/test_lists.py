@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,6 +12,7 @@ import pytest
 from django.test import Client
 
 from accessportal.access_requests import queries
+from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.operations import reconciling
 from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import AssignmentState
@@ -54,6 +56,17 @@ def test_the_queue_of_an_approver_shows_age_deadline_and_context(story: Story, a
     assert queue.index("Reconcile the failed payouts") < queue.index("payments-prod · PowerUserAccess") < queue.index("Alice Park")
     assert f'hx-get="/admin/requests/{waiting.request_id}/around/"' in queue
     assert held.request_id not in queue
+
+
+def test_what_can_not_be_read_of_the_past_is_named_beside_what_is_told_of_it(story: Story, as_person: SignIn) -> None:
+    past, waiting = story.deny(story.ask_for_prod()), story.ask_for_prod()
+    RequestItem.get(past.request_id).update([RequestItem.duration_seconds.set(-1)])
+    bob = as_person("bob")
+
+    for address in (f"/admin/requests/{waiting.request_id}/around/", f"/requests/{waiting.request_id}/"):
+        told = html.unescape(text_of(bob.get(address)))
+        assert told.count(f"The item {past.request_id} of the table ActiveRequests can't be read") == 1
+        assert "none like it among the latest" in told
 
 
 def test_a_row_tells_what_is_held_asked_and_usual_when_it_comes_into_sight(story: Story, as_person: SignIn) -> None:

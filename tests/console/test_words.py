@@ -18,6 +18,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.console.resources import account_pool, leases, sandboxes
 from accessportal.console.rule_versions import changes_between, lines_of
 from accessportal.console.templatetags.console import limits_words, until
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.rules.loading import read_rules
 from accessportal.rules.states import Approval, Effect, People, Rule, Ticket
 from accessportal.web.addresses import KeyConverter
@@ -70,7 +71,7 @@ def test_what_came_of_like_requests(statuses: list[Status], words: str) -> None:
     asked = request("this", status=Status.PENDING, days_ago=0)
     others = [request(str(number), status=status) for number, status in enumerate(statuses)]
 
-    assert context_of(asked, [asked, *others], now=NOW, is_all=True).similar == words
+    assert context_of(asked, Page((asked, *others)), now=NOW).similar == words
 
 
 def test_context_is_about_the_same_thing_and_the_same_place() -> None:
@@ -81,7 +82,7 @@ def test_context_is_about_the_same_thing_and_the_same_place() -> None:
         request("beside", status=Status.ACTIVE, permission_set="Power"),
     ]
 
-    context = context_of(asked, others, now=NOW, is_all=True)
+    context = context_of(asked, Page(tuple(others)), now=NOW)
 
     assert context.similar == "first of its kind in 90 days"
     assert [held.request_id for held in context.holds] == ["beside"]
@@ -90,16 +91,21 @@ def test_context_is_about_the_same_thing_and_the_same_place() -> None:
 
 def test_what_was_asked_later_is_not_told_as_before() -> None:
     first, *later = [request(str(days), status=Status.REVOKED, days_ago=days) for days in (95, 60, 30, 0)]
+    lately = Page((*later[::-1], first))
 
-    assert context_of(first, [*later[::-1], first], now=NOW, is_all=True).similar == "first of its kind in 90 days"
-    assert context_of(later[-1], [*later[::-1], first], now=NOW, is_all=True).similar == "2 like it in 90 days, all granted"
-    assert context_of(later[0], [*later[::-1], first], now=NOW, is_all=True).similar == "1 like it in 90 days, granted"
+    assert context_of(first, lately, now=NOW).similar == "first of its kind in 90 days"
+    assert context_of(later[-1], lately, now=NOW).similar == "2 like it in 90 days, all granted"
+    assert context_of(later[0], lately, now=NOW).similar == "1 like it in 90 days, granted"
 
 
 def test_context_admits_when_it_has_not_read_everything() -> None:
     asked = request("this", status=Status.PENDING, days_ago=0)
 
-    assert context_of(asked, [request("other", status=Status.REVOKED)], now=NOW, is_all=False).similar.startswith("at least 1")
+    read = Page((request("other", status=Status.REVOKED),), "older")
+    assert context_of(asked, read, now=NOW).similar.startswith("at least 1")
+    spoilt = Unreadable("ActiveRequests", "spoilt", "status: nonsense")
+    old = request("old", status=Status.REVOKED, days_ago=91)
+    assert context_of(asked, Page((old,), None, (spoilt,)), now=NOW).similar == "none like it among the latest"
 
 
 RULE = Rule(

@@ -131,7 +131,7 @@ def _evidence(found: AccessRequest, events: Sequence[AuditEvent], actor: Actor, 
     subject = found.subject_id
     others = queries.recent_of(subject_ids=[subject], actor=actor, limit=_PAST_REQUESTS, book=book)[subject]
     return {
-        "past": context_of(found, others.items, now=book.now, is_all=others.next_cursor is None),
+        "past": context_of(found, others, now=book.now),
         "breaks": audit.check_chain(found.entity, events, version=found.version, audit_head=found.audit_head),
     }
 
