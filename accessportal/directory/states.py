@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from accessportal.kernel.counts import counted
+from accessportal.kernel.pages import Unreadable
 
 ROOT = "/"
 """The group above all others."""
@@ -279,11 +280,13 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class PeopleFound:
-    """Who fits what was typed. ``is_more``: others fit, too. ``is_partial``: not everybody's name was looked at."""
+    """Who fits what was typed. ``is_more``: others fit, too. ``is_partial``: not everybody's name was looked at. ``unreadable``: whose
+    address fits, and who can't be read."""
 
     people: tuple[Person, ...]
     is_more: bool
     is_partial: bool
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

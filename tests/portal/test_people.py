@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import boto3
 import pytest
 from django.test import Client
 
@@ -15,7 +16,9 @@ from accessportal.directory.queries import looking_up
 from accessportal.directory.states import GroupRole
 from accessportal.kernel.errors import Unavailable
 from accessportal.portal.directory import people
+from accessportal.store.base import current_settings
 from tests.fixtures_story import Story
+from tests.fixtures_twin import REGION
 from tests.portal.conftest import SignedIn
 from tests.portal.test_groups import SETUP
 from tests.portal.test_journey import text_of
@@ -259,3 +262,17 @@ def test_a_list_of_people_names_groups_where_these_may_be_meant_and_says_what_it
     assert "Not everybody’s name was looked at" in partly
     for list_id in ("", "a b", '"><script>', "x" * 50):
         assert olga.get("/people/search/", {"text": "a", "list": list_id}).status_code == 400
+
+
+def test_who_can_not_be_read_is_named_by_the_address_and_no_nobody(story: Story, signed_in: SignedIn) -> None:
+    olga = signed_in("olga")
+    table = boto3.resource("dynamodb", region_name=REGION).Table(f"{current_settings().table_prefix}AccessManagement")
+    key = {"pk": "U:mallory@example.com", "sk": "U:mallory@example.com"}
+    table.put_item(Item={**table.get_item(Key=key)["Item"], "version": "two"})
+
+    by_address = text_of(olga.get("/people/search/?text=mall&list=who_list"))
+    by_name = text_of(olga.get("/people/search/?text=moss&list=who_list"))
+
+    assert "The item U:mallory@example.com of the table AccessManagement can" in by_address
+    assert "Nobody whom you may see" not in by_address
+    assert "Not everybody’s name was looked at" in by_name

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from accessportal.directory.policy import rights as policy
 from accessportal.directory.queries.book import Book
@@ -11,6 +13,7 @@ from accessportal.directory.queries.roles import roles_of
 from accessportal.directory.states import ROOT, GroupRole, PeopleFound, Person
 from accessportal.directory.store.reading import page_of_members, page_of_people
 from accessportal.kernel.actors import Actor, fold_email
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.reading import side_by_side
 
 _MOST_NAMES = 1000
@@ -30,13 +33,14 @@ def look_up_people(*, text: str, limit: int, actor: Actor, now: datetime, book: 
     wanted = fold_email(text)
     if not (actor.reads_everything or ROOT in admin_of):
         return _among_members(admin_of, wanted, limit, book)
-    by_address = page_of_people(prefix=wanted, cursor=None, limit=limit + 1).items
-    if len(by_address) > limit or len(wanted) < _FEWEST_LETTERS or "@" in wanted:
-        return _found(by_address, limit)
+    by_address = page_of_people(prefix=wanted, cursor=None, limit=limit + 1)
+    found = _found(by_address.items, limit, unreadable=by_address.unreadable)
+    if found.is_more or len(wanted) < _FEWEST_LETTERS or "@" in wanted:
+        return found
     looked_through = page_of_people(prefix="", cursor=None, limit=_MOST_NAMES)
-    known = {one.key for one in by_address}
+    known = {one.key for one in by_address.items}
     by_name = [one for one in looked_through.items if one.key not in known and _is_called(one, wanted)]
-    return _found([*by_address, *by_name], limit, is_partial=looked_through.next_cursor is not None)
+    return _found([*by_address.items, *by_name], limit, is_partial=_is_partial(looked_through), unreadable=by_address.unreadable)
 
 
 def _among_members(admin_of: list[str], wanted: str, limit: int, book: Book) -> PeopleFound:
@@ -44,11 +48,16 @@ def _among_members(admin_of: list[str], wanted: str, limit: int, book: Book) -> 
     pages = side_by_side([partial(page_of_members, group_id, cursor=None, limit=_MOST_MEMBERS) for group_id in shown])
     people = book.people(sorted({one.person for page in pages for one in page.items})).values()
     fits = [one for one in people if one.key.startswith(wanted) or _is_called(one, wanted)]
-    return _found(fits, limit, is_partial=len(admin_of) > len(shown) or any(page.next_cursor for page in pages))
+    return _found(fits, limit, is_partial=len(admin_of) > len(shown) or any(map(_is_partial, pages)))
 
 
-def _found(people: list[Person] | tuple[Person, ...], limit: int, *, is_partial: bool = False) -> PeopleFound:
-    return PeopleFound(tuple(people[:limit]), is_more=len(people) > limit, is_partial=is_partial)
+def _found(people: Sequence[Person], limit: int, *, is_partial: bool = False, unreadable: tuple[Unreadable, ...] = ()) -> PeopleFound:
+    return PeopleFound(tuple(people[:limit]), is_more=len(people) > limit, is_partial=is_partial, unreadable=unreadable)
+
+
+def _is_partial(page: Page[Any]) -> bool:
+    """Others follow, or can't be read: by what they are called they are not found."""
+    return page.next_cursor is not None or bool(page.unreadable)
 
 
 def _is_called(person: Person, wanted: str) -> bool:
