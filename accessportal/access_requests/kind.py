@@ -154,10 +154,15 @@ class Grant(ABC):
             return group_made_anew(subject_id, request, book=book, now=now)
         return _person_made_anew(request, book=book, now=now)
 
-    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
-        """Whether ending ``one`` by hand ends ``other`` too, an open request of the same subject: what they hold can't be given
-        back in part."""
-        return False
+    def ended_with(self, request: AccessRequest, others: Sequence[AccessRequest]) -> list[AccessRequest]:
+        """Which of the ``others``, active ones of its kind and subject, end when somebody ends ``request`` by hand: what the same person
+        asked for as an extension of it, or extended with it, over as many as there are."""
+        chain, rest = {request.request_id, request.extends} - {""}, [one for one in others if one.requested_by == request.requested_by]
+        found: list[AccessRequest] = []
+        while more := [one for one in rest if one not in found and not chain.isdisjoint((one.request_id, one.extends))]:
+            found += more
+            chain |= {name for one in more for name in (one.request_id, one.extends) if name}
+        return found
 
 
 Choices = Callable[[Actor, Book, datetime], Sequence[tuple[str, str]]]

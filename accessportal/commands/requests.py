@@ -137,7 +137,7 @@ def extend_access(
 
 @command("3f0c6a52-5d0e-4c8f-9a57-0a7c1f6d2b11 --as alice@example.com", show=show_request_facts)
 def end_access(request_id: RequestId, *, reason: Text = "", actor: Actor, now: datetime) -> Document:
-    """End an access before its time. Its holder, an approver of its rule and an operator may."""
+    """End an access before its time, with what extends it. Its holder, an approver of its rule and an operator may."""
     return document_of_request(operations.end(request_id=request_id, reason=reason, actor=actor, now=now))
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.kernel.durations import format_duration
+from accessportal.kernel.ids import is_request_id
 from accessportal.sandboxes.states import PEOPLES_TRACKS
 
 _SOON_SECONDS = 90
@@ -57,6 +58,8 @@ _ENDING_LATE = Phase(
     "ending_late", "End delayed", Tone.STOP, "Taking the access back keeps failing. The portal goes on trying until it is proved gone."
 )
 _ENDED = Phase("ended", "Ended", Tone.DONE, "The access was proved to be gone.")
+_KEPT = Phase("ended", "Ended", Tone.DONE, "Its claim was given back. Another request still held the same access.")
+_KEPT_DIRECTLY = Phase("ended", "Ended", Tone.DONE, "Its claim was given back. The same was given directly too, and stayed.")
 _NEVER_GRANTED = Phase("never_granted", "Ended", Tone.DONE, "It ended before the access had been created.")
 
 
@@ -67,8 +70,18 @@ def phase_of(request: AccessRequest, now: datetime) -> Phase:
     if request.status is Status.ACTIVE:
         return _phase_of_active(request, now)
     if request.status is Status.REVOKED:
-        return _ENDED if request.granted_at else _NEVER_GRANTED
+        return _phase_of_revoked(request)
     return _ENDS[request.status]
+
+
+def _phase_of_revoked(request: AccessRequest) -> Phase:
+    """As its receipt says: what others held too was not gone with it."""
+    if request.granted_at is None:
+        return _NEVER_GRANTED
+    kept_by = request.receipts[-1].kept_by if request.receipts else ()
+    if not kept_by:
+        return _ENDED
+    return _KEPT if any(map(is_request_id, kept_by)) else _KEPT_DIRECTLY
 
 
 def _phase_of_active(request: AccessRequest, now: datetime) -> Phase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,7 @@ from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.access_requests.thread import CommentKind
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
+from accessportal.kernel.counts import counted
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.durations import format_duration
 from accessportal.web.deeds import Data, Deed, Told
@@ -76,7 +77,11 @@ def _cancel(request: AccessRequest, _data: Data, actor: Actor, now: datetime) ->
 
 
 def _end(done: str, request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
-    return _told(operations.end(request_id=request.request_id, reason=data["reason"], actor=actor, now=now), done)
+    together, book = queries.ended_together(request=request), ApproverBook(now=now)
+    kept = [one for one in together if not _may("end", one, actor, now, book=book).allowed]
+    after = operations.end(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
+    more = f" What you may not end goes on: {counted(len(kept), 'request', 'requests')} for the same." if kept else ""
+    return _told(after, f"{done}{more}")
 
 
 def _take_back(request: AccessRequest, _data: Data, actor: Actor, now: datetime) -> Told:
@@ -111,22 +116,26 @@ def _will_end(request: AccessRequest) -> str:
 
 
 def _what_ends(request: AccessRequest) -> str:
-    others = queries.others_holding(request=request)
+    together, others = queries.ended_and_kept(request=request)
     if others:
         return format_html(
-            'This request ends at once, and the access itself stays: <a href="{}">another request</a> holds the same until {}.',
+            'This request ends at once, and the access itself stays: <a href="{}">another request</a> holds the same until {}.{}',
             reverse("request", args=[others[0].request_id]),
             moment(others[0].expires_at),
+            _ends_for(together),
         )
     kind = kind_named(request.kind)
     if kind.grant.is_given_directly(request, now=SystemClock().now()):
-        return f"This request ends at once. The {kind.fields.thing} that {kind.fields.giver} gave directly stays."
-    return "It is taken back at once. To have it again, a new request is needed."
+        return f"This request ends at once. The {kind.fields.thing} that {kind.fields.giver} gave directly stays.{_ends_for(together)}"
+    return f"It is taken back at once. To have it again, a new request is needed.{_ends_for(together)}"
+
+
+def _ends_for(together: Sequence[AccessRequest]) -> str:
+    return f" It ends for {len(together) + 1} requests: what extends it ends with it." if together else ""
 
 
 def _will_give_back(request: AccessRequest) -> str:
-    together = len(queries.ended_together(request=request))
-    chain = f" It ends for {together + 1} requests: what extends it ends with it." if together else ""
+    chain = _ends_for(queries.ended_together(request=request))
     seconds = 0 if kind_named(request.kind).grant.ends_for_good(request) else queries.undo_seconds()
     undo = f" Whoever gives it back can take it back for {format_duration(seconds)}." if seconds else ""
     return f"It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.{undo}{chain}"

@@ -195,7 +195,7 @@ def test_a_page_reads_each_person_group_and_rule_once(story: Story) -> None:
         "form, refused": "QB" + "I" + "G" + "BIB",
         "pending": "QB" + "I" + "IIQ",
         "approve": "QB" + "GG" + "GQGQBBIT",
-        "end": "QB" + "G" + "GIT",
+        "end": "QB" + "G" + "I" + "GIT",  # the "I": what extends it, to tell what of that goes on
     }
 
 

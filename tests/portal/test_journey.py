@@ -329,6 +329,72 @@ def test_ending_one_of_two_says_that_the_other_keeps_the_access(story: Story, si
     assert "It is taken back at once." in text_of(alice.get(question))
 
 
+@pytest.mark.parametrize("which", ["the first", "the extension", "the row of My access"])
+def test_what_was_extended_ends_whole_on_whichever_page_it_is_ended(story: Story, signed_in: SignedIn, which: str) -> None:
+    alice = signed_in("alice")
+    send(alice)
+    first = story.carry_out(only(story))
+    extended = f"/requests/{first.request_id}/extend/"
+    alice.post(extended, {"duration": "2h", "reason": "More", "submission_id": submission_of(alice.get(extended))})
+    further = story.carry_out(next(one for one in queries.list_open(subject_id="alice@example.com") if one.extends))
+    (on_row,) = set(re.findall(r"/requests/[^/\"]+/end/", alice.get("/").content.decode()))
+    question = {"the first": f"/requests/{first.request_id}/end/", "the extension": f"/requests/{further.request_id}/end/"}.get(
+        which, on_row
+    )
+
+    sheet = text_of(alice.get(question))
+    assert "It is taken back at once." in sheet
+    assert "It ends for 2 requests: what extends it ends with it." in sheet
+    assert "the access itself stays" not in sheet
+    alice.post(question, {"reason": ""})
+    story.tick()
+    story.tick()
+
+    assert [story.now_of(one).status for one in (first, further)] == [Status.REVOKED] * 2
+    assert [story.now_of(one).ended_by for one in (first, further)] == ["alice@example.com"] * 2
+    assert not story.is_assigned()
+    # The other of the two gave back its claim a moment before.
+    pages = [alice.get(f"/requests/{one.request_id}/").content.decode() for one in (first, further)]
+    assert sum("The access was proved to be gone." in page for page in pages) == 1
+    assert sum("Its claim was given back. Another request still held the same access." in page for page in pages) == 1
+
+
+def test_a_chain_of_extensions_ends_from_its_last_one_and_what_does_not_belong_to_it_stays(story: Story, signed_in: SignedIn) -> None:
+    first = story.carry_out(story.ask(seconds=600))
+    second = story.carry_out(story.extend(first, 1200))
+    third, beside = story.carry_out(story.extend(second, 1800)), story.carry_out(story.extend(first, 1500))
+    alone, elsewhere = story.carry_out(story.ask(seconds=900)), story.carry_out(story.ask(seconds=900, permission_set="ReadOnlyAccess"))
+    alice, question = signed_in("alice"), f"/requests/{third.request_id}/end/"
+
+    sheet = text_of(alice.get(question))
+    assert "the access itself stays: another request holds the same until" in sheet
+    assert "It ends for 4 requests: what extends it ends with it." in sheet
+    alice.post(question, {"reason": "Done"})
+    story.tick()
+    story.tick()
+
+    assert [story.now_of(one).status for one in (first, second, third, beside)] == [Status.REVOKED] * 4
+    assert [story.now_of(one).is_granted for one in (alone, elsewhere)] == [True, True]
+    assert story.is_assigned()
+    said = 'data-said="Ended. Its claim was given back. Another request still held the same access."'
+    assert said in alice.get(f"/requests/{third.request_id}/").content.decode()
+
+
+def test_an_extension_that_another_admin_of_the_group_asked_for_does_not_end_with_hers(story: Story, signed_in: SignedIn) -> None:
+    payments = "/engineering/payments"
+    directory.grant_membership(email="gina@example.com", group_id=payments, role=GroupRole.ADMIN, actor=story.olga, now=story.clock.now())
+    hers = story.carry_out(story.ask(subject_id=payments, seconds=600))
+    ginas = story.carry_out(story.extend(hers, 1200, actor=story.gina))
+    alice, question = signed_in("alice"), f"/requests/{hers.request_id}/end/"
+
+    sheet = text_of(alice.get(question))
+    assert "the access itself stays: another request holds the same until" in sheet
+    assert "ends with it" not in sheet
+    alice.post(question, {"reason": ""})
+    story.tick()
+    assert [story.now_of(one).is_granted for one in (hers, ginas)] == [False, True]
+
+
 def test_what_was_given_back_is_not_told_as_its_time_being_up(story: Story, signed_in: SignedIn) -> None:
     alice = signed_in("alice")
     early, due = story.carry_out(story.ask(seconds=3600)), story.carry_out(story.ask(seconds=60, permission_set="ReadOnlyAccess"))

@@ -53,9 +53,9 @@ class LentGrant(Grant):
         """More time with what is held is waited for by nobody."""
         return 0 if stored["continues"] else current().longest_wait_seconds
 
-    def ends_together(self, one: AccessRequest, other: AccessRequest) -> bool:
+    def ended_with(self, request: AccessRequest, others: Sequence[AccessRequest]) -> list[AccessRequest]:
         """Giving a thing back ends all that extend it, or it would stay lent; who waits for one holds nothing yet."""
-        return one.granted_at is not None and other.kind == one.kind and chain_of(other) == chain_of(one)
+        return [one for one in others if request.granted_at is not None and chain_of(one) == chain_of(request)]
 
 
 def chain_of(request: AccessRequest) -> str:

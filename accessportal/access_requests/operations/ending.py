@@ -19,8 +19,8 @@ from accessportal.kernel.texts import check_reason
 
 
 def end(*, request_id: str, reason: str = "", actor: Actor, now: datetime) -> AccessRequest:
-    """End active access now: taking it back becomes due, and it stays ACTIVE until proved gone. What by its kind can't be kept alone ends
-    with it, as far as the actor may; the one that was asked for ends last, so that dying on the way leaves it to be ended again."""
+    """End active access now: taking it back becomes due, and it stays ACTIVE until proved gone. What extends it, or is extended by it,
+    ends with it, as far as the actor may; the one that was asked for ends last, so that dying on the way leaves it to be ended again."""
     reason = check_reason(reason)
     asked = _load_to_end(request_id, actor, now)
     together = ended_together(request=asked)

@@ -88,11 +88,16 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
 
 
 def ended_together(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
-    """The other open requests that end when somebody ends this one, as its kind says; not what can't be read, which the sweep
+    """The other active requests that end when somebody ends this one, as its kind says; not what can't be read, which the sweep
     reports."""
-    together = kind_named(request.kind).grant.ends_together
+    return tuple(kind_named(request.kind).grant.ended_with(request, _beside(request)))
+
+
+def _beside(request: AccessRequest) -> list[AccessRequest]:
+    """The subject's other active requests of its kind that nobody ends yet."""
     others = list_open(subject_id=request.subject_id, past=_named_elsewhere)
-    return tuple(one for one in others if one.request_id != request.request_id and together(request, one))
+    active = [one for one in others if one.status is Status.ACTIVE and one.work is not Work.REVOKE]
+    return [one for one in active if one.kind == request.kind and one.request_id != request.request_id]
 
 
 def asked(*, request: AccessRequest) -> dict[str, str]:
@@ -104,19 +109,12 @@ def _named_elsewhere(_one: Unreadable) -> None:
     """The lists and the tick name it; one request is not hindered by another that can't be read."""
 
 
-def others_holding(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
-    """The subject's other active requests that keep the same thing when this one ends, the one that ends last first."""
-    kind = kind_named(request.kind)
-    keeping = [
-        one
-        for one in list_open(subject_id=request.subject_id, past=_named_elsewhere)
-        if one.request_id != request.request_id
-        and one.kind == request.kind
-        and kind.target.same_target(one.target, request.target)
-        and not kind.grant.ends_together(request, one)
-        and one.is_granted
-    ]
-    return tuple(sorted(keeping, key=lambda one: one.expires_at, reverse=True))
+def ended_and_kept(*, request: AccessRequest) -> tuple[Sequence[AccessRequest], Sequence[AccessRequest]]:
+    """As :func:`ended_together`, and the subject's other active requests that keep the same thing then, the one that ends last first."""
+    kind, beside = kind_named(request.kind), _beside(request)
+    together = kind.grant.ended_with(request, beside)
+    kept = [one for one in beside if one.is_granted and one not in together and kind.target.same_target(one.target, request.target)]
+    return together, sorted(kept, key=lambda one: one.expires_at, reverse=True)
 
 
 def undo_seconds() -> int:
