@@ -39,7 +39,8 @@ const ticket = document.querySelector("[data-ticket-field]");
 const verdict = document.getElementById("preview");
 if (ticket && verdict) {
   const [number, reason] = [ticket.querySelector("input"), verdict.closest("form").querySelector("textarea")];
-  let goesOn = false;
+  // The last list, from the choice in it until the verdict of that choice.
+  let goesOn = null;
   const show = () => {
     ticket.hidden = !verdict.querySelector("[data-ticket=asked]") && !ticket.querySelector(".is-invalid");
     ticket.querySelector("label span").textContent = verdict.querySelector("[data-ticket-needed]") ? ticket.dataset.needed : ticket.dataset.perhaps;
@@ -50,11 +51,15 @@ if (ticket && verdict) {
   };
   document.addEventListener("htmx:afterSwap", (event) => {
     show();
-    if (goesOn && event.detail.target === verdict && document.activeElement === reason && !reason.value) goOn();
-    if (event.detail.target === verdict) goesOn = false;
+    const { target, requestConfig } = event.detail;
+    // A verdict asked for before the choice may come after it, and says nothing of it.
+    if (!goesOn || target !== verdict || requestConfig.parameters[goesOn.name] !== goesOn.value) return;
+    goesOn = null;
+    if (document.activeElement === reason && !reason.value) goOn();
   });
   document.addEventListener("combo:last", (event) => {
-    goesOn = matchMedia("(pointer: fine)").matches && Boolean(event.target.closest(".mb-3")?.nextElementSibling?.querySelector("[data-chips]"));
+    const isLast = Boolean(event.target.closest(".mb-3")?.nextElementSibling?.querySelector("[data-chips]"));
+    goesOn = isLast && matchMedia("(pointer: fine)").matches ? event.target.querySelector("input[name]") : null;
     if (goesOn) goOn();
   });
   show();

@@ -349,6 +349,23 @@ def test_the_form_goes_on_to_what_is_still_to_be_typed_and_is_sent_from_there(st
     assert (asked.permission_set, asked.ticket_id, asked.reason) == ("ReadOnlyAccess", "CHG-4712", "Asked without a mouse")
 
 
+@pytest.mark.usefixtures("story")
+def test_the_form_goes_on_to_the_ticket_also_when_the_verdict_of_before_comes_late(open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/requests/new/aws_account/")
+    verdicts = Held(alice, re.compile("/aws_account/preview/"))
+    alice.keyboard.type("payments-pr")
+    alice.keyboard.press("Enter")
+    expect(alice.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+    verdicts.wait_for(1)
+    alice.keyboard.press("Enter")
+    expect(alice.get_by_label("Why")).to_be_focused()
+
+    verdicts.let_go()
+
+    expect(alice.get_by_label(re.compile("^Ticket"))).to_be_focused()
+
+
 def test_the_whole_bar_is_in_sight_stands_still_and_paper_is_light(story: Story, open_as: OpenAs) -> None:
     for number in range(25):
         story.ask_for_prod(seconds=3600 + number)
