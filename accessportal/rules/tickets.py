@@ -14,6 +14,7 @@ _PART = re.compile(
     r"(?P<group>\((?:\?:)?)|(?P<close>\))|(?P<bar>\|)|(?:\[(?P<set>[^\]\^\\][^\]\\]*)\]|\\(?P<escape>.)|(?P<plain>[^\\\[\](){}*+?|^$.]))"
     r"(?P<times>[+*?]|\{(?P<least>\d{1,2})(?:,\d{0,2})?\})?"
 )
+_NUMBERED = re.compile(r"(?P<head>(?:[A-Za-z_#/-]|\\[-_#/])+)(?:\[0-9\]|\\d)(?:\+|\{\d{1,2}(?:,\d{0,2})?\})")
 _NUMBERS, _LETTERS, _USUAL_LENGTH = "4711", "ABC", 4
 
 
@@ -47,6 +48,13 @@ def example_of(pattern: str) -> str:
     counts."""
     made = _first_way(pattern) if len(pattern) <= LONGEST_TICKET else ""
     return made if made and ticket_matches(pattern, made) else ""
+
+
+def head_of(pattern: str) -> str:
+    """What stands before the number in every ticket that matches, like ``CHG-`` for ``CHG-[0-9]+``; empty where tickets may begin
+    differently, or are more than a number after it."""
+    numbered = _NUMBERED.fullmatch(pattern)
+    return numbered["head"].replace("\\", "") if numbered else ""
 
 
 def _first_way(pattern: str) -> str:

@@ -65,6 +65,30 @@ if (ticket && verdict) {
   show();
 }
 
+// Where every ticket of the rule begins with the same letters, its number is enough: the field completes it.
+if (ticket && verdict) {
+  const number = ticket.querySelector("input");
+  let head = "";
+  const learn = () => {
+    const said = verdict.querySelector("[data-ticket]").dataset;
+    // While the verdict is about the ticket, it names no rule.
+    if ("ticketHead" in said || !said.ticket) head = said.ticketHead ?? "";
+    number.placeholder = head ? `${head}4711, or just 4711` : "";
+  };
+  const whole = () => (/^\d+$/.test(number.value.trim()) ? head + number.value.trim() : number.value);
+  const complete = () => {
+    number.value = whole();
+  };
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt === verdict) event.detail.parameters.ticket_id = whole();
+  });
+  document.addEventListener("htmx:afterSwap", (event) => event.detail.target === verdict && learn());
+  number.addEventListener("change", complete);
+  // Sent from the keyboard, the field has not been left.
+  number.form.addEventListener("submit", complete);
+  learn();
+}
+
 // While somebody types, the last verdict is dimmed, and no new one is red: what is half typed is not wrong yet.
 if (verdict) {
   let timer = 0;

@@ -13,7 +13,7 @@ from accessportal.catalog.models import AccountRow
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole
 from accessportal.rules.operations import apply_rules
-from accessportal.rules.tickets import example_of, ticket_matches
+from accessportal.rules.tickets import example_of, head_of, ticket_matches
 from tests.access_requests.test_costs import cost_of, grow
 from tests.fixtures_records import RECORD_RULES
 from tests.fixtures_story import RULES, Story
@@ -137,8 +137,20 @@ def test_the_preview_says_what_the_rule_is_for_and_shows_a_ticket_instead_of_a_p
     dev = alice.get(f"{FORM}preview/", {"account": "payments-dev", "permission_set": "ReadOnlyAccess"}).content.decode()
 
     assert 'needed, like <span class="code">CHG-4711</span>' in prod
-    assert 'data-ticket="asked"' in prod
+    assert 'data-ticket="asked" data-ticket-needed data-ticket-head="CHG-"' in prod
     assert 'data-ticket=""' in dev
+
+
+def test_a_page_that_is_filled_in_begins_at_the_ticket_that_is_needed(story: Story, signed_in: SignedIn) -> None:
+    link = f"{FORM}?account=payments-prod&permission_set=ReadOnlyAccess&reason=Runbook+7"
+
+    def focused(url: str) -> list[str]:
+        fields = re.findall(r"<(?:input|textarea) [^>]+>", signed_in("alice").get(url).content.decode())
+        return [re.findall('name="([^"]+)"', one)[0] for one in fields if " autofocus" in one]
+
+    assert focused(link) == ["ticket_id"]
+    assert focused(f"{link}&ticket_id=CHG-1") == []
+    assert focused(link.replace("prod", "dev")) == []
 
 
 def test_a_request_for_a_group_says_how_many_people_it_means(story: Story, signed_in: SignedIn) -> None:
@@ -188,6 +200,26 @@ def test_an_example_of_a_ticket_matches_its_pattern(pattern: str, example: str) 
     assert not example or ticket_matches(pattern, example)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "head"),
+    [
+        ("CHG-[0-9]+", "CHG-"),
+        (r"INC\-\d{6}", "INC-"),
+        ("#[0-9]{1,6}", "#"),
+        ("(CHG|INC)-[0-9]+", ""),
+        ("CHG[0-9]{7}|INC[0-9]{7}", ""),
+        ("[A-Z]+-[0-9]+", ""),
+        ("CHG-[0-9]+[A-Z]", ""),
+        ("C?HG-[0-9]+", ""),
+        ("[0-9]+", ""),
+        ("", ""),
+    ],
+)
+def test_only_a_head_that_all_tickets_share_is_put_before_a_number(pattern: str, head: str) -> None:
+    assert head_of(pattern) == head
+    assert not head or ticket_matches(pattern, f"{head}471147")
+
+
 PAGES: dict[str, Callable[[Client], object]] = {
     "the form": lambda client: client.get("/requests/new/"),
     "the form filled in": lambda client: client.get(f"{FORM}?account=payments-prod&permission_set=ReadOnlyAccess&duration=1h"),
@@ -219,15 +251,22 @@ def test_one_box_finds_accounts_groups_and_scopes_and_leads_to_their_forms(story
     def found(text: str) -> list[str]:
         return re.findall(r'data-url="([^"]+)"', alice.get("/requests/find/", {"find": text}, headers=HTMX).content.decode())
 
-    assert found("payments-p") == [f"{FORM}?account=payments-prod"]
+    prod = [f"{FORM}?account=payments-prod&amp;permission_set={name}" for name in ("ReadOnlyAccess", "PowerUserAccess")]
+    assert found("payments-p") == prod
     assert found("payments") == [
-        f"{FORM}?account=payments-dev",
+        f"{FORM}?account=payments-dev&amp;permission_set=PowerUserAccess",
+        f"{FORM}?account=payments-dev&amp;permission_set=ReadOnlyAccess",
         f"{FORM}?account=payments-prod",
         "/requests/new/group/?group=%2Fengineering%2Fpayments",
     ]
+    # The last word may be about the permission set; what no account is called finds nothing by it.
+    assert found("payments-p power") == prod[1:]
+    assert found("payments admin") == found("nonsense power") == []
     assert found("acme-corp env") == ["/requests/new/approval/?scope=tenant%3Aacme-corp%3Aenv%3Adev"]
     assert found("audit") == []
     assert found("") != []
     assert "Nothing that you may ask for fits “audit”." in text_of(alice.get("/requests/find/?find=audit"))
-    assert f'<a href="{FORM}?account=payments-prod">' in alice.get("/requests/find/?find=payments-p").content.decode()
+    page = alice.get("/requests/find/?find=payments-p").content.decode()
+    assert f'<a href="{prod[0]}">payments-prod · ReadOnlyAccess</a>' in page
+    assert page.count("/Workloads/Prod") == 1
     assert "No rule offers you anything now." in text_of(signed_in("mallory").get("/requests/find/"))

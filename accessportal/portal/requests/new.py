@@ -235,7 +235,8 @@ def _page(
         # What the form chose by itself is no less to be looked at than what is empty.
         typed = {name: value for name, value in given.items() if name in request.GET or form.is_bound}
         open_fields = [field.name for field in kind.fields.target if not field.is_radio and (field.missing or not typed)]
-        context["is_whole"] = not form.focus_first_empty((*open_fields, "reason"), typed)
+        ticket = ["ticket_id"] if "preview" in foreseen and foreseen["preview"].ticket_required else []
+        context["is_whole"] = not form.focus_first_empty((*open_fields, *ticket, "reason"), typed)
         return render(request, "portal/new.html", context, status=status)
     context |= {**_longer(held, actor_of(request), book_of(request)), "form": form, "action": request.path, "target": target}
     return render(request, "portal/extend.html", context, status=status)

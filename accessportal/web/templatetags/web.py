@@ -19,7 +19,7 @@ from accessportal.kernel.clock import SystemClock
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
 from accessportal.leases.states import Lease
-from accessportal.rules.tickets import example_of
+from accessportal.rules.tickets import example_of, head_of
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import Fact, facts_of
@@ -171,6 +171,12 @@ def spent(lease: Lease) -> str:
 def ticket_example(pattern: str) -> str:
     """``CHG-4711``; the pattern where no example can be made of it."""
     return example_of(pattern) or pattern
+
+
+@register.filter
+def ticket_head(pattern: str) -> str:
+    """``CHG-`` where a number alone says which ticket is meant, or nothing."""
+    return head_of(pattern)
 
 
 @register.filter
