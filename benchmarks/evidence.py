@@ -1,5 +1,5 @@
-"""What an event costs with a key in its hash and without, what exporting and verifying a day of many events takes, and what the verifier
-holds in memory of a tenth of so many events, and of all, a thousand a day:
+"""What an event costs with a key in its hash and without, and with checks of a request; what exporting and verifying a day of many events
+takes, and what the verifier holds in memory of a tenth of so many events, and of all, a thousand a day:
 
     python tools/dynamodb_local.py python -m benchmarks.evidence --events 100000
     python -m benchmarks.evidence --events 100000 --verifier-alone
@@ -14,6 +14,7 @@ import argparse
 import base64
 import gzip
 import io
+import json
 import os
 import resource
 import statistics
@@ -32,7 +33,7 @@ from django.conf import settings
 from accessportal.audit import config, operations
 from accessportal.audit.config import AuditKeys
 from accessportal.audit.models import AuditItem
-from accessportal.audit.policy import event_hash
+from accessportal.audit.policy import check_of, event_hash
 from accessportal.audit.states import AuditEvent, Draft
 from accessportal.evidence import policy
 from accessportal.evidence import verify_evidence as verifier
@@ -55,6 +56,33 @@ CLOCK = SystemClock()
 BOB = person("bob@example.com")
 KEYS = AuditKeys({"k1": os.urandom(32)})
 DRAFT = Draft("request.denied", "alice@example.com", {"reason": "Use the staging account for this, as every week", "status": "DENIED"})
+# As the first event of a request for an account is.
+ASKED = Draft(
+    "request.submitted",
+    "alice@example.com",
+    {
+        "kind": "aws_account",
+        "target": {
+            "account_id": "111122223333",
+            "account_name": "analytics-dev",
+            "permission_set": "AdministratorAccess",
+            "permission_set_arn": "arn:aws:sso:::permissionSet/ssoins-0123456789abcdef/ps-0123456789abcdef",
+            "principal_type": "USER",
+            "principal_id": str(uuid.UUID(int=0)),
+        },
+        "duration_seconds": 3600,
+        "reason": "Look into the failed settlement run of last night, incident 4711",
+        "ticket_id": "CHG-20817",
+        "rule_name": "one-approval",
+        "rule_hash": "0" * 64,
+        "expires_at": 1_800_000_000,
+        "extends": "",
+    },
+    scope="account/111122223333",
+)
+# What it tells beside that.
+_CHECKS = {name: check_of(name) for name in ("account_id", "permission_set", "approval", "evidence")}
+CHECKED = replace(ASKED, data={**ASKED.data, "checks": _CHECKS, "identities": {"alice@example.com": check_of("alice")}})
 _TIMES = 300
 _EACH_CHAIN = 4
 _WORK_MB = 1 << 20
@@ -153,25 +181,29 @@ def _event(entity: str, sequence: int, head: str, at: datetime) -> AuditEvent:
 
 def _costs() -> Iterator[str]:
     print("\nOne event, with its transaction: medians\n")
-    print("| hash | round trips | write units | of the processor, µs | making it alone, µs |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    found = {}
-    for name, keys in (("SHA-256, without a key", AuditKeys()), ("HMAC-SHA-256", KEYS)):
-        config.configure(keys)
-        costs, spans, alone = [], [], []
-        for _ in range(_TIMES):
-            began = time.process_time()
-            event = operations.prepare_event(DRAFT, entity=f"request#{uuid.uuid4()}", sequence=1, prev_hash="", actor=BOB, now=CLOCK.now())
-            alone.append(time.process_time() - began)
-            with meter.metered() as cost:
-                transact([event.step])
-            spans.append(time.process_time() - began)
-            costs.append(cost)
-        found[name] = statistics.median(one.round_trips for one in costs), statistics.median(one.write_units for one in costs)
-        micros = [1e6 * statistics.median(one) for one in (spans, alone)]
-        print(f"| {name} | {found[name][0]:g} | {found[name][1]:g} | {micros[0]:.0f} | {micros[1]:.0f} |", flush=True)
-    if len(set(found.values())) > 1:
-        yield "an event with a key costs other requests or units than one without"
+    print("| event | hash | bytes of data | round trips | write units | of the processor, µs | making it alone, µs |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+    for name, draft in (("denied", DRAFT), ("asked", ASKED), ("asked, with checks", CHECKED)):
+        found = set()
+        for hash_name, keys in (("SHA-256, without a key", AuditKeys()), ("HMAC-SHA-256", KEYS)):
+            config.configure(keys)
+            costs, spans, alone = [], [], []
+            for _ in range(_TIMES):
+                began = time.process_time()
+                entity = f"request#{uuid.uuid4()}"
+                event = operations.prepare_event(draft, entity=entity, sequence=1, prev_hash="", actor=BOB, now=CLOCK.now())
+                alone.append(time.process_time() - began)
+                with meter.metered() as cost:
+                    transact([event.step])
+                spans.append(time.process_time() - began)
+                costs.append(cost)
+            trips, units = (statistics.median(getattr(one, field) for one in costs) for field in ("round_trips", "write_units"))
+            found.add((trips, units))
+            size = len(json.dumps(draft.data, separators=(",", ":")))
+            micros = [1e6 * statistics.median(one) for one in (spans, alone)]
+            print(f"| {name} | {hash_name} | {size} | {trips:g} | {units:g} | {micros[0]:.0f} | {micros[1]:.0f} |", flush=True)
+        if len(found) > 1:
+            yield f"an event with a key ({name}) costs other requests or units than one without"
 
 
 def _day(count: int) -> Iterator[str]:
