@@ -188,6 +188,7 @@ class RequestItem(PortalModel):
     granted_at = NumberAttribute(null=True)
     held_since = NumberAttribute(null=True)
     ended_by = UnicodeAttribute(null=True)
+    end_code = UnicodeAttribute(null=True)
     was_to_end_at = NumberAttribute(null=True)
     receipts: Any = ListAttribute(null=True)
     rule_hash = UnicodeAttribute()

@@ -126,7 +126,8 @@ class AccessRequest:
     """One request, whole; while PENDING ``expires_at`` is the deadline for deciding. ``evidence`` are the facts that the decision stood on,
     ``scope`` what it touches. ``identities`` tells with which account of the sign-in service requester and approvers came in: one human may
     have had two addresses. ``in_place_of``: in whose place a stand-in decided. ``held_since``: when the first of an unbroken chain began,
-    if not this one. ``was_to_end_at``: until when what it held was given, where somebody ended it early. ``comments``: how many its thread
+    if not this one. ``was_to_end_at``: until when what it held was given, where somebody ended it early. ``end_code``: for
+    what the portal itself ended it early, as in the refusal that says so. ``comments``: how many its thread
     has. ``asked_back_by``: who asked back last, and ``awaits_answer`` while nobody has answered."""
 
     request_id: str
@@ -155,6 +156,7 @@ class AccessRequest:
     decision_reason: str = ""
     granted_at: datetime | None = None
     ended_by: str = ""
+    end_code: str = ""
     was_to_end_at: datetime | None = None
     revoked_at: datetime | None = None
     work: Work | None = None

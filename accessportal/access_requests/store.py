@@ -94,6 +94,7 @@ CHECKED = (
     "evidence",
     "held_since",
     "granted_at",
+    "end_code",
     "was_to_end_at",
     "revoked_at",
     "receipts",

@@ -76,6 +76,7 @@ def test_an_end_at_the_limit_ends_every_request_on_the_lease_with_the_reason(bor
     assert {borrowed.story.now_of(one).status for one in (held, further)} == {Status.REVOKED}
     reasons = {event.data["reason"] for event in audit.chain_of(held.entity) if event.action == "request.end_asked"}
     assert reasons == {"The account has cost 50.00 USD, and the budget of rule any-account is 50 USD."}
+    assert {borrowed.story.now_of(one).end_code for one in (held, further)} == {"over_budget"}
     assert borrowed.story.twin.assignments() == set()
 
 

@@ -376,6 +376,7 @@ def test_work_that_no_list_shows_is_found(world: World) -> None:
 MINE: dict[str, tuple[str, int, dict[str, Raw | None]]] = {
     "granted_at": ("kept", 2, {"granted_at": number(1_700_000_000)}),
     "revoked_at": ("reopened", 5, {"revoked_at": number(1_700_000_000)}),
+    "end_code": ("reopened", 1, {"end_code": text("subject_disabled")}),
     "was_to_end_at": ("never taken back", 4, {"was_to_end_at": number(1_900_000_000)}),
     "receipts": ("reopened", 5, {"receipts": None}),
     "approval": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,9 @@ from pytest_django import Settings
 from accessportal.access_requests import queries
 from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.states import AccessRequest, Status
+from accessportal.directory.states import State
 from tests.access_requests.test_costs import cost_of, grow
+from tests.access_requests.test_departing import PAYMENTS, disable, join, leave, set_group, set_person
 from tests.fixtures_story import Story
 from tests.portal.conftest import SignedIn
 from tests.portal.test_journey import HTMX, text_of
@@ -174,3 +177,56 @@ def test_all_ones_requests_are_narrowed_by_kind_state_and_days_and_paged_to_thei
         assert told in text_of(refused)
     assert len(cost_of(lambda: alice.get("/requests/?state=LAPSED"))) <= 12
     assert len(cost_of(lambda: alice.get("/requests/"))) <= 12
+
+
+ENDS: dict[str, tuple[Callable[[Story, AccessRequest], object], str]] = {
+    "time": (lambda story, _held: story.clock.advance(3600), "when its time was up"),
+    "herself": (lambda story, held: story.end(held), "by you"),
+    "an approver": (lambda story, held: story.end(held, actor=story.bob), "by Bob Ito"),
+    "disabled": (lambda story, _held: disable(story), "because you were disabled"),
+    "left": (lambda story, _held: leave(story), "because you are no longer in a group that its rule serves"),
+}
+
+
+@pytest.mark.parametrize("what", ENDS)
+def test_what_has_ended_says_who_or_what_ended_it(story: Story, signed_in: SignedIn, what: str) -> None:
+    end, why = ENDS[what]
+    join(story, "/security")
+    held = story.carry_out(story.approve(story.ask_for_prod()))
+
+    end(story, held)
+    story.tick()
+    story.tick()
+    if what == "disabled":
+        set_person(story, State.ENABLED)
+
+    alice = signed_in("alice")
+    assert re.search(rf"Ended \d+ \w+ \d\d:\d\d UTC {why}\. The access was proved to be gone\.", text_of(alice.get("/")))
+    assert re.search(rf"ended \d+ \w+ \d\d:\d\d UTC {why}", text_of(alice.get("/requests/")))
+    assert re.search(rf"ended \d+ \w+ \d\d:\d\d UTC {why}", text_of(alice.get(f"/requests/{held.request_id}/")))
+
+
+def test_what_ended_with_a_group_or_by_an_older_version_says_so_too(story: Story, signed_in: SignedIn) -> None:
+    held = story.carry_out(story.ask(subject_id=PAYMENTS))
+    set_group(story, State.DISABLED, PAYMENTS)
+    story.tick()
+    story.tick()
+    alice = signed_in("alice")
+    assert f"because {PAYMENTS} was disabled." in text_of(alice.get("/"))
+
+    RequestItem(held.request_id).update(actions=[RequestItem.end_code.remove()])
+    assert "by the portal. The access was proved to be gone." in text_of(alice.get("/"))
+
+
+def test_what_was_cancelled_says_whether_she_withdrew_it(story: Story, signed_in: SignedIn) -> None:
+    withdrawn, cancelled = story.ask_for_prod(), story.ask_for_prod()
+    alice = signed_in("alice")
+    alice.post(f"/requests/{withdrawn.request_id}/cancel/")
+    assert "Withdrawn before it was decided" in text_of(alice.get("/"))
+    assert "Cancelled by" not in text_of(alice.get("/"))
+
+    disable(story)
+    story.tick()
+    set_person(story, State.ENABLED)
+    assert story.now_of(cancelled).status is Status.CANCELLED
+    assert "Cancelled by the portal: “alice@example.com is disabled in the directory.”" in text_of(signed_in("alice").get("/"))

@@ -15,6 +15,7 @@ from accessportal.access_requests.states import AccessRequest, BudgetReport, Sta
 from accessportal.audit import queries as audit
 from accessportal.kernel.actors import system
 from accessportal.kernel.clock import Clock, to_epoch
+from accessportal.kernel.decisions import Decision, refuse
 from accessportal.kernel.errors import Conflict, PortalError
 from accessportal.kernel.pages import every
 from accessportal.kernel.runs import Run
@@ -71,14 +72,14 @@ class _Minding(Run):
             leases.freeze(lease_id=lease_id, reason=_reason(newest, lease), actor=BUDGETS, now=now)
         elif verdict is Verdict.END:
             for request in requests:
-                self._end(request, _reason(newest, lease))
+                self._end(request, refuse(_reason(newest, lease), code="over_budget"))
         leases.note_verdict(lease_id=lease_id, verdict=verdict, actor=BUDGETS, now=now)
         {Verdict.WARN: self.warned, Verdict.FREEZE: self.frozen, Verdict.END: self.ended}[verdict].append(lease_id)
 
-    def _end(self, request: AccessRequest, reason: str) -> None:
+    def _end(self, request: AccessRequest, why: Decision) -> None:
         now = self.clock.now()
         try:
-            ask_for_work(end_without_subject(request_id=request.request_id, reason=reason, actor=BUDGETS, now=now), now)
+            ask_for_work(end_without_subject(request_id=request.request_id, why=why, actor=BUDGETS, now=now), now)
         except Conflict:
             # It ends already.
             return

@@ -128,11 +128,11 @@ class Look(Run):
 
     def end_all(self, doomed: Iterable[Doomed]) -> None:
         for request, decision in doomed:
-            self.end(request, decision.reason)
+            self.end(request, decision)
 
-    def end(self, request: AccessRequest, reason: str) -> None:
+    def end(self, request: AccessRequest, why: Decision) -> None:
         """End or cancel it, if it is still open."""
-        self.unit(request.request_id, partial(self._end, request, reason))
+        self.unit(request.request_id, partial(self._end, request, why))
 
     def report(self, *, stopped: str = "") -> SubjectsReport:
         return SubjectsReport(self.checked, len(self.ended), len(self.cancelled), failures=self.failed, stopped=stopped)
@@ -155,10 +155,10 @@ class Look(Run):
         first = departures[0]
         return self.everything_open().values() if first.is_of_group else [list(store.page_open.every(first.name, past=self.pass_over))]
 
-    def _end(self, request: AccessRequest, reason: str) -> None:
+    def _end(self, request: AccessRequest, why: Decision) -> None:
         now = self.clock.now()
         try:
-            after = end_without_subject(request_id=request.request_id, reason=reason, actor=self.actor, now=now)
+            after = end_without_subject(request_id=request.request_id, why=why, actor=self.actor, now=now)
         except NotFound:
             # Long over, and forgotten.
             return

@@ -14,6 +14,7 @@ from accessportal.access_requests.queries.details import ended_together
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Conflict, NotAllowed, NotFound
 from accessportal.kernel.texts import check_reason
 
@@ -51,25 +52,28 @@ def _end_one(
     return ended
 
 
-def end_without_subject(*, request_id: str, reason: str, actor: Actor, now: datetime) -> AccessRequest:
-    """End active access whose subject is not there any more, or cancel the request for it; ``reason`` says what became of them. Also for
+def end_without_subject(*, request_id: str, why: Decision, actor: Actor, now: datetime) -> AccessRequest:
+    """End active access whose subject is not there any more, or cancel the request for it; ``why`` is the refusal that says so. Also for
     what somebody took away. Conflict when it is over, or being taken back already."""
 
     def attempt() -> AccessRequest:
         request = load(request_id)
         if request.status is Status.PENDING:
-            return _cancelled(request, reason, actor, now)
+            return _cancelled(request, why.reason, actor, now)
         if request.status is not Status.ACTIVE or request.work is Work.REVOKE:
             raise Conflict("It is over, or being taken back already.", code="not_due", present=request)
-        return end_loaded(request, reason=reason, actor=actor, now=now)
+        return end_loaded(request, reason=why.reason, code=why.code, actor=actor, now=now)
 
     return until_written(attempt)
 
 
-def end_loaded(request: AccessRequest, *, reason: str, held_until: datetime | None = None, actor: Actor, now: datetime) -> AccessRequest:
-    """End active access as it was read. Overtaken when it was changed since."""
+def end_loaded(
+    request: AccessRequest, *, reason: str, code: str = "", held_until: datetime | None = None, actor: Actor, now: datetime
+) -> AccessRequest:
+    """End active access as it was read; ``code`` is kept beside what the portal ends by itself. Overtaken when it was changed since."""
     ends_at, was_to_end_at = min(now, request.expires_at), max(request.expires_at, held_until or request.expires_at)
-    ended = replace(request.to_do(Work.REVOKE, due_at=now), expires_at=ends_at, was_to_end_at=was_to_end_at, ended_by=actor.name)
+    ended = replace(request.to_do(Work.REVOKE, due_at=now), expires_at=ends_at, was_to_end_at=was_to_end_at)
+    ended = replace(ended, ended_by=actor.name, end_code=code)
     data = {"reason": reason, "expires_at": to_epoch(ends_at)}
     return store.change(request, ended, "request.end_asked", data, actor=actor, now=now)
 

@@ -12,6 +12,7 @@ from accessportal.assignments import queries as assignments
 from accessportal.assignments.states import OUTSIDE_CLAIM, AssignmentState
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.decisions import refuse
 from accessportal.store.restores import Restore
 
 
@@ -19,10 +20,11 @@ def end_lost(*, restored: Restore, compared: ReconcileReport, actor: Actor, cloc
     """End access of before the restore that is not there (``compared`` tells), can't be looked at, or was not proved to be there yet: in
     the lost time it may have been ended. May be repeated. Unavailable when what is to be looked at can't be listed."""
     look = Look(actor, clock)
-    reason = f"The tables were restored to {restored.restored_to:%Y-%m-%d %H:%M} UTC, and it may have been ended since. Ask again."
+    text = f"The tables were restored to {restored.restored_to:%Y-%m-%d %H:%M} UTC, and it may have been ended since. Ask again."
+    why = refuse(text, code="restored")
     for request in {one.request_id: one for one in [*_of_missing(compared), *list_unproved(before=restored.lost_since)]}.values():
         if request.requested_at < restored.lost_since:
-            look.end(request, reason)
+            look.end(request, why)
     return RestoreReport(ended=tuple(one.request_id for one in (*look.ended, *look.cancelled)), failures=look.failed)
 
 

@@ -166,7 +166,8 @@ def _receipt(request: AccessRequest, proof: Proof) -> Receipt:
 
 def _end_ungrantable(request: AccessRequest, waiting: Waiting, now: datetime) -> AccessRequest:
     """What can never be granted ends with the reason, instead of being tried until its time is up."""
-    ended = end_loaded(request, reason=f"It can't be granted any more: {waiting.reason}", actor=WORKER, now=now)
+    reason = f"It can't be granted any more: {waiting.reason}"
+    ended = end_loaded(request, reason=reason, code=waiting.code, actor=WORKER, now=now)
     ask_for_work(ended, now)
     return ended
 

@@ -27,7 +27,7 @@ from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.requests.asking import again_url
 from accessportal.portal.requests.lent import Lent, is_gone, lent_to, mark_with, without_senseless
-from accessportal.portal.requests.rows import aws_url
+from accessportal.portal.requests.rows import aws_url, why_ended
 from accessportal.web.events import tell
 from accessportal.web.names import Names
 from accessportal.web.past_requests import context_of
@@ -99,7 +99,7 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         "approvers": book.of_request(found) if is_pending else None,
         "tally": book.tally(found) if is_pending else None,
         "approved_by": [names.of_decider(one, in_place_of=found.in_place_of.get(one, "")) for one in sorted(found.approvals)],
-        "ended_by": names(found.ended_by),
+        "ended_why": why_ended(found, actor=actor, names=names),
         "thread": [(one, "" if one.is_erased else names(one.written_by)) for one in thread],
         "thread_unreadable": thread_unreadable,
         "story": tell((event for event in events if event.action != "request.commented"), names, request=found),

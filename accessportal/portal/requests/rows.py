@@ -13,7 +13,7 @@ from django.conf import settings
 from accessportal.access_requests import queries
 from accessportal.access_requests.kind import kind_named
 from accessportal.access_requests.queries import ApproverBook
-from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally
+from accessportal.access_requests.states import AccessRequest, Approvers, Status, Tally, Work
 from accessportal.kernel.actors import Actor
 from accessportal.portal.requests.asking import again_url
 from accessportal.portal.requests.lent import Lent, is_gone, without_senseless
@@ -27,7 +27,7 @@ _CALM_SECONDS = 30
 @dataclass(frozen=True, slots=True)
 class Row:
     """``verbs`` are what the actor may do with it now; ``aws_url`` and ``again_url`` are empty where they make no sense. ``others`` are
-    active requests that hold the same thing. ``lent`` is what the request has of a pool."""
+    active requests that hold the same thing. ``lent`` is what the request has of a pool. ``ended_why``: what ended it, after “Ended”."""
 
     request: AccessRequest
     phase: Phase
@@ -42,6 +42,7 @@ class Row:
     lent: Lent = field(default_factory=Lent)
     tally: Tally | None = None
     asked_back_by: str = ""
+    ended_why: str = ""
 
     @property
     def end_label(self) -> str:
@@ -115,7 +116,7 @@ def open_row(
 def ended_rows(found: Sequence[AccessRequest], *, actor: Actor, book: ApproverBook) -> list[Row]:
     """What was asked for, without its approvers, with names that are read together."""
     names = Names(book.directory)
-    book.directory.people(email for one in found for email in (one.decided_by, one.decided_in_place_of))
+    book.directory.people(email for one in found for email in (one.decided_by, one.decided_in_place_of, one.ended_by))
     return [_ended_row(one, actor=actor, names=names, book=book) for one in found]
 
 
@@ -131,7 +132,34 @@ def _ended_row(request: AccessRequest, *, actor: Actor, names: Names, book: Appr
         verbs=frozenset({"take_back"} if may_undo else ()),
         aws_url="",
         again_url=again_url(request),
+        ended_why=why_ended(request, actor=actor, names=names),
     )
+
+
+# What the portal ends early by itself, by the code of the refusal that says why: for whoever it was for, and for everybody else.
+_ENDED_FOR = {
+    "subject_disabled": ("you were disabled", "{} was disabled"),
+    "subject_gone": ("you were gone from the directory", "{} was gone from the directory"),
+    "subject_made_anew": ("you were deleted and made anew", "{} was deleted and made anew"),
+    "subject_not_served": ("you are no longer in a group that its rule serves", "{} is no longer in a group that its rule serves"),
+    "taken_away": ("it was taken away",) * 2,
+    "account_gone": ("the account is gone",) * 2,
+    "over_budget": ("its budget was reached",) * 2,
+    "restored": ("the portal’s tables were restored from an earlier day",) * 2,
+}
+_ENDED_FOR["person_made_anew"] = _ENDED_FOR["group_made_anew"] = _ENDED_FOR["subject_made_anew"]
+
+
+def why_ended(request: AccessRequest, *, actor: Actor, names: Names) -> str:
+    """Who or what ended access that was approved, to be read after “Ended”; empty of everything else."""
+    if request.status is not Status.REVOKED and request.work is not Work.REVOKE:
+        return ""
+    if not request.ended_by:
+        return "when its time was up"
+    if request.end_code in _ENDED_FOR:
+        own, others = _ENDED_FOR[request.end_code]
+        return f"because {own if request.subject_id == actor.name else others.format(request.subject_id)}"
+    return "by you" if request.ended_by == actor.name else f"by {names(request.ended_by)}"
 
 
 def aws_url(request: AccessRequest, now: datetime) -> str:
