@@ -58,7 +58,7 @@ def _pages(account: str) -> dict[str, Callable[[], object]]:
 
 def _my_access() -> None:
     queries.list_open(subject_id=BUSY.name)
-    queries.list_ended(actor=BUSY)
+    queries.list_ended(requested_by=BUSY.name)
 
 
 def _idle_tick() -> None:

@@ -41,10 +41,10 @@ def test_who_asked_for_a_group_finds_it_when_it_is_denied_or_over(story: Story) 
     story.carry_out(story.end(over))
 
     mine = {one.request_id for one in queries.list_mine(actor=story.alice).items}
-    ended = [one.request_id for one in queries.list_ended(actor=story.alice).items]
+    ended = [one.request_id for one in queries.list_ended(requested_by=story.alice.name).items]
 
     assert mine == set(ended) == {denied.request_id, over.request_id}
-    assert queries.list_ended(actor=story.bob).items == ()
+    assert queries.list_ended(requested_by=story.bob.name).items == ()
 
 
 def test_what_is_over_is_found_behind_many_that_are_open(story: Story) -> None:
@@ -52,7 +52,7 @@ def test_what_is_over_is_found_behind_many_that_are_open(story: Story) -> None:
     waiting = story.ask_for_prod()
     copy(waiting, times=20)
 
-    assert [one.request_id for one in queries.list_ended(actor=story.alice, limit=15).items] == [over.request_id]
+    assert [one.request_id for one in queries.list_ended(requested_by=story.alice.name, limit=15).items] == [over.request_id]
     assert len(queries.list_mine(actor=story.alice).items) == 22
 
 

@@ -46,4 +46,4 @@ def test_indexes_come_to_the_table_of_the_version_before_and_find_what_it_holds(
     assert set(report.added_indexes) >= {"RequesterIndex", "EndedIndex", "RuleIndex"}
     alice = person("alice@example.com")
     assert [one.request_id for one in queries.list_mine(actor=alice).items] == ["open", "denied"]
-    assert [one.request_id for one in queries.list_ended(actor=alice).items] == ["denied"]
+    assert [one.request_id for one in queries.list_ended(requested_by=alice.name).items] == ["denied"]

@@ -17,6 +17,7 @@ from accessportal.directory.states import GroupRole
 from accessportal.kernel.errors import Unavailable
 from accessportal.portal.directory import people
 from accessportal.store.base import current_settings
+from tests.console.test_page_costs import MOST, cost_of
 from tests.fixtures_story import Story
 from tests.fixtures_twin import REGION
 from tests.portal.conftest import SignedIn
@@ -127,6 +128,33 @@ def test_whoever_disables_or_deletes_is_told_what_ends(story: Story, signed_in: 
     assert "Ends within a minute: " in told
     assert "payments-dev · PowerUserAccess" in told
     assert "Is cancelled: payments-prod · ReadOnlyAccess." in told
+
+
+def test_the_page_of_whoever_was_disabled_follows_what_ends_and_keeps_it(story: Story, signed_in: SignedIn) -> None:
+    story.end(story.carry_out(story.ask(permission_set="ReadOnlyAccess")))
+    story.tick()
+    held, olga, ana = story.carry_out(story.ask()), signed_in("olga"), signed_in("ana")
+    assert 'id="live">' in olga.get(ALICE).content.decode()
+
+    olga.post(f"{ALICE}disable/")
+    before = ana.get(ALICE).content.decode()
+    (live,) = re.findall(r'id="live" hx-get="([^"]+)" hx-trigger="every 2s"', before)
+    assert ana.get(live).status_code == 204
+    assert "Ended when disabled" not in before
+    story.tick()
+    story.tick()
+    assert not story.is_assigned()
+
+    after = ana.get(live)
+    assert "Access now None at the moment." in text_of(after)
+    assert re.search(r"Ended when disabled payments-dev · PowerUserAccess .+ Ended \d+ \w+ \d\d:\d\d UTC", text_of(after))
+    assert f"/requests/{held.request_id}/" in after.content.decode()
+    assert "payments-dev · ReadOnlyAccess" not in text_of(after)
+    assert 'hx-trigger="every 15s"' in after.content.decode()
+    assert cost_of(lambda: ana.get(ALICE)).total() <= MOST
+    olga.post(f"{ALICE}enable/")
+    assert 'id="live">' in olga.get(ALICE).content.decode()
+    assert "Ended when disabled" not in text_of(ana.get(ALICE))
 
 
 def test_a_person_is_disabled_also_while_what_they_hold_can_not_be_read(

@@ -109,9 +109,9 @@ def list_mine(*, actor: Actor, kind: str = "", search: Search = _ANY, cursor: st
     return _filtered(_more_each_time(partial(store.page_mine, actor.name, search), limit), looked_for, cursor, limit)
 
 
-def list_ended(*, actor: Actor, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
-    """Of what the actor asked for, what is over, last ended first."""
-    return store.page_ended(actor.name, cursor=cursor, limit=limit)
+def list_ended(*, requested_by: str, cursor: str | None = None, limit: int = 25) -> Page[AccessRequest]:
+    """Of what somebody asked for, what is over, last ended first."""
+    return store.page_ended(requested_by, cursor=cursor, limit=limit)
 
 
 def list_unproved(*, before: datetime) -> tuple[AccessRequest, ...]:

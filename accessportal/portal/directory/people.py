@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -37,6 +37,9 @@ _INHERITED = 100
 _GROUPS_WITH_THE_PAGE = 3
 _GROUPS_OF_A_PART = 6
 _MOST_DIGITS = 6
+# Of what ended last, so much is looked through for what ended with the person.
+_LAST_ENDED = 25
+_QUICK_SECONDS, _CALM_SECONDS = 2, 15
 _CHOICES = 10
 # No key of the index is longer, whatever letters these are.
 _MOST_TYPED = 200
@@ -79,13 +82,15 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class AccessPart:
-    """What the person and some of their groups hold, nearest end first; the groups after the first ``end`` are ``rest``."""
+    """What the person and some of their groups hold, nearest end first; the groups after the first ``end`` are ``rest``. ``ended``: what
+    ended with their being disabled, last ended first."""
 
     start: int
     end: int
     rest: int
     lines: tuple[Access, ...]
     unreadable: tuple[Unreadable, ...]
+    ended: tuple[Access, ...] = ()
 
 
 @require_safe
@@ -130,7 +135,7 @@ def _further_access(request: HttpRequest, email: str) -> HttpResponse:
 
 @require_safe
 def live(request: HttpRequest, email: str) -> HttpResponse:
-    """What changes on the page, asked for while Cognito is behind."""
+    """What changes on the page, asked for while Cognito is behind, and while somebody is disabled."""
     return live_part.answer(request, "portal/person_live.html", _page(request, email))
 
 
@@ -160,6 +165,8 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
     sees_requests = _sees_requests(person, actor)
     direct = frozenset(holding.membership.group_id for holding in explained.direct)
     access = _access(person, _groups_from(request), _GROUPS_WITH_THE_PAGE, book_of(request)) if sees_requests else None
+    if access is not None and not person.is_enabled:
+        access = _with_ended(access, person)
     context = {
         "person": person,
         "is_self": is_self,
@@ -173,7 +180,7 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
         "deeds": _offered(person, actor, now, book),
         "behind": work,
         "waits": waiting,
-        "is_pending": work is not None or any(not one.is_done for one in waiting),
+        "look_seconds": _seconds_to_next_look(person, access, is_behind=work is not None or any(not one.is_done for one in waiting)),
         **(latest_of(person) if actor.reads_everything else {}),
         "now": now,
     }
@@ -182,6 +189,21 @@ def _page(request: HttpRequest, email: str) -> dict[str, Any]:
 
 def _sees_requests(person: Person, actor: Actor) -> bool:
     return person.key == actor.name or actor.reads_everything
+
+
+def _with_ended(part: AccessPart, person: Person) -> AccessPart:
+    """Also what they asked for and had until they were disabled."""
+    page = queries.list_ended(requested_by=person.key, limit=_LAST_ENDED)
+    found = [one for one in page.items if one.end_code == "subject_disabled" and one.subject_id == person.key]
+    lines = tuple(_line(person.key, one, person) for one in found)
+    return replace(part, ended=lines, unreadable=(*part.unreadable, *page.unreadable))
+
+
+def _seconds_to_next_look(person: Person, access: AccessPart | None, *, is_behind: bool) -> int | None:
+    """What somebody held ends soon after they were disabled; the list of what is over may lag."""
+    if is_behind or (not person.is_enabled and access is not None and any(not one.through for one in access.lines)):
+        return _QUICK_SECONDS
+    return _CALM_SECONDS if access is not None and not person.is_enabled else None
 
 
 def _groups_from(request: HttpRequest) -> int:

@@ -87,7 +87,7 @@ def _put_into(actor: Actor, book: ApproverBook) -> list[tuple[Membership, Claim,
 
 
 def _ended(request: HttpRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
-    page = queries.list_ended(actor=actor, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
+    page = queries.list_ended(requested_by=actor.name, cursor=request.GET.get("cursor") or None, limit=_ENDED_PAGE)
     return {
         "ended": ended_rows(page.items, actor=actor, book=book),
         "ended_unreadable": page.unreadable,
