@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from accessportal.assignments import comparison_store, store
 from accessportal.assignments.states import Assignment, AssignmentKey, AssignmentState, Comparison, Comparisons, Found
@@ -16,6 +16,7 @@ __all__ = [
     "find",
     "found_by",
     "get",
+    "get_many",
     "id_of",
     "list_by_state",
 ]
@@ -34,6 +35,11 @@ def id_of(*, key: AssignmentKey) -> str:
 def get(*, assignment_id: str) -> Assignment | None:
     """Strongly read; ``None`` when there is no such item."""
     return store.get(assignment_id)
+
+
+def get_many(*, assignment_ids: Iterable[str], past: Callable[[Unreadable], object]) -> Mapping[str, Assignment]:
+    """Those that there are, by id, strongly read together; ``past`` as in :func:`every`."""
+    return store.get_many(assignment_ids, past=past)
 
 
 def list_by_state(*, state: AssignmentState, cursor: str | None = None, limit: int = 50) -> Page[Assignment]:

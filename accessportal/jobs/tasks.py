@@ -43,7 +43,7 @@ from accessportal.leases import states as leases_states
 from accessportal.mirror import operations as mirror
 from accessportal.mirror.queries import is_mirrored
 from accessportal.observe import heartbeats
-from accessportal.observe.heartbeats import DRIFT, NEWEST_DAY_AT, Beat
+from accessportal.observe.heartbeats import DRIFT, FINISHED_AT, NEWEST_DAY_AT, Beat
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import states as sandboxes_states
 from accessportal.sandboxes.states import Run, SyncStopped
@@ -218,7 +218,7 @@ def _told_by(report: ReconcileReport, former: Beat | None) -> dict[str, Any]:
     counts = {name: report.counts[name] for name in _FOUND}
     ended = finished_at.timestamp() if finished_at else 0.0
     drift = [{**one, "since": seen.get(one["finding_id"]) or ended} for one in _drift(report)[:_MOST_FINDINGS]]
-    return {**counts, "finished_at": ended, DRIFT: drift}
+    return {**counts, FINISHED_AT: ended, DRIFT: drift}
 
 
 def _drift(report: ReconcileReport) -> list[dict[str, Any]]:
@@ -242,11 +242,7 @@ def mend_difference(*, finding_id: str, remedy: str, operator: str) -> str:
         # Another comparison has ended since, and did not find it.
         return error.message
     close_old_connections()
-    beat = heartbeats.last_beat("reconcile_assignments")
-    if beat is not None:
-        others = [one for one in beat.detail.get(DRIFT, []) if why or one["finding_id"] != finding_id]
-        noted = [one | {"note": why} if one["finding_id"] == finding_id else one for one in others]
-        heartbeats.tell("reconcile_assignments", {**beat.detail, DRIFT: noted})
+    heartbeats.tell_of_difference(finding_id, why)
     return why or "mended"
 
 

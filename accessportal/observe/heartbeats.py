@@ -15,6 +15,8 @@ from accessportal.observe.models import Heartbeat
 RECONCILE = "reconcile_assignments"
 DRIFT = "drift"
 """In the detail of ``RECONCILE``: what the last comparison found to differ."""
+FINISHED_AT = "finished_at"
+"""In the detail of ``RECONCILE``: when that comparison ended, in epoch seconds."""
 EVIDENCE = "export_evidence"
 NEWEST_DAY_AT = "newest_day_at"
 """In the detail of ``EVIDENCE``: when the last day that was exported began, in epoch seconds."""
@@ -62,6 +64,16 @@ def tell_of(part: str, name: str, words: str, *, now: datetime) -> None:
         Heartbeat.objects.get_or_create(part=part, defaults={"beat_at": now})
         detail = Heartbeat.objects.select_for_update().get(part=part).detail
         tell(part, {one: told for one, told in detail.items() if one != name} | ({name: words} if words else {}))
+
+
+def tell_of_difference(finding_id: str, note: str) -> None:
+    """Beside what the last comparison found stands this ``note`` from now on; without one it is off the list."""
+    with transaction.atomic():
+        row = Heartbeat.objects.select_for_update().filter(part=RECONCILE).first()
+        found = row.detail.get(DRIFT, []) if row is not None else []
+        noted = [one | {"note": note} if one["finding_id"] == finding_id else one for one in found]
+        if row is not None:
+            tell(RECONCILE, {**row.detail, DRIFT: noted if note else [one for one in found if one["finding_id"] != finding_id]})
 
 
 def fail(part: str, *, now: datetime) -> None:

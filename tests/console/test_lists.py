@@ -11,11 +11,12 @@ from urllib.parse import unquote
 import pytest
 from django.test import Client
 
-from accessportal.access_requests import queries
+from accessportal.access_requests import operations, queries
 from accessportal.access_requests.models import RequestItem
 from accessportal.access_requests.operations import reconciling
 from accessportal.assignments import queries as assignments
-from accessportal.assignments.states import AssignmentState
+from accessportal.assignments.models import AssignmentItem
+from accessportal.assignments.states import AssignmentState, Remedy
 from accessportal.console.resource import PAGE_SIZE
 from accessportal.console.resources import all_requests, drift
 from accessportal.console.resources.drift import Differences
@@ -607,6 +608,57 @@ def test_what_differs_is_mended_by_an_operators_order(story: Story, as_person: S
     assert "Nothing differs" in page(olga, "/admin/drift/")
     wanted = {(one.account_id, one.permission_set_arn) for one in story.twin.front.assignments()}
     assert (key["TargetId"], key["PermissionSetArn"]) in wanted
+
+
+def test_what_was_repaired_since_the_comparison_is_not_called_missing(
+    story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by the command, of which the list of the last comparison knows nothing."""
+    monkeypatch.setattr(jobs, "_CLOCK", story.clock)
+    monkeypatch.setattr(drift, "after_commit", lambda _name, **_payload: None)
+    olga = as_person("olga")
+    story.carry_out(story.ask())
+    key = story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess")
+    story.twin.sso.delete_account_assignment(**key)
+    story.clock.advance(60)
+    jobs.reconcile_assignments()
+    (missing,) = drift.last_drift()
+    at, of_assignment = f"/admin/drift/{missing.finding_id}/", f"/admin/assignments/{KeyConverter().to_url(missing.assignment_id)}/"
+
+    olga.post(f"{at}do/repair/", {"confirmed": "yes"})
+    words = f"Last order: Repair was asked for at {story.clock.now():%H:%M} UTC, and has not been done yet."
+    assert words in page(olga, "/admin/drift/")
+    assert all("Missing" in page(olga, one) for one in ("/admin/drift/", at, "/admin/assignments/", of_assignment))
+
+    story.clock.advance(5)
+    operations.reconcile_assignments(remedies=[Remedy.REPAIR], actor=story.olga, clock=story.clock)
+    for one in ("/admin/drift/", at):
+        told = page(olga, one)
+        assert '<span class="state live">Present</span>' in told
+        assert "after it was found. The next comparison looks again." in told
+        assert "Missing" not in told
+    assert all("Missing" not in page(olga, one) for one in ("/admin/assignments/", of_assignment))
+
+    story.twin.sso.delete_account_assignment(**key)
+    story.clock.advance(900)
+    jobs.reconcile_assignments()
+    assert all("Missing" in page(olga, one) for one in ("/admin/drift/", at, "/admin/assignments/", of_assignment))
+    assert "Last order" not in page(olga, "/admin/drift/")
+
+
+def test_what_our_records_can_not_tell_of_a_difference_is_named(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_CLOCK", story.clock)
+    story.carry_out(story.ask())
+    story.twin.sso.delete_account_assignment(**story.twin.key("alice@example.com", "payments-dev", "PowerUserAccess"))
+    story.clock.advance(60)
+    jobs.reconcile_assignments()
+    (missing,) = drift.last_drift()
+    AssignmentItem(missing.assignment_id).update(actions=[AssignmentItem.state.set("nonsense")])
+
+    told = page(as_person("olga"), "/admin/drift/")
+
+    assert "Missing" in told
+    assert missing.assignment_id in told
 
 
 def test_what_can_not_be_mended_says_why_beside_it(story: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:

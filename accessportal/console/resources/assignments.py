@@ -99,7 +99,7 @@ class Assignments(Resource):
         return f"assignment#{record.assignment_id}"
 
     def rows(self, items: Sequence[Assignment], ask: Ask) -> list[Row]:
-        drift = drift_by_id() if items else {}
+        drift = drift_by_id(items) if items else {}
         return [Row(one.assignment_id, one, replace(names_of(one), drift=drift.get(one.assignment_id, ""))) for one in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Assignments(Resource):
     def details(self, record: Assignment, ask: Ask) -> dict[str, Any]:
         return {
             "compared": queries.comparisons().last,
-            "drift": drift_by_id().get(record.assignment_id, ""),
+            "drift": drift_by_id([record]).get(record.assignment_id, ""),
             "names": names_of(record),
             "claims": [_claim(claim, ask) for claim in sorted(record.claims)],
         }

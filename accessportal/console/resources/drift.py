@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from accessportal.kernel.clock import from_epoch
 from accessportal.kernel.counts import Count
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.errors import NotFound
-from accessportal.kernel.pages import Page
+from accessportal.kernel.pages import Page, Unreadable
 from accessportal.kernel.ports import after_commit
 from accessportal.observe import heartbeats
 from accessportal.web.deeds import Data, Deed, Told
@@ -44,8 +44,9 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """What the last comparison found to differ; ``assignment_id`` is empty for what the portal had no record of then. ``since``: when a
-    comparison found it first; ``note`` tells of the last order to mend it."""
+    """What the last comparison, which ended at ``found_at``, found to differ; ``assignment_id`` is empty for what the portal had no record
+    of then. ``since``: when a comparison found it first; ``note`` tells of the last order to mend it. ``changed``: our record of it, where
+    that was changed after the comparison, and so knows more."""
 
     drift: str
     key: AssignmentKey
@@ -54,15 +55,32 @@ class Drifted:
     finding_id: str
     since: datetime | None = None
     note: str = ""
+    found_at: datetime | None = None
+    changed: Assignment | None = None
 
     @property
     def entity(self) -> str:
         return f"assignment#{queries.id_of(key=self.key)}"
 
+    def beside(self, record: Assignment | None) -> Drifted:
+        """As it stands by our ``record`` of now."""
+        is_newer = record is not None and self.found_at is not None and record.changed_at > self.found_at
+        return replace(self, changed=record if is_newer else None)
+
 
 def last_drift() -> tuple[Drifted, ...]:
     beat = heartbeats.last_beat(heartbeats.RECONCILE)
-    return tuple(_drifted(**one) for one in (beat.detail.get(heartbeats.DRIFT, []) if beat else []))
+    told = beat.detail if beat else {}
+    found_at = told.get(heartbeats.FINISHED_AT)
+    found = (_drifted(**one) for one in told.get(heartbeats.DRIFT, []))
+    return tuple(replace(one, found_at=from_epoch(found_at) if found_at else None) for one in found)
+
+
+def _drift_of_now() -> Page[Drifted]:
+    """With what our records, read together, have come to know since."""
+    found, unreadable = last_drift(), list[Unreadable]()
+    records = queries.get_many(assignment_ids={queries.id_of(key=one.key) for one in found}, past=unreadable.append)
+    return Page(tuple(one.beside(records.get(queries.id_of(key=one.key))) for one in found), unreadable=tuple(unreadable))
 
 
 def _drifted(*, drift: str, claims: Sequence[str], finding_id: str = "", since: float | None = None, note: str = "", **key: str) -> Drifted:
@@ -71,8 +89,11 @@ def _drifted(*, drift: str, claims: Sequence[str], finding_id: str = "", since: 
     return Drifted(drift, found, tuple(claims), assignment_id, finding_id, from_epoch(since) if since else None, note)
 
 
-def drift_by_id() -> dict[str, str]:
-    return {one.assignment_id: one.drift for one in last_drift() if one.assignment_id}
+def drift_by_id(assignments: Iterable[Assignment]) -> dict[str, str]:
+    """What the last comparison found of these and our records have not come to know better since."""
+    found = {one.assignment_id: one for one in last_drift()}
+    pairs = ((one, found.get(one.assignment_id)) for one in assignments)
+    return {one.assignment_id: drift.drift for one, drift in pairs if drift is not None and drift.beside(one).changed is None}
 
 
 def names_of(assignment: Assignment | Drifted) -> Names:
@@ -111,7 +132,9 @@ def _may_mend(remedy: Remedy, record: Drifted, actor: Actor, _now: datetime) -> 
     return allow("Operators mend what differs.")
 
 
-def _order(remedy: Remedy, record: Drifted, _data: Data, actor: Actor, _now: datetime) -> Told:
+def _order(remedy: Remedy, record: Drifted, _data: Data, actor: Actor, now: datetime) -> Told:
+    asked_at = f"{now.astimezone(UTC):%H:%M} UTC"
+    heartbeats.tell_of_difference(record.finding_id, f"{_REMEDIES[remedy][0]} was asked for at {asked_at}, and has not been done yet.")
     after_commit("mend_difference", finding_id=record.finding_id, remedy=remedy.value, operator=actor.name)
     return Told("It is ordered. It leaves this list when it is done; when it can’t be, the reason stands beside it.")
 
@@ -151,7 +174,7 @@ class Differences(Resource):
         Pattern(
             name="all",
             label="Drift",
-            fetch=lambda _ask: Page(last_drift()),
+            fetch=lambda _ask: _drift_of_now(),
             empty_title="Nothing differs",
             empty_hint="When IAM Identity Center holds something else than the requests say, the next comparison puts it here.",
         ),
@@ -165,7 +188,7 @@ class Differences(Resource):
         found = next((one for one in last_drift() if one.finding_id == key), None)
         if found is None:
             raise NotFound("That differs no more, or was found by another comparison.", code="finding_unknown")
-        return found
+        return found.beside(queries.find(key=found.key))
 
     def title(self, record: Drifted) -> str:
         names = names_of(record)
