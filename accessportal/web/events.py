@@ -172,7 +172,7 @@ def _revoked(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
     if not all(map(is_request_id, kept)):
         yield f"claim given back{when}; the {fields.thing} itself stays, given directly by {fields.giver}"
     elif kept:
-        yield f"claim given back{when}; the access itself stays for another request"
+        yield f"claim given back{when}; the access itself stayed for another request"
     else:
         yield f"proved gone from {fields.place}{when}"
     sent = receipt.get("lateness_seconds")

@@ -355,6 +355,7 @@ def test_what_was_extended_ends_whole_on_whichever_page_it_is_ended(story: Story
     pages = [alice.get(f"/requests/{one.request_id}/").content.decode() for one in (first, further)]
     assert sum("The access was proved to be gone." in page for page in pages) == 1
     assert sum("Its claim was given back. Another request still held the same access." in page for page in pages) == 1
+    assert sum("the access itself stayed for another request" in page and "was still there for others" in page for page in pages) == 1
 
 
 def test_a_chain_of_extensions_ends_from_its_last_one_and_what_does_not_belong_to_it_stays(story: Story, signed_in: SignedIn) -> None:
