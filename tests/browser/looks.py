@@ -49,6 +49,15 @@ _SETTLED = """
   && new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))
 """
 
+_CUT = """
+() => [...document.querySelectorAll("input:placeholder-shown")].filter((input) => {
+  const style = getComputedStyle(input), pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  return input.checkVisibility() && pen.measureText(input.placeholder).width > room;
+}).map((input) => input.placeholder)
+"""
+
 
 def look_at(page: Page, name: str, *, full: bool = True) -> None:
     """Check the page as it stands, at both sizes and in both colours. ``PORTAL_TESTS_PICTURES=1`` leaves a picture of each,
@@ -68,7 +77,7 @@ def look_at(page: Page, name: str, *, full: bool = True) -> None:
             if _WITH_PICTURES:
                 page.screenshot(path=SCREENSHOTS / f"{name}-{size}-{scheme}.png", full_page=full)
             found = _judge(page, size, scheme)
-            faults += [f"{name}, {size}, {scheme}: {fault}" for fault in [*found, *_overflow(page, width)]]
+            faults += [f"{name}, {size}, {scheme}: {fault}" for fault in [*found, *_overflow(page, width), *_cut_placeholders(page)]]
     if before is not None:
         page.set_viewport_size(before)
     page.emulate_media(color_scheme="light")
@@ -86,6 +95,10 @@ def _judge(page: Page, size: str, scheme: str) -> list[str]:
 def _overflow(page: Page, width: int) -> list[str]:
     needed = int(page.evaluate("document.documentElement.scrollWidth"))
     return [f"needs {needed} pixels of {width}"] if needed > width else []
+
+
+def _cut_placeholders(page: Page) -> list[str]:
+    return [f"no room for the placeholder “{text}”" for text in page.evaluate(_CUT)]
 
 
 def axe_violations(page: Page, *, is_by_colouring: bool = False, **options: Any) -> list[str]:

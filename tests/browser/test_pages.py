@@ -123,6 +123,16 @@ def test_a_preview_is_readable_while_the_next_is_under_way(busy_day: BusyDay, op
     expect(alice.locator("#preview.htmx-request")).to_have_count(0)
 
 
+# Of each row, scrolled to its start or its end: whether it holds more than it shows, and where it fades.
+_FADED = """
+async (rows, share) => {
+  rows.forEach((row) => row.scrollTo(share * row.scrollWidth, 0));
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  return rows.map((row) => [row.scrollWidth > row.clientWidth + 1, ["data-before", "data-after"].map((name) => row.hasAttribute(name))]);
+}
+"""
+
+
 @pytest.mark.parametrize("address", ["/admin/audit/", "/admin/tokens/"])
 def test_the_place_where_one_is_shows_on_a_phone(busy_day: BusyDay, open_as: OpenAs, address: str) -> None:
     olga = open_as("olga")
@@ -131,6 +141,11 @@ def test_the_place_where_one_is_shows_on_a_phone(busy_day: BusyDay, open_as: Ope
     for here in olga.locator(".places [aria-current]").all():
         expect(here).to_be_in_viewport(ratio=0.95)
     assert olga.evaluate("scrollY") == 0
+    # A row fades at the edge beyond which others lie, and only there.
+    at_start, at_end = (olga.locator(".places").evaluate_all(_FADED, share) for share in (0, 1))
+    assert any(overflows for overflows, _ in at_start)
+    assert all(faded == [False, overflows] for overflows, faded in at_start)
+    assert all(faded == [overflows, False] for overflows, faded in at_end)
 
 
 def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
@@ -140,7 +155,7 @@ def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
     expect(bob).to_have_title(re.compile(r"^\(\d+\+?\) My access"))
     look_at(bob, "home-approver")
     visit(bob, page_of(busy_day.half_approved), "decide")
-    bob.get_by_role("link", name="Approve", exact=True).click()
+    bob.get_by_role("link", name="Approve with a reason").click()
     expect(bob.get_by_role("dialog")).to_contain_text("Approve this request?")
     look_at(bob, "approve-sheet", full=False)
 
