@@ -219,6 +219,7 @@ ROUTES: dict[str, list[Route]] = {
         # Whoever may see nobody is told so in the list.
         signed_in("/people/search/?text=al&list=who_list"),
         signed_in("/people/search/?text=al&list=who_list&groups=yes"),
+        signed_in("/people/search/?text=al&list=who_list&for=stand_in"),
         signed_in("/people/search/?text=al", 400),
     ],
     "person": [

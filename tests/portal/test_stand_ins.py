@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from django.test import Client
@@ -11,6 +12,7 @@ from accessportal.access_requests.stand_in import StandIn
 from accessportal.access_requests.states import Status
 from accessportal.audit import queries as audit
 from accessportal.directory import operations as directory
+from accessportal.directory.states import GroupRole, State
 from accessportal.kernel.actors import system
 from tests.access_requests.test_costs import cost_of
 from tests.commands.conftest import run
@@ -162,3 +164,33 @@ def test_commands(story: Story) -> None:
     assert run("list_stand_ins", "--as", "olga@example.com").lines == ["None."]
     [past] = run("list_stand_ins", "--all", "--as", "olga@example.com", "--json").json["stand_ins"]
     assert past["stand_in_id"] == one.stand_in_id
+
+
+def test_an_approver_finds_who_decides_by_the_same_rules_and_nobody_else(story: Story, signed_in: SignedIn) -> None:
+    add_carol(story)
+    setup, now = system("setup"), story.clock.now
+    directory.create_group(group_id="/security/night", name="Night", description="", actor=setup, now=now())
+    for email, role in (("carol@example.com", GroupRole.CONTRIBUTOR), ("gina@example.com", GroupRole.READER)):
+        directory.grant_membership(email=email, group_id="/security/night", role=role, actor=setup, now=now())
+    story.clock.advance(5)
+
+    def found(name: str, text: str = "") -> set[str]:
+        page = signed_in(name).get("/people/search/", {"text": text, "list": "id_email_list", "for": "stand_in"}).content.decode()
+        return {address.partition("@")[0] for address in re.findall(r'data-value="([^"]*)"', page)}
+
+    # Sam is no admin and sees only who is with him in the group that decides; Carol decides by a group below it.
+    assert found("sam") == {"bob"}
+    assert found("sam", "ito") == found("bob", "b") | {"bob"} == {"bob"}
+    assert found("carol") == {"gina"}
+    assert found("sam", "alice") == found("carol", "bob") == set()
+    for stranger in ("alice", "mallory", "ana"):
+        assert found(stranger) == set()
+        assert "approver" in text_of(signed_in(stranger), "/people/search/?text=b&list=who&for=stand_in")
+    # Where a stand-in is not meant, nothing has changed.
+    assert "Type the whole address." in text_of(signed_in("sam"), "/people/search/?text=b&list=who")
+    assert "/people/search/?for=stand_in&amp;list=id_email_list" in text_of(signed_in("sam"), "/stand-ins/")
+    # Nobody names who can't sign in.
+    directory.set_person_state(email="bob@example.com", state=State.DISABLED, actor=setup, now=now())
+    assert found("sam") == set()
+    sam = signed_in("sam")
+    assert len(cost_of(lambda: sam.get("/people/search/?text=&list=who&for=stand_in"))) <= 12

@@ -53,6 +53,7 @@ from accessportal.access_requests.queries.stand_ins import (
     list_stand_ins,
     list_stood_in_for,
     longest_stand_in,
+    look_up_stand_ins,
     may_end_stand_in,
     may_name_stand_in,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "list_unreadable",
     "list_waiting_for",
     "longest_stand_in",
+    "look_up_stand_ins",
     "may_end_stand_in",
     "may_name_stand_in",
     "operators",

@@ -97,11 +97,32 @@ class ApproverBook:
     def rules_of_approver(self, email: str) -> tuple[str, ...]:
         """The names of the rules by which this person or one of their groups is named as an approver, or which leave a group's requests to
         its admins, and they are one of some group."""
-        asking = [rule for rule in self.rules.values() if rule.effect is Effect.ALLOW and rule.approval.required]
-        groups, direct = self._groups_of(email, self.now)
-        named = [rule.name for rule in asking if includes(rule.approval.approvers, subject=email, groups=groups, direct=direct)]
+        asking = self._asking()
+        named = [rule.name for rule in self._naming(email, asking)]
         by_admins = [rule.name for rule in asking if rule.asks_admins]
         return (*named, *(by_admins if by_admins and self._is_admin_somewhere(email) else ()))
+
+    def beside(self, email: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        """Who decides by the rules that name this person: the groups by which these do, of those that they are in directly and so see the
+        members of, and the people whom these name."""
+        named = [rule.approval.approvers for rule in self._naming(email, self._asking())]
+        groups, direct = self._groups_of(email, self.now)
+        with_those_below = groups & frozenset[str]().union(*(one.groups for one in named))
+        alone = frozenset[str]().union(*(one.groups_only for one in named))
+        by = [
+            one.group_id
+            for one in self.directory.groups(direct).values()
+            if one.group_id in alone or not with_those_below.isdisjoint({one.group_id, *one.ancestors})
+        ]
+        return tuple(sorted(by)), frozenset(user for one in named for user in one.users)
+
+    def _asking(self) -> list[Rule]:
+        return [rule for rule in self.rules.values() if rule.effect is Effect.ALLOW and rule.approval.required]
+
+    def _naming(self, email: str, among: Iterable[Rule]) -> list[Rule]:
+        """Of these rules those that name this person, or a group of theirs, as an approver."""
+        groups, direct = self._groups_of(email, self.now)
+        return [rule for rule in among if includes(rule.approval.approvers, subject=email, groups=groups, direct=direct)]
 
     def stand_ins_of(self, actor: Actor) -> tuple[StandIn, ...]:
         """By which the actor may decide in the place of others now: of people who are those who they were when it was written."""

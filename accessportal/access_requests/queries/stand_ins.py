@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.config import current
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.stand_in import StandIn
+from accessportal.directory import queries as directory
+from accessportal.directory.states import PeopleFound
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import NotAllowed, NotFound
@@ -42,6 +45,17 @@ def list_stand_ins(*, ends_after: datetime | None = None, actor: Actor, cursor: 
 def may_name_stand_in(*, actor: Actor, book: ApproverBook) -> Decision:
     """Whether the actor may name somebody."""
     return policy.may_name_stand_in(is_approver=not actor.is_system and bool(book.rules_of_approver(actor.name)))
+
+
+def look_up_stand_ins(*, text: str, limit: int, actor: Actor, book: ApproverBook) -> PeopleFound:
+    """Find whom the actor may name, by the beginning of an address or name: whom they may look up anyway, and who decides by the same rules
+    (:meth:`ApproverBook.beside`). :raises NotAllowed: for who is no approver.
+    """
+    may_name_stand_in(actor=actor, book=book).require()
+    among, beside = book.beside(actor.name)
+    found = directory.look_up_people(text=text, limit=limit + 1, actor=actor, now=book.now, book=book.directory, among=among, beside=beside)
+    people = [one for one in found.people if one.is_enabled and one.key != actor.name]
+    return replace(found, people=tuple(people[:limit]), is_more=found.is_more or len(people) > limit)
 
 
 def may_end_stand_in(*, one: StandIn, actor: Actor, now: datetime) -> Decision:

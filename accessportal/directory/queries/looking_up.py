@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -19,20 +19,23 @@ from accessportal.store.reading import side_by_side
 _MOST_NAMES = 1000
 _MOST_GROUPS = 3
 _MOST_MEMBERS = 100
+_MOST_FOUND = _MOST_GROUPS * _MOST_MEMBERS
 _FEWEST_LETTERS = 2
 
 
-def look_up_people(*, text: str, limit: int, actor: Actor, now: datetime, book: Book) -> PeopleFound:
+def look_up_people(
+    *, text: str, limit: int, actor: Actor, now: datetime, book: Book, among: Sequence[str] = (), beside: Collection[str] = ()
+) -> PeopleFound:
     """People whose address, or a word of whose name, begins with ``text``: of everybody for who sees everybody, and of the members of their
-    own groups for other groups' admins. Addresses are found by the index, names among the first :data:`_MOST_NAMES` people.
-
-    :raises NotAllowed: for who is neither.
+    own groups for other groups' admins. Of others whom the actor may see the caller knows: the members of the groups ``among``, and
+    ``beside``. Addresses are found by the index, names among the first :data:`_MOST_NAMES` people. :raises NotAllowed: for who sees nobody.
     """
     admin_of = [one.group_id for one in roles_of(email=actor.name, now=now, book=book) if one.role is GroupRole.ADMIN]
-    policy.may_look_up_people(admin_of, actor=actor).require()
+    if not (among or beside):
+        policy.may_look_up_people(admin_of, actor=actor).require()
     wanted = fold_email(text)
     if not (actor.reads_everything or ROOT in admin_of):
-        return _among_members(admin_of, wanted, limit, book)
+        return _among_members(list(dict.fromkeys((*among, *admin_of))), beside, wanted, limit, book)
     by_address = page_of_people(prefix=wanted, cursor=None, limit=limit + 1)
     found = _found(by_address.items, limit, unreadable=by_address.unreadable)
     if found.is_more or len(wanted) < _FEWEST_LETTERS or "@" in wanted:
@@ -43,12 +46,13 @@ def look_up_people(*, text: str, limit: int, actor: Actor, now: datetime, book: 
     return _found([*by_address.items, *by_name], limit, is_partial=_is_partial(looked_through), unreadable=by_address.unreadable)
 
 
-def _among_members(admin_of: list[str], wanted: str, limit: int, book: Book) -> PeopleFound:
-    shown = admin_of[:_MOST_GROUPS]
+def _among_members(group_ids: list[str], beside: Collection[str], wanted: str, limit: int, book: Book) -> PeopleFound:
+    shown = group_ids[:_MOST_GROUPS]
     pages = side_by_side([partial(page_of_members, group_id, cursor=None, limit=_MOST_MEMBERS) for group_id in shown])
-    people = book.people(sorted({one.person for page in pages for one in page.items})).values()
+    keys = sorted({*beside, *(one.person for page in pages for one in page.items)})
+    people = book.people(keys[:_MOST_FOUND]).values()
     fits = [one for one in people if one.key.startswith(wanted) or _is_called(one, wanted)]
-    return _found(fits, limit, is_partial=len(admin_of) > len(shown) or any(map(_is_partial, pages)))
+    return _found(fits, limit, is_partial=len(group_ids) > len(shown) or len(keys) > _MOST_FOUND or any(map(_is_partial, pages)))
 
 
 def _found(people: Sequence[Person], limit: int, *, is_partial: bool = False, unreadable: tuple[Unreadable, ...] = ()) -> PeopleFound:

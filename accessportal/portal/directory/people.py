@@ -16,7 +16,7 @@ from accessportal.access_requests import queries
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.states import AccessRequest
 from accessportal.directory import queries as directory
-from accessportal.directory.states import Claim, Explanation, Holding, Inherited, Person, PersonVerb
+from accessportal.directory.states import Claim, Explanation, Holding, Inherited, PeopleFound, Person, PersonVerb
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import SystemClock
@@ -103,8 +103,8 @@ def show(request: HttpRequest, email: str) -> HttpResponse:
 
 @require_safe
 def choices(request: HttpRequest) -> HttpResponse:
-    """The people who fit what is typed into a form, for whoever may see them; with ``groups`` the groups, too, or these only. ``list`` is
-    the list's id."""
+    """The people who fit what is typed into a form, for whoever may see them; with ``for=stand_in`` who may be one, with ``groups`` the
+    groups, too, or these only. ``list`` is the list's id."""
     text = request.GET.get("text", "")[:_MOST_TYPED].replace("\0", "").strip()
     list_id = request.GET.get("list", "")
     if not _LIST_ID.fullmatch(list_id):
@@ -113,15 +113,20 @@ def choices(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"text": text, "list_id": list_id}
     try:
         if asked != "only":
-            context["found"] = directory.look_up_people(
-                text=text, limit=_CHOICES, actor=actor_of(request), now=book.now, book=book.directory
-            )
+            context["found"] = _found(request, text, book)
     except NotAllowed as error:
         # The field takes a whole address all the same, and says so.
         context["refused"] = error.message
     if asked:
         context["groups"] = directory.search_groups(text=text, limit=_GROUP_CHOICES)
     return render(request, "portal/choices_people.html", context)
+
+
+def _found(request: HttpRequest, text: str, book: ApproverBook) -> PeopleFound:
+    actor = actor_of(request)
+    if request.GET.get("for") == "stand_in":
+        return queries.look_up_stand_ins(text=text, limit=_CHOICES, actor=actor, book=book)
+    return directory.look_up_people(text=text, limit=_CHOICES, actor=actor, now=book.now, book=book.directory)
 
 
 def _further_access(request: HttpRequest, email: str) -> HttpResponse:
