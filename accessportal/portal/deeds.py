@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -54,8 +54,9 @@ def _do(request: HttpRequest, deed: Deed[R], record: R, page: Page) -> HttpRespo
             raise
         form.add_refusal(error)
         return _ask(request, deed, record, page, form, request.POST, status=_status(error))
-    tell(request, told)
-    return redirect(way_back(request, request.POST) or told.url)
+    leads_to = way_back(request, request.POST) or told.url
+    tell(request, replace(told, links=tuple((words, url) for words, url in told.links if url != leads_to)))
+    return redirect(leads_to)
 
 
 def _status(error: InvalidRequest | NotAllowed | Conflict) -> int:

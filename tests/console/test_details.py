@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.contrib.auth import get_user_model
@@ -37,6 +38,33 @@ def test_a_request_tells_its_whole_story(story: Story, as_person: SignIn) -> Non
     assert "SUCCEEDED" in shown
     assert "End now" in shown
     assert f"/admin/requests/{request.request_id}/history/" in shown
+
+
+def test_what_to_know_before_deciding_is_told_once_and_in_words(story: Story, as_person: SignIn) -> None:
+    held = story.ask_for_prod()
+    story.carry_out(story.approve(held))
+    request = story.ask_for_prod()
+    address = f"/requests/{request.request_id}/"
+
+    seen = {name: as_person(name).get(address).content.decode() for name in ("alice", "bob", "olga")}
+
+    to_know = {name: page.split('id="evidence-title"')[-1].split("</section>")[0] for name, page in seen.items() if name != "alice"}
+    assert 'id="evidence-title"' not in seen["alice"]
+    for name, told in to_know.items():
+        words, for_auditors = told.split("<details", 1)
+        assert "1 like it in 90 days, granted." in words
+        assert f'<strong>Holds this already</strong>, by <a href="/requests/{held.request_id}/">another request</a>' in words
+        assert "The rule allows up to 8 h." in words
+        # Ids and hashes are folded, and nothing that the page tells in words is there again.
+        assert request.request_id not in words
+        assert request.rule_hash in for_auditors
+        assert "chain whole" in for_auditors
+        assert not {"Account name", "Ou path", "Subject name", "Session"} & set(re.findall("<dt>([^<]*)</dt>", for_auditors))
+        assert ("All requests" in words) == (name == "olga")
+    # Who decides reads why first, and nowhere else.
+    assert seen["bob"].index(request.reason) < seen["bob"].index("What happened")
+    assert [seen[name].count(f">{request.reason}<") for name in seen] == [1, 1, 1]
+    assert [seen[name].count("To decide") for name in seen] == [0, 1, 0]
 
 
 def test_only_what_the_domain_offers_has_a_button(story: Story, as_person: SignIn) -> None:

@@ -94,6 +94,29 @@ def test_bob_finds_it_approves_it_and_alice_reads_his_words(story: Story, signed
     assert "ok for the incident" in page
 
 
+def test_one_click_on_the_page_of_a_request_approves_and_leads_to_its_end(story: Story, signed_in: SignedIn) -> None:
+    asked = story.ask_for_prod()
+    bob, alice = signed_in("bob"), signed_in("alice")
+    address = f"/requests/{asked.request_id}/"
+    seen = bob.get(address).content.decode()
+    [form] = re.findall(rf'<form method="post" action="{address}approve/".*?</form>', seen, re.DOTALL)
+    assert 'id="act-approve">Approve</button>' in form
+    # The question is left for who wants to say something.
+    assert f'<a href="{address}approve/" data-sheet id="act-approve-reason">Approve with a reason</a>' in seen
+    assert "act-approve" not in alice.get(address).content.decode()
+    assert alice.post(f"{address}approve/").status_code == 403
+
+    done = bob.post(f"{address}approve/", follow=True).content.decode()
+
+    assert story.now_of(asked).status is Status.ACTIVE
+    assert f'<a href="{address}end/">End it</a>' in done
+    # It is the page that one is on.
+    assert f'<a href="{address}">View</a>' not in done
+    other = story.ask_for_prod()
+    from_queue = bob.post(f"/requests/{other.request_id}/approve/", {"next": "/"}, follow=True).content.decode()
+    assert f'<a href="/requests/{other.request_id}/">View</a>' in from_queue
+
+
 def test_a_denial_needs_a_reason_and_shows_it(story: Story, signed_in: SignedIn) -> None:
     asked = story.ask_for_prod()
     bob = signed_in("bob")

@@ -29,12 +29,26 @@ from accessportal.portal.requests.asking import again_url
 from accessportal.portal.requests.lent import Lent, is_gone, lent_to, mark_with, without_senseless
 from accessportal.portal.requests.rows import aws_url, why_ended
 from accessportal.web.events import tell
+from accessportal.web.facts import facts_of
 from accessportal.web.names import Names
-from accessportal.web.past_requests import context_of
+from accessportal.web.past_requests import context_of, is_same_thing
 from accessportal.web.presenting import cli_profile, phase_of, seconds_to_next_look
 from accessportal.web.request_deeds import ANSWER, REQUEST_DEEDS, deed_of, offered
 
 _PAST_REQUESTS = 50
+# What a request keeps as evidence and its page tells in words, besides what was asked for itself.
+_TOLD_IN_WORDS = (
+    *("subject_name", "requested_by_name", "program_name", "asked_through"),
+    *("account_name", "ou_path", "tags", "group_name", "session_seconds", "max_duration_seconds"),
+)
+_CALLED = {
+    "group_ancestors": "groups above",
+    "most_per_person": "most for each person",
+    "rule_version": "version of the rule",
+    "served_by": "served as a member of",
+    "subject_groups": "groups of whom it is for",
+    "takes_back": "takes back request",
+}
 
 
 @require_safe
@@ -109,6 +123,7 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
         "profile": cli_profile(settings.AWS_START_URL, settings.AWS_REGION, found, described.title.partition(" · ")[0]) if address else "",
         "again_url": again_url(found) if found.status.is_terminal and found.requested_by == actor.name else "",
         "sees_evidence": sees_evidence,
+        "is_deciding": sees_evidence and "approve" in verbs,
         **(_evidence(found, events, actor, book) if sees_evidence else {}),
         "now": now,
     }
@@ -130,8 +145,13 @@ def _evidence(found: AccessRequest, events: Sequence[AuditEvent], actor: Actor, 
     """For those who decide, operate and audit: what the same person had before, and whether the story is whole."""
     subject = found.subject_id
     others = queries.recent_of(subject_ids=[subject], actor=actor, limit=_PAST_REQUESTS, book=book)[subject]
+    past = context_of(found, others, now=book.now)
+    told, longest = {*_TOLD_IN_WORDS, *found.target}, found.evidence.get("max_duration_seconds")
     return {
-        "past": context_of(found, others, now=book.now),
+        "past": past,
+        "holds": [(one, queries.describe(request=one).title, is_same_thing(one, found)) for one in past.holds],
+        "longest_seconds": int(longest) if isinstance(longest, int | float) else None,
+        "recorded": tuple(facts_of({key: value for key, value in found.evidence.items() if key not in told}, called=_CALLED)),
         "breaks": audit.check_chain(found.entity, events, version=found.version, audit_head=found.audit_head),
     }
 
