@@ -323,7 +323,7 @@ class Preview:
     """What would happen if the form were sent now: ``at_once``, ``needs_approval`` or ``impossible``, then with the ``reason``, the
     ``remedies``, and the ``field`` to change, if one. ``held_until`` ends the longest access to the same that the subject holds;
     ``served_by``: the groups that they must not leave; ``facts``: the kind's own; ``ways_in``: where they would be served;
-    ``people``: how many a group means, where they were counted."""
+    ``people``: how many a group means, where they were counted; ``needs_group``: only to be in one of ``ways_in`` would help."""
 
     outcome: str
     reason: str
@@ -348,6 +348,7 @@ class Preview:
     rule_description: str = ""
     ways_in: tuple[WayIn, ...] = ()
     people: int | None = None
+    needs_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)

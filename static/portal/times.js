@@ -70,7 +70,7 @@ function tick() {
     setText(element, wordsForTime((Date.parse(element.dataset.left) - now()) / 1000));
   }
   for (const element of document.querySelectorAll("[data-ends-in]")) {
-    setText(element, `→ ${wordsForMoment(new Date(now() + Number(element.dataset.endsIn) * 1000))}`);
+    element.title = `until ${wordsForMoment(new Date(now() + Number(element.dataset.endsIn) * 1000))}`;
   }
   for (const bar of document.querySelectorAll("progress[data-fuse]")) {
     const seconds = Math.max((Date.parse(bar.dataset.fuse) - now()) / 1000, 0);

@@ -59,6 +59,28 @@ _CUT = """
 """
 
 
+_WATCH = """
+() => {
+  window.moved = [];
+  const place = ({ previousRect: was, currentRect: is, node }) => `${node?.id || node?.className || node?.nodeName} ${was.y} to ${is.y}`;
+  new PerformanceObserver((list) => {
+    for (const shift of list.getEntries()) if (shift.value > 0.001) window.moved.push(shift.sources.map(place).join(", "));
+  }).observe({ type: "layout-shift" });
+}
+"""
+
+
+def watch_for_jumps(page: Page) -> None:
+    """From now on :func:`jumps` tells what moved on the page by itself."""
+    page.evaluate(_WATCH)
+
+
+def jumps(page: Page) -> list[str]:
+    """Chromium's own layout shifts, one line for each: what moved, and from where to where down the page."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+    return list(page.evaluate("window.moved"))
+
+
 def look_at(page: Page, name: str, *, full: bool = True) -> None:
     """Check the page as it stands, at both sizes and in both colours. ``PORTAL_TESTS_PICTURES=1`` leaves a picture of each,
     ``screenshots/<name>-<size>-<scheme>.png``.

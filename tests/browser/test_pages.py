@@ -15,7 +15,7 @@ from accessportal.kernel.errors import Unavailable
 from accessportal.rules.operations import apply_rules
 from tests.browser.conftest import BusyDay, OpenAs
 from tests.browser.holding import Held
-from tests.browser.looks import axe_violations, look_at
+from tests.browser.looks import axe_violations, jumps, look_at, watch_for_jumps
 from tests.browser.people import fill_in, line, preview
 from tests.fixtures_records import APPROVAL, RECORD_RULES
 from tests.fixtures_records import ask as ask_for_record
@@ -313,7 +313,9 @@ def _fail(**_: object) -> None:
 
 def test_enter_takes_the_first_of_a_list_also_before_the_list_is_there(story: Story, open_as: OpenAs) -> None:
     alice = open_as("alice")
+    alice.set_viewport_size({"width": 390, "height": 844})
     alice.goto("/requests/new/aws_account/")
+    watch_for_jumps(alice)
     account, permission_set = (alice.get_by_role("combobox", name=name) for name in ("Account", "Permission set"))
 
     account.press_sequentially("payments-de")
@@ -329,6 +331,8 @@ def test_enter_takes_the_first_of_a_list_also_before_the_list_is_there(story: St
     expect(alice.get_by_text("Say why you need it.")).to_have_count(0)
     # The length is the rule's, no ticket is asked for: it goes on with the reason.
     expect(alice.get_by_label("Why")).to_be_focused()
+    expect(preview(alice)).to_contain_text("Approved at once")
+    assert jumps(alice) == []
 
 
 def test_one_box_leads_from_home_to_the_form_by_keyboard(story: Story, open_as: OpenAs) -> None:
@@ -348,6 +352,7 @@ def test_one_box_leads_from_home_to_the_form_by_keyboard(story: Story, open_as: 
 def test_the_form_goes_on_to_what_is_still_to_be_typed_and_is_sent_from_there(story: Story, open_as: OpenAs) -> None:
     alice = open_as("alice")
     alice.goto("/requests/new/aws_account/")
+    watch_for_jumps(alice)
     alice.keyboard.type("payments-pr")
     alice.keyboard.press("Enter")
     permission_set, ticket = alice.get_by_role("combobox", name="Permission set"), alice.get_by_label(re.compile("^Ticket"))
@@ -363,6 +368,7 @@ def test_the_form_goes_on_to_what_is_still_to_be_typed_and_is_sent_from_there(st
     alice.keyboard.press("Tab")
     expect(ticket).to_have_value("CHG-4712")
     alice.keyboard.type("Asked without a mouse")
+    assert jumps(alice) == []
     alice.keyboard.press("Control+Enter")
     alice.wait_for_url(re.compile(r"/requests/[0-9a-f-]{36}/$"))
     (asked,) = queries.list_mine(actor=story.alice).items

@@ -57,7 +57,8 @@ def preview(
         return _impossible(error.message)
     foreseen = _preview_of(decision, resolved, actor, subject, book)
     if not decision.allowed:
-        foreseen = replace(foreseen, ways_in=_ways_in(resolved, subject, book))
+        ways = _ways_in(resolved, subject, book)
+        foreseen = replace(foreseen, ways_in=ways, needs_group=bool(ways) and decision.code == "subject_not_covered")
     elif subject.subject_id.startswith("/"):
         foreseen = replace(foreseen, people=book.directory.count_in(subject.subject_id, now=book.now))
     held = held_of(kind, resolved.stored, open_now)

@@ -105,10 +105,18 @@ def foresee(kind: Kind, given: Mapping[str, Any], actor: Actor, book: ApproverBo
         foreseen = replace(foreseen, duration_seconds=seconds)
     verdict = impossible if trouble else _verdict(foreseen)
     ends_at = now + timedelta(seconds=seconds) if seconds is not None and seconds <= foreseen.max_duration_seconds else None
-    typed: dict[str, Any] = {"typed": text, "chips": _chips(kind, foreseen)}
+    typed: dict[str, Any] = {"typed": text, "chips": _chips(kind, foreseen), "misses": _folded(foreseen.misses)}
     if foreseen.default_duration_seconds:
         typed["usual"] = typed_duration(foreseen.default_duration_seconds)
     return verdict | typed | {"preview": foreseen, "trouble": trouble, "ends_at": ends_at, "now": now}
+
+
+def _folded(misses: Iterable[tuple[str, tuple[str, ...]]]) -> list[tuple[list[str], tuple[str, ...]]]:
+    """The rules that say no for the same reasons together."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, reasons in misses:
+        found.setdefault(reasons, []).append(name)
+    return [(names, reasons) for reasons, names in found.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +129,9 @@ class Chip:
 
 
 def _chips(kind: Kind, foreseen: Preview | None) -> list[Chip]:
-    """The rule's usual length first, then those of the kind."""
+    """Those of the kind, then the rule's usual length if it is another one: what is there already stays where it is."""
     usual = [foreseen.default_duration_seconds] if foreseen is not None and foreseen.default_duration_seconds else []
-    lengths = dict.fromkeys((*usual, *map(parse_duration, kind.fields.lengths)))
+    lengths = dict.fromkeys((*map(parse_duration, kind.fields.lengths), *usual))
     longest = foreseen.longest_by_any_rule_seconds if foreseen is not None else 0
     return [Chip(typed_duration(seconds), seconds, is_refused=bool(longest) and seconds > longest) for seconds in lengths]
 
