@@ -23,7 +23,7 @@ _SUGGESTIONS = 5
 class ExplainForm(PlainForm):
     """A question to the rules. ``duration`` and ``ticket_id`` may stay empty: then they are not judged."""
 
-    subject = TextField(limit=320, label="Person or group", widget=line(placeholder="alice@example.com or /engineering"))
+    subject = TextField(limit=320, label="Person or group", widget=line(placeholder="alice@example.com"))
     account = TextField(limit=128, label="Account", widget=line(placeholder="payments-prod or 12 digits"))
     permission_set = TextField(limit=64, label="Permission set", widget=line(placeholder="ReadOnlyAccess"))
     duration = TextField(limit=MAX_DURATION, label="For how long", required=False, widget=line(placeholder="2h (optional)"))

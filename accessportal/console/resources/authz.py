@@ -266,7 +266,7 @@ class Approvals(_Records):
     patterns = _patterns(
         APPROVALS,
         "Identity",
-        (Parameter("Resource", "https://api.example.com/data", name="resource"), Parameter("Action", "GET", name="action")),
+        (Parameter("Resource", "docs/plan", name="resource"), Parameter("Action", "GET", name="action")),
         who="Who may",
     )
     deeds = _deeds(APPROVALS)

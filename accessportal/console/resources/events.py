@@ -93,7 +93,7 @@ class Events(Resource):
             name="actor",
             label="By actor",
             fetch=_by_actor,
-            parameter=Parameter("Actor", "alice@example.com or system:tick", finds="people"),
+            parameter=Parameter("Actor", "alice@example.com", finds="people"),
             more=(_ACTION, _SIGN_INS),
             empty_title="This actor has changed nothing",
             empty_hint="People are named by their e-mail address, parts of the portal like system:tick.",

@@ -69,7 +69,7 @@ class History(Resource):
             name="who",
             label="Who had it",
             fetch=_who_had,
-            parameter=Parameter("Which", "payments-prod, /engineering or tenant:acme/docs/plan"),
+            parameter=Parameter("Which", "payments-prod"),
             more=(
                 Parameter("What it is", name="kind", choices=_KINDS, required=False),
                 Parameter("At", name="at", ago=_NOW, required=False),

@@ -58,7 +58,7 @@ class Requests(Resource):
     portal_page = "request"
     line_template = "console/requests/line.html"
     prospects_template = "console/requests/prospects.html"
-    box = Parameter("Person, group, account, ticket or request id", placeholder="Person, group, account, ticket, id")
+    box = Parameter("Person, group, account, ticket or request id", placeholder="Person, account, ticket…")
     columns = (WHO, ASKS_FOR, STATE)
     file_columns = exported(
         "request_id",

@@ -263,7 +263,7 @@ class Sandboxes(Resource):
             name="track",
             label="Of a track",
             fetch=lambda ask: queries.list_of_track(track=_track(ask.parameter), **ask.part),
-            parameter=Parameter("The holder", "A track’s name or alice@example.com"),
+            parameter=Parameter("The holder", "alice@example.com"),
             empty_title="This track holds nothing",
             empty_hint="What a track held once, and others got since, is told by each sandbox’s own history.",
         ),
