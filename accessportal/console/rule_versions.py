@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accessportal.access_requests.kind import KINDS
 from accessportal.kernel.durations import format_duration
-from accessportal.rules.states import EVERYBODY, Effect, People, Rule
+from accessportal.rules import words
+from accessportal.rules.states import Effect, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +45,25 @@ def lines_of(rule: Rule) -> dict[str, str]:
     """The properties of a rule worth reading, by label."""
     lines = {
         "Place": f"{rule.position + 1} in the file",
-        "Effect": rule.effect.value,
-        "Kind": rule.kind,
-        "Who": people_words(rule.subjects),
+        "Effect": "allows" if rule.effect is Effect.ALLOW else "denies",
+        "Kind": KINDS[rule.kind].fields.name if rule.kind in KINDS else rule.kind,
+        "Who": words.people(rule.subjects),
         "Description": rule.description,
         **rule.terms.lines(),
     }
     if rule.effect is Effect.ALLOW:
         lines |= _terms_of(rule)
-    return {label: words for label, words in lines.items() if words}
+    return {label: told for label, told in lines.items() if told}
 
 
 def _terms_of(rule: Rule) -> dict[str, str]:
-    approval, ticket = rule.approval, rule.ticket
+    ticket = rule.ticket
     return {
         "Shortest": format_duration(rule.min_duration_seconds),
         "Usual": format_duration(rule.default_duration_seconds),
         "Longest": format_duration(rule.max_duration_seconds),
         "With extensions": format_duration(rule.max_total_seconds) if rule.max_total_seconds else "",
         "Ends": "with the membership, or at its time" if rule.serves_by_membership else "at its time",
-        "Approval": f"{approval.quorum} of {approvers_words(rule)}" if approval.required else "not needed",
+        "Approval": words.approval(rule),
         "Ticket": (f"must match {ticket.pattern}" if ticket.pattern else "any text") if ticket.required else "not needed",
     }
-
-
-def approvers_words(rule: Rule) -> str:
-    named = rule.approval.approvers
-    return rule.terms.stand_ins if named == People() else people_words(named)
-
-
-def people_words(people: People) -> str:
-    if EVERYBODY in people.groups:
-        return "everybody"
-    return ", ".join(people.names)

@@ -23,7 +23,7 @@ _CALLED = {
     "addressee": "for",
     "before_at": "of what was over before",
     "checks": "check values",
-    "comment_kind": "kind of comment",
+    "comment_kind": "kind",
     "error_code": "kind of error",
     "extends": "extends request",
     "fallback": "operators stood in",
@@ -93,7 +93,8 @@ def latest_of(record: Chained) -> dict[str, Any]:
 
 def _in_words(data: Mapping[str, Any]) -> Iterable[Fact]:
     """The words of the tables become people's."""
-    return facts_of({key: holder(str(value)) if key == "track" else value for key, value in data.items()}, called=_CALLED)
+    words = {"track": holder, "comment_kind": str.lower}
+    return facts_of({key: words[key](str(value)) if key in words else value for key, value in data.items()}, called=_CALLED)
 
 
 def line_of(event: AuditEvent) -> Line:
@@ -229,7 +230,7 @@ _SHOWN = {
     "request.approved": _Shown(Tone.LIVE, facts=("reason", "in_place_of", "expires_at"), notes=_approved),
     "request.denied": _Shown(Tone.STOP, facts=("reason", "in_place_of")),
     "request.cancelled": _Shown(facts=("reason",)),
-    "request.commented": _Shown(facts=("number", "comment_kind"), notes=_comment),
+    "request.commented": _Shown(facts=("comment_kind", "number"), notes=_comment),
     "request.end_asked": _Shown(facts=("reason",)),
     "request.work_delayed": _Shown(Tone.WAIT, facts=("error", "attempts", "work_due_at"), notes=_delayed),
     "request.granted": _Shown(Tone.LIVE, facts=("expires_at",), notes=_granted),

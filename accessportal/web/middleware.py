@@ -110,7 +110,7 @@ def error_page(request: HttpRequest, error: PortalError) -> HttpResponse:
             context = {"reason": error.message, "present": present, "way": _way_to(error.present)}
             return render(request, "409.html", context, status=409)
         case InvalidRequest():
-            return render(request, "400.html", {"reason": error.message}, status=400)
+            return render(request, "invalid.html", {"reason": error.message}, status=400)
         case Unavailable():
             log.error("portal.unavailable", code=error.code, path=request.path, exc_info=error)
             shown = _SHOWN.get(error.code, "")

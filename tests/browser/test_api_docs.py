@@ -43,6 +43,11 @@ def test_the_document_is_drawn_and_tried_out(desk: Desk, live_server: LiveServer
     SCREENSHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "api-docs.png", full_page=True)
     assert faults_of_ours(page) == []
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html.dark-mode")).to_be_attached()
+    assert faults_of_ours(page) == []
+    page.emulate_media(color_scheme="light")
+    expect(page.locator("html.dark-mode")).to_have_count(0)
     page.locator(".auth-wrapper .authorize").first.click()
     page.locator(".auth-container input").fill(made.text)
     page.locator(".auth-container .authorize").click()

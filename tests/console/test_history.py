@@ -56,6 +56,9 @@ def test_an_auditor_reads_who_had_an_account_at_a_moment(told: Story, as_person:
         assert "of what happened since, some may be missing" in known
     assert "As it was at" in page
     assert f'data-utc="{at}"' in page
+    # The whole id of a job is not among the words, and not lost.
+    ((whole, said),) = re.findall(r'<div class="small-2" title="(Proved present[^"]*)">(Proved present[^<]*) <time', page)
+    assert said == re.sub(r"([0-9a-f]{8})-[0-9a-f-]{23}([0-9a-f]{4})", r"\1…\2", whole) != whole
 
 
 def test_what_was_asked_for_an_account_is_one_click_from_who_had_it(told: Story, as_person: SignIn) -> None:

@@ -127,10 +127,10 @@ RULE = Rule(
 def test_a_rule_in_lines() -> None:
     lines = lines_of(RULE)
 
-    assert lines["Who"] == "everybody"
+    assert (lines["Effect"], lines["Kind"], lines["Who"]) == ("allows", "AWS account", "everybody")
     assert lines["Where"] == "/Prod; env is prod or live"
     assert lines["Longest"] == "8 h"
-    assert lines["Approval"] == "2 of /security, bob@example.com"
+    assert lines["Approval"] == "2 approvals from /security or bob@example.com"
     assert lines["Ticket"] == "must match CHG-[0-9]+"
 
 
@@ -172,7 +172,11 @@ def test_a_rule_about_groups_is_told_in_its_own_words() -> None:
         " subtrees: [/engineering]}, roles: [reader], duration: {max: 1d}, approval: {required: true}}]"
     )
     lines = lines_of(rule)
-    assert (lines["Where"], lines["Roles"], lines["Approval"]) == ("/engineering and below, /support", "reader", "1 of the group's admins")
+    assert (lines["Where"], lines["Roles"], lines["Approval"]) == (
+        "/engineering and below, /support",
+        "reader",
+        "one approval from the group's admins",
+    )
     assert "Permission sets" not in lines
     assert limits_words(rule) == "up to 1 d, one approval from the group's admins"
 

@@ -185,6 +185,14 @@ def test_pages_that_do_not_exist_and_bugs_look_like_the_portal(story: Story, sig
     assert "RuntimeError" not in answer.content.decode()
 
 
+def test_a_damaged_address_leads_back_to_its_page(story: Story, signed_in: SignedIn) -> None:
+    answer = signed_in("alice").get("/stand-ins/?cursor=forged")
+
+    assert answer.status_code == 400
+    assert '<a class="btn btn-primary" href="/stand-ins/">Start again</a>' in answer.content.decode()
+    assert "My access" in text_of(answer).partition("That could not be understood")[0]
+
+
 @pytest.mark.parametrize("address", ["/sign-in/", "/requests/new/aws_account/", "/admin/requests/bulk/approve/", "/nowhere/"])
 def test_no_file_is_taken_and_none_is_written(
     story: Story, signed_in: SignedIn, address: str, settings: Settings, monkeypatch: pytest.MonkeyPatch

@@ -13,11 +13,12 @@ from accessportal.console import rule_versions
 from accessportal.console.resources.scopes import policy_in_words
 from accessportal.kernel.durations import format_duration
 from accessportal.rules import words
-from accessportal.rules.states import Effect, People, Rule
+from accessportal.rules.states import Effect, Rule
 from accessportal.web.facts import Fact
 
 register = template.Library()
 register.filter("policy_words", policy_in_words)
+register.filter("people_words", words.people)
 
 _ASSIGNMENT_WORDS = {
     AssignmentState.ABSENT: ("Gone", "done"),
@@ -68,11 +69,6 @@ def assignment_word(assignment: Assignment) -> str:
 @register.filter
 def assignment_tone(assignment: Assignment) -> str:
     return _ASSIGNMENT_WORDS[assignment.state][1]
-
-
-@register.filter
-def people_words(people: People) -> str:
-    return rule_versions.people_words(people) or "nobody"
 
 
 @register.filter

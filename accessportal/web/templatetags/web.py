@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -31,6 +32,7 @@ register.filter("is_request", is_request_id)
 register.filter("holder", holder)
 register.filter("decider", part_of_the_portal)
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LOW_SECONDS = 600
 _NAMED_PEOPLE = 4
 _ROLE_HELP = {
@@ -131,6 +133,12 @@ def account_digits(account_id: str) -> str:
 def short_id(identifier: str) -> str:
     """The two ends of a long id; the whole one belongs beside it in a ``title``."""
     return identifier if len(identifier) <= 13 else f"{identifier[:8]}…{identifier[-4:]}"
+
+
+@register.filter
+def short_ids(text: str) -> str:
+    """``text`` with each UUID in it as :func:`short_id` has it; the whole text belongs beside it in a ``title``."""
+    return _UUID.sub(lambda found: short_id(found[0]), text)
 
 
 @register.filter
