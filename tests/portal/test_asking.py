@@ -34,7 +34,10 @@ def test_only_accounts_are_offered_where_some_rule_gives_something_and_the_rest_
 
     assert offered(alice, "account") == ["payments-dev", "payments-prod"]
     assert offered(alice, "account", account="prod") == ["payments-prod"]
-    page = text_of(alice.get(f"{FORM}choices/account/", {"account": "audit"}, headers=HTMX))
+    answer = alice.get(f"{FORM}choices/account/", {"account": "audit"}, headers=HTMX)
+    # A long one is scrolled by keys, too.
+    assert '<ul class="list-unstyled mb-0" tabindex="0" aria-label="What you can’t ask for">' in answer.content.decode()
+    page = text_of(answer)
     assert "Nothing here that you may ask for." in page
     assert "1 that you can’t ask for" in page
     assert "Rule security-accounts refuses" in page
