@@ -53,7 +53,8 @@ _CUT = """
 () => [...document.querySelectorAll("input:placeholder-shown")].filter((input) => {
   const style = getComputedStyle(input), pen = document.createElement("canvas").getContext("2d");
   pen.font = style.font;
-  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  // A search field keeps room for the cross that empties it.
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - (input.type === "search" ? 16 : 0);
   return input.checkVisibility() && pen.measureText(input.placeholder).width > room;
 }).map((input) => input.placeholder)
 """

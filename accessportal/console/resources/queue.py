@@ -18,7 +18,7 @@ AROUND = Column("To know", "console/cells/around.html", "col-context")
 DECIDED = Column("Decision", "console/cells/decision.html", "col-context")
 STATE = Column("State", "console/cells/state.html", "col-state")
 
-_SEARCH = Parameter("Search", "Reason, ticket, account…", required=False)
+_SEARCH = Parameter("Search", "Reason, ticket…", required=False)
 _NARROWED_BY = (
     Parameter("Kind", required=False, name="kind", choices=(("", "Any"), *((kind.name, kind.fields.name) for kind in KINDS.values()))),
     Parameter("Rule", "Its whole name", required=False, name="rule"),
