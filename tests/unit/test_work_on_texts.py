@@ -62,9 +62,9 @@ def _sources() -> list[tuple[str, str, str]]:
 
 
 @functools.cache
-def _modules(*, word: str = "") -> list[tuple[str, str, ast.Module]]:
-    """Those that have the word in their text, parsed."""
-    return [(place, name, ast.parse(text)) for place, name, text in _sources() if word in text]
+def _modules(*, told: str = "") -> list[tuple[str, str, ast.Module]]:
+    """Those whose text the pattern ``told`` is found in, parsed."""
+    return [(place, name, ast.parse(text)) for place, name, text in _sources() if re.search(told, text)]
 
 
 def _is_of_re(node: ast.AST) -> bool:
@@ -73,7 +73,7 @@ def _is_of_re(node: ast.AST) -> bool:
 
 def _patterns() -> Iterator[tuple[str, str, Callable[[str], object]]]:
     """Every call of a function of ``re`` in the source, with what its pattern is in its module, and how it is used there."""
-    for place, dotted, tree in _modules(word="re."):
+    for place, dotted, tree in _modules(told=r"\bre\."):
         names = {} if (place, dotted) in NEVER_IMPORTED else vars(importlib.import_module(dotted))
         for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and _is_of_re(node)) or (place, ast.unparse(node.args[0])) in MADE_LATER:
