@@ -98,7 +98,8 @@ def portal_in(home: Path, *, past: Path | None = None) -> Iterator[RunningPortal
     for name in _PARTS:
         source = _ROOT / name
         if source.is_dir():
-            shutil.copytree(source, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+            # With what is compiled already, but for what another process compiles at this moment.
+            shutil.copytree(source, home / name, ignore=shutil.ignore_patterns("*.pyc.*"))
         else:
             shutil.copy2(source, home / name)
     if past is not None:
