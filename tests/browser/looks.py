@@ -53,8 +53,7 @@ _CUT = """
 () => [...document.querySelectorAll("input:placeholder-shown")].filter((input) => {
   const style = getComputedStyle(input), pen = document.createElement("canvas").getContext("2d");
   pen.font = style.font;
-  // A search field keeps room for the cross that empties it.
-  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - (input.type === "search" ? 16 : 0);
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
   return input.checkVisibility() && pen.measureText(input.placeholder).width > room;
 }).map((input) => input.placeholder)
 """

@@ -21,7 +21,7 @@ _SUGGESTIONS = 5
 PERSON = Parameter("Person or group it is for", "alice@example.com", required=False, finds="people and groups")
 MORE = (
     Parameter("State", required=False, name="state", choices=(("", "Any"), *((state.value, word) for state, word in STATES.items()))),
-    Parameter("Account", "Name or 12 digits", required=False, name="account"),
+    Parameter("Account", "Name or number", required=False, name="account"),
     Parameter("Group asked to be in", "/engineering", required=False, name="group", finds="groups"),
     Parameter("Rule", "Its whole name", required=False, name="rule"),
     Parameter("Ticket", "CHG-4711", required=False, name="ticket"),
