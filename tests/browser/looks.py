@@ -53,7 +53,8 @@ _CUT = """
 () => [...document.querySelectorAll("input:placeholder-shown")].filter((input) => {
   const style = getComputedStyle(input), pen = document.createElement("canvas").getContext("2d");
   pen.font = style.font;
-  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  // A search field keeps room for the cross that empties it.
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - (input.type === "search" ? 12 : 0);
   return input.checkVisibility() && pen.measureText(input.placeholder).width > room;
 }).map((input) => input.placeholder)
 """
@@ -99,7 +100,7 @@ def look_at(page: Page, name: str, *, full: bool = True) -> None:
             if _WITH_PICTURES:
                 page.screenshot(path=SCREENSHOTS / f"{name}-{size}-{scheme}.png", full_page=full)
             found = _judge(page, size, scheme)
-            faults += [f"{name}, {size}, {scheme}: {fault}" for fault in [*found, *_overflow(page, width), *_cut_placeholders(page)]]
+            faults += [f"{name}, {size}, {scheme}: {fault}" for fault in [*found, *_overflow(page, width)]]
     if before is not None:
         page.set_viewport_size(before)
     page.emulate_media(color_scheme="light")
@@ -119,8 +120,15 @@ def _overflow(page: Page, width: int) -> list[str]:
     return [f"needs {needed} pixels of {width}"] if needed > width else []
 
 
-def _cut_placeholders(page: Page) -> list[str]:
-    return [f"no room for the placeholder “{text}”" for text in page.evaluate(_CUT)]
+def cut_placeholders(page: Page) -> list[str]:
+    """Return those for which their fields have no room, at any of the sizes."""
+    before, found = page.viewport_size, []
+    for width, height in SIZES.values():
+        page.set_viewport_size({"width": width, "height": height})
+        found += page.evaluate(_CUT)
+    if before is not None:
+        page.set_viewport_size(before)
+    return found
 
 
 def axe_violations(page: Page, *, is_by_colouring: bool = False, **options: Any) -> list[str]:

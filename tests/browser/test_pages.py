@@ -15,7 +15,7 @@ from accessportal.kernel.errors import Unavailable
 from accessportal.rules.operations import apply_rules
 from tests.browser.conftest import BusyDay, OpenAs
 from tests.browser.holding import Held
-from tests.browser.looks import axe_violations, jumps, look_at, watch_for_jumps
+from tests.browser.looks import axe_violations, cut_placeholders, jumps, look_at, watch_for_jumps
 from tests.browser.people import fill_in, line, preview
 from tests.fixtures_records import APPROVAL, RECORD_RULES
 from tests.fixtures_records import ask as ask_for_record
@@ -154,6 +154,7 @@ def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
     expect(bob.get_by_role("region", name="Waiting for me")).to_be_visible()
     expect(bob).to_have_title(re.compile(r"^\(\d+\+?\) My access"))
     look_at(bob, "home-approver")
+    assert cut_placeholders(bob) == []
     visit(bob, page_of(busy_day.half_approved), "decide")
     bob.get_by_role("link", name="Approve with a reason").click()
     expect(bob.get_by_role("dialog")).to_contain_text("Approve this request?")
@@ -161,6 +162,7 @@ def test_deciding(busy_day: BusyDay, open_as: OpenAs) -> None:
 
     visit(bob, "/admin/", "admin-of-an-approver")
     visit(bob, "/admin/requests/", "queue")
+    assert cut_placeholders(bob) == []
     boxes = bob.get_by_role("row").get_by_role("checkbox")
     for number in (1, 2):
         boxes.nth(number).check()
