@@ -377,6 +377,11 @@ ROUTES |= {
         overseers("/admin/scopes/?pattern=named&q=x", 400),
     ],
     "console_scopes_detail": [overseers("/admin/scopes/tenant:acme/"), overseers("/admin/scopes/tenant:/", 404)],
+    "console_scopes_counts": [
+        overseers("/admin/scopes/tenant:acme/counts/?of=approval&below=yes"),
+        overseers("/admin/scopes/tenant:/counts/", 404),
+        overseers("/admin/scopes/tenant:acme/counts/?cursor=forged", 400),
+    ],
     "console_scopes_history": [overseers("/admin/scopes/tenant:acme/history/")],
     "console_scopes_operate": [
         post("/admin/scopes/tenant:acme/do/policy/", 302, 403, 403, 403, 403, 200),

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from pynamodb.expressions.condition import Condition
+
 from accessportal.audit import operations as audit
 from accessportal.audit import queries as audit_log
 from accessportal.audit.states import Draft
@@ -42,10 +44,11 @@ from accessportal.authz.states import (
 )
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch
+from accessportal.kernel.counts import Count
 from accessportal.kernel.pages import Page, Unreadable
 from accessportal.store.keys import join_key
 from accessportal.store.listing import Listing
-from accessportal.store.reading import count_items, get_item, read_items, scan_records
+from accessportal.store.reading import count_items, count_once, get_item, read_items, scan_records
 from accessportal.store.records import Records
 from accessportal.store.transactions import Change, ConditionFailed, Guard, Overtaken, Step, Upsert
 
@@ -173,9 +176,17 @@ class Ledger(Generic[R]):
 
         :raises Unavailable: when the store did not answer.
         """
-        is_live = self.model.expires_at.does_not_exist() | (self.model.expires_at > to_epoch(now))
-        where = self.model.place.between(*places_within(scope, is_wide=is_wide))
-        return count_items(self.model, f"{root_of(scope)}#{shard}", self.model.scope_index, where=where, only=is_live)
+        where, only = self.model.place.between(*places_within(scope, is_wide=is_wide)), self._is_live(now)
+        return count_items(self.model, f"{root_of(scope)}#{shard}", self.model.scope_index, where=where, only=only)
+
+    def count_shard_once(self, scope: Scope, shard: int, *, is_wide: bool, now: datetime) -> Count:
+        """The same as far as one request reaches."""
+        where, only = self.model.place.between(*places_within(scope, is_wide=is_wide)), self._is_live(now)
+        return count_once(self.model, f"{root_of(scope)}#{shard}", self.model.scope_index, where=where, only=only)
+
+    def _is_live(self, now: datetime) -> Condition:
+        is_live: Condition = self.model.expires_at.does_not_exist() | (self.model.expires_at > to_epoch(now))
+        return is_live
 
     def page_ending(self, shard: int, *, until: datetime, cursor: str | None, limit: int) -> Page[R]:
         """One share of what ends until then, the nearest first."""

@@ -133,7 +133,8 @@ class Pattern:
     """A named list that a table or index can answer; ``fetch`` raises. ``columns`` and ``file_columns`` replace the resource's; ``bulk``
     and ``row_deeds`` name deeds; ``tally`` counts; ``more`` inputs follow ``parameter``. Not ``is_tab``: reached by the box or a link.
     ``is_live``: its first page looks again. ``is_in_bar``: the bar of every page tells how many there are, so other lists do not.
-    ``takes_all``: where none is selected, ``bulk`` is about all on the page."""
+    ``takes_all``: where none is selected, ``bulk`` is about all on the page. ``goes_on``: while a page is not full, scripts add the next
+    to it; ``is_by_time``: and keep its rows in order of their first moment."""
 
     name: str
     label: str
@@ -152,6 +153,8 @@ class Pattern:
     is_live: bool = False
     takes_all: bool = False
     is_in_bar: bool = False
+    goes_on: bool = False
+    is_by_time: bool = False
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:

@@ -31,6 +31,7 @@ from accessportal.console import (
     people_holdings,
     pool_runs,
     record_check,
+    scope_counts,
     views,
 )
 from accessportal.console.framework import ReadOnly
@@ -109,6 +110,7 @@ class PortalAdminSite(admin.AdminSite):
             path("people/holdings/", self.admin_view(people_holdings.show), name="console_people_holdings"),
             path("tokens/new/", self.admin_view(new_token.create), name="console_tokens_new"),
             path("requests/<item:request_id>/around/", self.admin_view(deciding.around), name="console_requests_around"),
+            path("scopes/<item:key>/counts/", self.admin_view(scope_counts.show), name="console_scopes_counts"),
             path("check-record/", self.admin_view(record_check.check), name="console_check_record"),
             *(
                 path(f"{name}/grant/", self.admin_view(granting.grant), {"records": name}, name=f"console_{name}_grant")

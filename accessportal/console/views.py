@@ -45,6 +45,7 @@ _BATCH = "console_batch"
 # 4,000 characters, of which these may be so many.
 _ROOM_FOR_WAY_BACK = 2_000
 _FIRST = "-"
+_MOST_DIGITS = 4
 
 
 def _ask(request: HttpRequest, *, parameter: str = "") -> Ask:
@@ -77,8 +78,12 @@ def show_list(request: HttpRequest, resource: Resource) -> HttpResponse:
         else:
             return HttpResponseRedirect(list_url(resource, name, more=inputs))
     pattern, ask = asked_list(request, resource)
-    context = _list_context(resource, pattern, ask, _way_back_in(request.GET.getlist("was"))) | {"box_error": box_error, "box_text": text}
     is_part = cast(PortalRequest, request).htmx and not cast(PortalRequest, request).htmx.history_restore_request
+    shown = _shown_before(request) if is_part else None
+    context = _list_context(resource, pattern, ask, _way_back_in(request.GET.getlist("was")), shown)
+    context |= {"box_error": box_error, "box_text": text}
+    if shown is not None:
+        return render_page(request, "console/_more.html", context)
     if is_part and context["mark"] and request.GET.get("mark") == context["mark"]:
         return HttpResponse(status=204)
     context |= {"ticked": take(request).getlist("key"), "is_refresh": is_part and "mark" in request.GET}
@@ -108,6 +113,12 @@ def _given_for(one: Parameter, request: HttpRequest, now: datetime) -> str:
     return in_utc(text, zone=request.GET.get("zone", "")) if text else to_text(now - one.ago)
 
 
+def _shown_before(request: HttpRequest) -> int | None:
+    """How much of a page stands there already, to which the next part is added; ``None``: a page of its own is wanted."""
+    text = request.GET.get("shown", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
+
+
 def list_url(
     resource: Resource, pattern: str, parameter: str = "", cursor: str = "", more: Mapping[str, str] | None = None, was: Sequence[str] = ()
 ) -> str:
@@ -116,7 +127,9 @@ def list_url(
     return f"{reverse(f'admin:console_{resource.name}')}?{urlencode({name: value for name, value in given.items() if value}, doseq=True)}"
 
 
-def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[str]) -> dict[str, Any]:
+def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[str], shown: int | None) -> dict[str, Any]:
+    # What is added to a page belongs to where that began.
+    *before, begun_at = was if shown is not None and was else (*was, ask.cursor or _FIRST)
     given = {"q": ask.parameter, **ask.more}
     missing = next((one for one in pattern.inputs if one.required and not given[one.name]), None)
     rows, next_url, refused, page = [], "", None, None
@@ -131,8 +144,10 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
         if ask.cursor is None and not any(given.values()):
             ask.seen[pattern.name] = page
         rows, unreadable = resource.rows(page.items, ask), page.unreadable
-        passed = _way_back_in([*was, ask.cursor or _FIRST])
+        passed = _way_back_in([*before, begun_at])
         next_url = list_url(resource, pattern.name, ask.parameter, page.next_cursor, ask.more, passed) if page.next_cursor else ""
+    on_page = (shown or 0) + len(rows) + len(unreadable)
+    more_url = f"{next_url}&shown={on_page}" if pattern.goes_on and next_url and on_page < ask.limit else ""
     found = f"{pattern.label}: {ask.parameter}" if pattern.parameter and ask.parameter else pattern.label
     is_one_of_many = pattern.is_tab and len(resource.patterns_for(ask.actor)) > 1
     return {
@@ -153,12 +168,16 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
         "rows": rows,
         "page": None if missing else page,
         "unreadable": unreadable,
-        "is_first_page": ask.cursor is None,
+        "shown": shown,
+        "shown_before": shown or 0,
+        "is_bare": not on_page,
+        "is_first_page": begun_at == _FIRST,
         "first_url": list_url(resource, pattern.name, ask.parameter, more=ask.more),
-        "previous_url": _previous_url(resource, pattern, ask, was) if was else "",
+        "previous_url": _previous_url(resource, pattern, ask, before) if before else "",
         "next_url": next_url,
-        "exports": _exports(resource, pattern, ask) if rows else [],
-        "bulk": resource.deeds_for(pattern.bulk, ask) if rows else [],
+        "more_url": more_url,
+        "exports": _exports(resource, pattern, ask) if on_page else [],
+        "bulk": resource.deeds_for(pattern.bulk, ask) if rows or more_url else [],
         "takes_all": pattern.takes_all and len(rows) <= MAX_BULK,
         "row_deeds": resource.deeds_for(pattern.row_deeds, ask),
         "now": ask.now,

@@ -20,6 +20,7 @@ from pynamodb.exceptions import AttributeDeserializationError, DoesNotExist, Get
 from pynamodb.expressions.condition import Condition
 from pynamodb.indexes import Index
 
+from accessportal.kernel.counts import Count
 from accessportal.kernel.errors import NoAnswer
 from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
 from accessportal.store.base import PortalModel, connection, current_settings, unavailable
@@ -333,6 +334,19 @@ def count_items(
         return model.count(hash_key, where, only, index_name=index.Meta.index_name, limit=up_to)
     except PynamoDBException as error:
         raise unavailable(error) from error
+
+
+def count_once(model: type[M], hash_key: str, index: Index[M], *, where: Condition, only: Condition) -> Count:
+    """As :func:`count_items`, as far as one request reaches.
+
+    :raises Unavailable: when the store did not answer.
+    """
+    try:
+        table = model._get_connection()
+        found = table.query(hash_key, where, only, index_name=index.Meta.index_name, select="COUNT")
+    except PynamoDBException as error:
+        raise unavailable(error) from error
+    return Count(found["Count"], is_more="LastEvaluatedKey" in found)
 
 
 def scan_all(model: type[M], convert: Callable[[M], R], *, stand_in: Callable[[RawItem], R], segment: int, segments: int) -> Iterator[R]:

@@ -50,6 +50,7 @@ class Deed(Generic[R]):
     ``is_bulk``: also for many at once. ``is_page``: too much for a sheet. ``starts_with`` fills the form.
     ``with_book``: the same deed for a page that asks about many, each fact read once; never to do it.
     ``stands_on``: what ``explain`` rests on, of a record that may be somebody else's when the button is pressed: a sandbox.
+    ``template`` is shown below ``explain`` in the admin pages; it gets ``record``.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Deed(Generic[R]):
     is_for: Callable[[Actor, ApproverBook], bool] = lambda _actor, _book: True
     stale_codes: frozenset[str] = frozenset()
     stands_on: Callable[[R], str] | None = None
+    template: str = ""
     with_book: Callable[[Deed[R], ApproverBook], Deed[R]] = lambda deed, _book: deed
     is_destructive: bool = False
     is_bulk: bool = False

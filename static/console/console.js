@@ -1,4 +1,5 @@
-// What the lists can do better with scripts: count the selection, select a page, and show a failed fragment as a whole page.
+// What the lists can do better with scripts: count the selection, select a page, go on while a page is not full, and show a failed
+// fragment as a whole page.
 // Everything works without.
 
 function updateSelection(form) {
@@ -62,6 +63,13 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (!isRefresh || xhr.status !== 200 || !isInUse(elt)) return;
   event.detail.shouldSwap = false;
   tellOfList(elt, (told) => told.changed);
+});
+
+// What was added to a page of a list in order of time finds its place in it.
+document.addEventListener("htmx:afterSwap", ({ detail: { target } }) => {
+  if (!target?.matches("[data-by-time]")) return;
+  const momentOf = (row) => row.querySelector("time").dateTime;
+  target.append(...[...target.children].sort((one, other) => momentOf(one).localeCompare(momentOf(other))));
 });
 
 document.addEventListener("htmx:afterSettle", updateAll);

@@ -416,6 +416,7 @@ EVERY_PAGE = (
     "/admin/scopes/?pattern=counted",
     "/admin/scopes/?pattern=named&q=tenant:acme",
     "/admin/scopes/tenant:acme/",
+    "/admin/scopes/tenant:acme/counts/",
     "/admin/scopes/tenant:acme/history/?check=1",
     "/admin/check-record/",
     "/admin/check-record/?about=approval&scope=tenant:acme&who=alice&verb=GET&target=docs/1",

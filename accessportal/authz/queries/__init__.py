@@ -7,6 +7,7 @@ from accessportal.authz.policy.ends import GoverningPolicy
 from accessportal.authz.policy.rights import Caller, caller_of
 from accessportal.authz.policy.scopes import read_scope
 from accessportal.authz.queries.checks import Asked, check, check_chain, check_many, check_set
+from accessportal.authz.queries.counting import Counting, count_further
 from accessportal.authz.queries.lists import (
     count_in_scope,
     find_scope,
@@ -27,6 +28,7 @@ __all__ = [
     "Answer",
     "Asked",
     "Caller",
+    "Counting",
     "GoverningPolicy",
     "Ledger",
     "Why",
@@ -35,6 +37,7 @@ __all__ = [
     "check_chain",
     "check_many",
     "check_set",
+    "count_further",
     "count_in_scope",
     "every_scope",
     "find_scope",

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from django.urls import reverse
 
 from accessportal.authz import operations, queries
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Ledger, caller_of, read_scope
-from accessportal.authz.states import DIRECT, SHARDS, Approval, Relationship
+from accessportal.authz.states import DIRECT, Approval, Relationship, Scope
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, Section, filled
 from accessportal.console.views import list_url
 from accessportal.kernel.actors import Actor
@@ -26,8 +29,8 @@ from accessportal.web.exporting import exported
 from accessportal.web.forms import DeedForm, DurationField, line
 
 Record = Approval | Relationship
-# Once through all shares, and as many reads again past what is over but not tidied away yet.
-_MOST_READS = 2 * SHARDS
+# Of a share each: with what else a page reads they are the most that one may.
+_MOST_READS = 8
 _SOON_SECONDS = 7 * 86_400
 SCOPE = Parameter("Scope", "tenant:acme-corp")
 _BELOW = Parameter("and all below it", input_type="checkbox", required=False, name="below")
@@ -54,6 +57,13 @@ def end_in_words(record: Record) -> str:
 def key_of(record: Record) -> str:
     """What addresses its page."""
     return join_key(record.scope, *record.names)
+
+
+def counts_url(scope: Scope, *, of: str = "", is_wide: bool = False, cursor: str = "") -> str:
+    """Where how much is in a scope is counted: of one kind of records, or both."""
+    given = {"of": of, "below": "yes" if is_wide else "", "cursor": cursor}
+    query = urlencode({name: value for name, value in given.items() if value})
+    return f"{reverse('admin:console_scopes_counts', args=[scope])}?{query}"
 
 
 def may_write(actor: Actor) -> Decision:
@@ -148,6 +158,8 @@ def _patterns(ledger: Ledger[Any], holder: str, targets: Sequence[Parameter], *,
             name="ending",
             label="Ending soon",
             fetch=partial(_ending, ledger),
+            goes_on=True,
+            is_by_time=True,
             parameter=_WITHIN,
             bulk=("revoke",),
             empty_title="Nothing ends so soon",
@@ -157,6 +169,7 @@ def _patterns(ledger: Ledger[Any], holder: str, targets: Sequence[Parameter], *,
             name="scope",
             label="In a scope",
             fetch=partial(_in_scope, ledger),
+            goes_on=True,
             parameter=SCOPE,
             more=(_BELOW,),
             bulk=("revoke",),
@@ -228,22 +241,18 @@ class _Records(Resource):
         return [Row(key_of(record), record) for record in items]
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
-        note = ""
-        if pattern.name == "ending":
-            note = "Each page begins with what ends soonest on it; a later page may hold what ends sooner."
-        elif pattern.name == "scope" and ask.parameter:
-            note = self._count(ask)
+        is_ending, is_in_scope = pattern.name == "ending", pattern.name == "scope" and ask.parameter
         return {
             "about": self.about,
             "grant_url": f"admin:console_{self.name}_grant" if may_write(ask.actor).allowed else "",
-            "scope": ask.parameter if pattern.name != "ending" else "",
-            "note": note,
+            "scope": "" if is_ending else ask.parameter,
+            "note": "Each page begins with what ends soonest on it; a later page may hold what ends sooner." if is_ending else "",
+            "counts_url": self._counts_url(ask) if is_in_scope else "",
+            "is_wide": bool(ask.more.get("below")),
         }
 
-    def _count(self, ask: Ask) -> str:
-        is_wide, scope = bool(ask.more["below"]), read_scope(ask.parameter, field="q")
-        count = queries.count_in_scope(self.ledger, scope, is_wide=is_wide, caller=caller_of(ask.actor), now=ask.now)
-        return f"{counted(count, self.singular, self.plural.lower())} in {scope}{' and all below it' if is_wide else ''}."
+    def _counts_url(self, ask: Ask) -> str:
+        return counts_url(read_scope(ask.parameter, field="q"), of=self.ledger.word, is_wide=bool(ask.more["below"]))
 
     def details(self, record: Record, ask: Ask) -> dict[str, Any]:
         return {

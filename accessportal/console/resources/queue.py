@@ -73,6 +73,7 @@ UNDECIDABLE = Pattern(
     name="undecidable",
     label="Nobody can decide",
     fetch=lambda ask: queries.list_undecidable(book=ask.book, **ask.part_seen),
+    goes_on=True,
     columns=(WHY, WHO, AROUND),
     bulk=("approve", "deny"),
     empty_title="Every pending request has somebody who can decide it",

@@ -10,13 +10,11 @@ from typing import Any, ClassVar
 from django import forms
 
 from accessportal.authz import operations, queries
-from accessportal.authz.queries import LEDGERS, caller_of, read_scope
+from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Ledger, caller_of, read_scope
 from accessportal.authz.states import PRESETS, Scope, ScopeFacts, ScopeKind, ScopeState, TtlPolicy
 from accessportal.console.resource import Ask, Column, Pattern, Resource, Row, Section
 from accessportal.console.resources.authz import SCOPE
 from accessportal.kernel.actors import Actor, system
-from accessportal.kernel.clock import SystemClock
-from accessportal.kernel.counts import counted
 from accessportal.kernel.decisions import Decision, allow, refuse
 from accessportal.kernel.durations import format_duration
 from accessportal.kernel.errors import InvalidRequest, NotFound
@@ -27,23 +25,37 @@ from accessportal.web.exporting import exported
 from accessportal.web.forms import DeedForm, DurationField, TextField, line
 from accessportal.web.presenting import typed_duration
 
-# Counting reads what it counts, so fewer scopes to a page.
+# Each is counted, which takes a file long, so fewer scopes to a page.
 _COUNTED_PAGE = 10
 _OWN, _ABOVE = "own", "above"
 _WORDS = {"temporary": "Temporary", "short_lived": "Short-lived", "long_lived": "Long-lived"}
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How many records of a scope count now."""
+class Counted:
+    """A scope with how many of its records count at ``now``: a file counts them to the end when it comes to it."""
 
-    approvals: int
-    relationships: int
+    facts: ScopeFacts
+    now: datetime
 
     @property
-    def words(self) -> str:
-        approvals = counted(self.approvals, "approval", "approvals")
-        return f"{approvals} and {counted(self.relationships, 'relationship', 'relationships')}"
+    def approvals(self) -> int:
+        return self._count(APPROVALS)
+
+    @property
+    def relationships(self) -> int:
+        return self._count(RELATIONSHIPS)
+
+    def _count(self, ledger: Ledger[Any]) -> int:
+        return queries.count_in_scope(ledger, self.facts.scope, caller=caller_of(system("console")), now=self.now)
+
+
+def scope_of(key: str) -> Scope:
+    """The scope that an address names. :raises NotFound: for what can be none."""
+    try:
+        return read_scope(key)
+    except InvalidRequest as error:
+        raise NotFound(f"There can be no such scope. {error.message}", code="scope_not_found") from error
 
 
 def policy_in_words(policy: TtlPolicy) -> str:
@@ -111,12 +123,6 @@ class DeleteForm(DeedForm):
     )
 
 
-def count_of(scope: Scope, now: datetime, *, is_wide: bool = False) -> Counts:
-    """For whoever may see the page of the scope."""
-    portal = caller_of(system("console"))
-    return Counts(*(queries.count_in_scope(ledger, scope, is_wide=is_wide, caller=portal, now=now) for ledger in LEDGERS))
-
-
 def _started(facts: ScopeFacts, given: Data) -> dict[str, Any]:
     policy = facts.policy
     if policy is None:
@@ -177,9 +183,10 @@ DELETE: Deed[ScopeFacts] = Deed(
     label="Delete",
     question=lambda facts: f"Delete {facts.scope}?",
     explain=lambda facts: (
-        f"There are {count_of(facts.scope, SystemClock().now()).words} in {facts.scope}. All of them are removed for good, also what "
-        "requests hold, and its policy. Scopes below it stay. Nothing new comes into it until that is done."
+        f"All that is in {facts.scope} is removed for good, also what requests hold, and its policy. Scopes below it stay. "
+        "Nothing new comes into it until that is done."
     ),
+    template="console/authz/deletion_counts.html",
     button="Delete",
     may=_may_delete,
     run=_delete,
@@ -189,9 +196,9 @@ DELETE: Deed[ScopeFacts] = Deed(
 )
 
 
-def _counted(ask: Ask) -> Page[Any]:
+def _counted(ask: Ask) -> Page[Counted]:
     page = queries.list_scopes(cursor=ask.cursor, limit=_COUNTED_PAGE, caller=caller_of(ask.actor))
-    return page.map(lambda facts: (facts, count_of(facts.scope, ask.now)))
+    return page.map(lambda facts: Counted(facts, ask.now))
 
 
 _COLUMNS = (
@@ -224,12 +231,7 @@ class Scopes(Resource):
             label="With counts",
             fetch=_counted,
             columns=(*_COLUMNS[:2], Column("Counts now", "console/authz/cell_counts.html", "col-context"), _COLUMNS[2]),
-            file_columns=exported(
-                ("scope", lambda pair: pair[0].scope),
-                ("state", lambda pair: pair[0].state),
-                ("approvals", lambda pair: pair[1].approvals),
-                ("relationships", lambda pair: pair[1].relationships),
-            ),
+            file_columns=exported(("scope", "facts.scope"), ("state", "facts.state"), "approvals", "relationships"),
             empty_title="Nothing was granted in any scope yet",
             empty_hint="A scope appears here with its first approval, relationship or policy.",
         ),
@@ -251,10 +253,7 @@ class Scopes(Resource):
 
     def load(self, key: str, actor: Actor, now: datetime) -> ScopeFacts:
         self.right.require(actor)
-        try:
-            return queries.find_scope(read_scope(key), caller=caller_of(actor))
-        except InvalidRequest as error:
-            raise NotFound(f"There can be no such scope. {error.message}", code="scope_not_found") from error
+        return queries.find_scope(scope_of(key), caller=caller_of(actor))
 
     def title(self, record: ScopeFacts) -> str:
         return record.scope
@@ -263,15 +262,13 @@ class Scopes(Resource):
         return {"about": self.about}
 
     def rows(self, items: Sequence[Any], ask: Ask) -> list[Row]:
-        pairs = [one if isinstance(one, tuple) else (one, None) for one in items]
-        return [Row(facts.scope, facts, counts) for facts, counts in pairs]
+        scopes = [one.facts if isinstance(one, Counted) else one for one in items]
+        return [Row(facts.scope, facts) for facts in scopes]
 
     def details(self, record: ScopeFacts, ask: Ask) -> dict[str, Any]:
-        has_below = record.scope.kind in (ScopeKind.TENANT, ScopeKind.CUSTOM)
         governing = queries.governing_policy(record.scope, caller=caller_of(ask.actor))
         return {
-            "counts": count_of(record.scope, ask.now),
-            "wide": count_of(record.scope, ask.now, is_wide=True) if has_below else None,
+            "has_below": record.scope.kind in (ScopeKind.TENANT, ScopeKind.CUSTOM),
             "governing": governing,
             "is_own": governing.scope == record.scope,
             **latest_of(record),
