@@ -100,13 +100,19 @@ def main() -> int:
             portal = RunningPortal(options.at.rstrip("/"), options.password, Path())
         else:
             portal = stack.enter_context(portal_in(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
-            portal.command("load_demo", "--requests", str(options.requests))
         playwright = stack.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         print("| task | clicks | fields | pages | s by hand | s by machine |")
         print("| --- | --- | --- | --- | --- | --- |", flush=True)
+        is_loaded = bool(options.at)
         for task, (name, do) in TASKS.items():
+            if do is not _from_a_chip and not is_loaded:
+                # After that much is held all at once, and what is held has no chip.
+                portal.command("load_demo", "--requests", str(options.requests))
+                is_loaded = True
             page = _signed_in(browser, portal, name)
+            if do is _from_a_chip:
+                _give_back(page)
             hand = Hand(page)
             try:
                 do(hand)
@@ -180,10 +186,27 @@ def _request_on_the_form(hand: Hand) -> None:
     page.wait_for_url(_A_REQUEST)
 
 
+def _give_back(page: Page) -> None:
+    """End what is held of an account for which no ticket is needed: only what is not held has a chip. No part of the task."""
+    last = time.monotonic() + _LONGEST_MILLISECONDS / 1000
+    while not _chips(page).count() and time.monotonic() < last:
+        held = page.locator("#open").get_by_role("link", name=re.compile("^End now.*-dev"))
+        if held.count():
+            page.goto(str(held.first.get_attribute("href")))
+            page.get_by_role("button", name="End now").click()
+            page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(1_000)
+        page.goto("/")
+
+
+def _chips(page: Page) -> Locator:
+    """Of things for which no ticket is needed: that of then is in no chip."""
+    return page.get_by_role("navigation", name="Ask again").get_by_role("link", name=re.compile("-dev|^Sandbox"))
+
+
 def _from_a_chip(hand: Hand) -> None:
-    """Of something for which no ticket is needed: that of then is in no chip."""
     page = hand.page
-    hand.click(page.get_by_role("navigation", name="Ask again").get_by_role("link", name=re.compile("-dev|^Sandbox")).first)
+    hand.click(_chips(page).first)
     hand.click(page.get_by_role("button", name="Send request"))
     page.wait_for_url(_A_REQUEST)
 
