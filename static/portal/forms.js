@@ -73,7 +73,7 @@ if (ticket && verdict) {
     const said = verdict.querySelector("[data-ticket]").dataset;
     // While the verdict is about the ticket, it names no rule.
     if ("ticketHead" in said || !said.ticket) head = said.ticketHead ?? "";
-    number.placeholder = head ? `4711 or ${head}4711` : "";
+    number.placeholder = head && `${head}4711`;
   };
   const whole = () => (/^\d+$/.test(number.value.trim()) ? head + number.value.trim() : number.value);
   const complete = () => {
