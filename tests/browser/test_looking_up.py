@@ -66,8 +66,8 @@ def test_lists_are_narrowed_by_people_and_groups_of_whom_a_few_letters_are_known
     expect(olga.get_by_role("option", name=re.compile("Alice Park"))).to_be_visible()
     identity.press("Tab")
     expect(identity).to_have_value("ali")
-    identity.fill("")
-    identity.press_sequentially("alice p")
+    # At one go: the answer to fewer letters shows her too, and the arrow would be lost with it.
+    identity.fill("alice p")
     expect(olga.get_by_role("option", name=re.compile("Alice Park"))).to_be_visible()
     identity.press("ArrowDown")
     identity.press("Enter")
