@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect, sync_playwright
 
-# The first is Chromium without a window, which takes a third less.
+# The first is Chromium without a window, which takes a quarter less.
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _HOW_TO_INSTALL = (
     "The browser tests drive a real Chromium, and none was found on the PATH. Install it (Debian: apt-get install chromium), "
