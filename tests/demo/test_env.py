@@ -51,12 +51,20 @@ def test_the_secret_key_is_kept_between_starts_and_from_others(tmp_path: Path) -
 
 
 def test_a_given_setting_wins(tmp_path: Path) -> None:
-    environ = {"PORTAL_DATABASE_URL": "postgres://here/portal", "PORTAL_LOG_JSON": "true"}
+    given = {"PORTAL_DATABASE_URL": "postgres://here/portal", "PORTAL_LOG_JSON": "true", "PORTAL_DYNAMODB_READ_SECONDS": "5"}
+    environ = dict(given)
 
     take_environment(environ, home=tmp_path)
 
-    assert environ["PORTAL_DATABASE_URL"] == "postgres://here/portal"
-    assert environ["PORTAL_LOG_JSON"] == "true"
+    assert environ.items() >= given.items()
+
+
+def test_a_slow_answer_of_the_twin_is_waited_for_and_not_asked_for_again(tmp_path: Path) -> None:
+    environ: dict[str, str] = {}
+
+    take_environment(environ, home=tmp_path)
+
+    assert environ["PORTAL_DYNAMODB_READ_SECONDS"] == "30"
 
 
 def test_a_given_secret_is_kept_too(tmp_path: Path) -> None:
