@@ -15,11 +15,13 @@ from accessportal.api.schemas import NextCursor, PageCursor, PageLimit, Seconds
 from accessportal.history import queries
 from accessportal.history.states import Answer, Held, Interval, ThingKind
 from accessportal.kernel.clock import epoch_of, from_epoch, to_epoch
+from accessportal.kernel.errors import InvalidRequest
 from accessportal.tokens.states import Scope
 
 router = Router(auth=BearerToken(Scope.HISTORY), tags=["History"])
 _LATEST = 253_370_764_800
 Moment = Annotated[int, Query(ge=0, le=_LATEST, description="Seconds since 1970 (Unix time).", example=1759567084)]
+_Epoch = Annotated[int, Field(ge=0, le=_LATEST)]
 _Name = Annotated[str, Query(min_length=1, max_length=1_000)]
 OptionalSeconds = Annotated[int | None, Field(description="Seconds since 1970 (Unix time); `null`: none.")]
 
@@ -101,15 +103,23 @@ def who_had(
     request: HttpRequest,
     kind: ThingKind,
     name: Annotated[_Name, Query(description="As `who_had` of the commands takes it: `SCOPE/RESOURCE` of an approval.")],
-    at: Moment,
+    at: Annotated[_Epoch | None, Query(description="Seconds since 1970 (Unix time).", example=1759567084)] = None,
+    begin: Annotated[_Epoch | None, Query(alias="from", description="In the place of `at`, with `to`.")] = None,
+    end: Annotated[_Epoch | None, Query(alias="to", description="Before this moment.")] = None,
     right: Annotated[str, Query(max_length=1_000, description="Only with this permission set, role, action or relation.")] = "",
     limit: PageLimit = 50,
     cursor: PageCursor = "",
 ) -> HistoryPage:
-    """At that moment. A group that had it is followed by whoever was in it then. A page may hold fewer than `limit`, or none, while more
-    follow; and more, where groups had it. `CONFLICT`: several accounts have that name."""
+    """`at` a moment, or at any time `from` one and before another (`to`), at most 92 days later. A group that had it is followed by whoever
+    was in it then. A page may hold fewer than `limit`, or none, while more follow; and
+    more, where groups had it. `CONFLICT`: several accounts have that name."""
+    since = at if begin is None else begin
+    if since is None or (at is None) == (begin is None) or (begin is None) != (end is None):
+        raise InvalidRequest("Give `at`, or `from` with `to`.", code="time_ambiguous", field="at")
     thing, actor = queries.find_thing(kind, name), client_of(request).actor
-    return HistoryPage.of(queries.who_had(thing=thing, right=right, at=from_epoch(at), cursor=cursor or None, limit=limit, actor=actor))
+    until = None if end is None else from_epoch(end)
+    found = queries.who_had(thing=thing, right=right, at=from_epoch(since), until=until, cursor=cursor or None, limit=limit, actor=actor)
+    return HistoryPage.of(found)
 
 
 @router.get("what-had", response={200: HistoryPage, **errors()}, operation_id="what_had", summary="What somebody had")

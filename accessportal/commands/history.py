@@ -15,6 +15,7 @@ from accessportal.history import operations, queries
 from accessportal.history.states import Answer, Held, ThingKind
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock
+from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.pages import Page
 
 _PAGE = 200
@@ -37,7 +38,7 @@ def _show(document: Document, console: Console) -> None:
     if document["held"]:
         show_rows(document["held"], _COLUMNS, console)
     else:
-        console.print("Nobody." if "at" in document else "Nothing.")
+        console.print("Nobody." if "thing" in document else "Nothing.")
     if document["has_more"]:
         console.print("There are more: --limit 0 lists all.")
     if document["left_out"]:
@@ -73,20 +74,25 @@ def who_had(
     relationship: Annotated[str | None, Flag("an object within its scope, like tenant:acme/team", "SCOPE/OBJECT")] = None,
     right: Annotated[str, Flag("only with this permission set, role, action or relation", "NAME")] = "",
     at: Annotated[datetime | None, Flag("the moment, like 2026-03-02T08:15:00Z (default: now)", "T", read_moment)] = None,
+    begin: Annotated[datetime | None, Flag("or from this moment on (at most 92 days before --to)", "T", read_moment, name="--from")] = None,
+    end: Annotated[datetime | None, Flag("before this moment (default: now, with --from)", "T", read_moment, name="--to")] = None,
     limit: Annotated[int, _LIMIT] = 200,
     actor: Actor,
     now: datetime,
 ) -> Document:
-    """Show who had access to a thing at a moment: since when, until when, by which request and rule, decided by whom. A group is followed
-    by whoever was in it then. Auditors and operators may."""
+    """Show who had access to a thing at a moment, or in a time: since when, until when, by which request and rule, decided by whom. A group
+    is followed by whoever was in it then. Auditors and operators may."""
     given = {"account": account, "group": group, "sandbox": sandbox, "lease": lease, "approval": approval, "relationship": relationship}
     kind, name = next((kind, text) for kind in ThingKind if (text := given[kind.value]) is not None)
+    if (at and begin) or (end and not begin):
+        raise InvalidRequest("Give --at, or --from with --to.", code="time_ambiguous", field="from")
     thing = queries.find_thing(kind, name)
+    since, until = begin or at or now, (end or now) if begin else None
 
     def ask(cursor: str | None) -> Answer:
-        return queries.who_had(thing=thing, right=right, at=at or now, cursor=cursor, limit=_PAGE, actor=actor)
+        return queries.who_had(thing=thing, right=right, at=since, until=until, cursor=cursor, limit=_PAGE, actor=actor)
 
-    return {"thing": thing, "at": at or now} | _all(limit, ask)
+    return {"thing": thing} | ({"from": since, "to": until} if begin else {"at": since}) | _all(limit, ask)
 
 
 @command("alice@example.com --from 2026-03-01T00:00:00Z --to 2026-04-01T00:00:00Z --as ana@example.com", show=_show)

@@ -115,7 +115,8 @@ class Column:
 class Parameter:
     """An input of a pattern; ``required`` parameters make the pattern useless without them. ``choices`` make it a list to choose from, and
     ``ago`` a moment: so long before now, unless another one is given. ``finds``: ``people``, ``groups`` or ``people and groups`` are looked
-    up while one types. ``days_ago``: a button shows the list with the day so long ago in this input."""
+    up while one types. ``days_ago``: a button shows the list with the day so long ago in this input.
+    ``unless``: what is given in that input stands in the place of this one."""
 
     label: str
     placeholder: str = ""
@@ -126,6 +127,7 @@ class Parameter:
     ago: timedelta | None = None
     finds: str = ""
     days_ago: int = 0
+    unless: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

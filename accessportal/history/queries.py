@@ -1,4 +1,4 @@
-"""Who had something at a moment, and what somebody had in a time; each answer says up to when it knows."""
+"""Who had something at a moment or in a time, and what somebody had in a time; each answer says up to when it knows."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from accessportal.store.reading import side_by_side
 
 LONGEST_TIME = timedelta(days=366)
 """Of what somebody had."""
+LONGEST_PERIOD = timedelta(days=92)
+"""Of who had something: any three months, which are nine reads, however long the past is."""
+# A moment is asked for as the shortest time that begins with it.
+_MOMENT = timedelta(microseconds=1)
 # Of a group's members so many stand in one answer; who wants all asks for the group.
 MOST_MEMBERS = 200
 # Ways by which somebody is in groups, of one answer.
@@ -36,33 +40,46 @@ _BIG_PAGE = 500
 Path = tuple[Interval, ...]
 
 
-def who_had(*, thing: Thing, right: str = "", at: datetime, cursor: str | None = None, limit: int = 50, actor: Actor) -> Answer:
-    """Who had ``thing`` at that moment (``right``: only with this permission set, role, action or relation). A group that had it is
-    followed by the people who were in it then. Of a group: its members, with those of the groups below, and whoever had a role above. A
-    page may hold fewer than ``limit``, or none, while more follow.
+def who_had(
+    *, thing: Thing, right: str = "", at: datetime, until: datetime | None = None, cursor: str | None = None, limit: int = 50, actor: Actor
+) -> Answer:
+    """Who had ``thing`` at that moment, or (``until``) at some moment from ``at`` on and before it, only with this ``right``. A group that
+    had it is followed by whoever was in it then; of a group: also those of the groups below, and whoever had a role above. A page may hold
+    fewer than ``limit``, or none, while more follow.
 
     :raises NotAllowed: unless the actor reads everything.
+    :raises InvalidRequest: for more than three months at once.
     :raises NotMadeYet: while the history is being made.
     """
     policy.may_ask(actor).require()
+    end = at + _MOMENT if until is None else until
+    _check_time(at, end, LONGEST_PERIOD)
     progress = made()
-    sources = _sources(progress.generation, thing, at)
-    left_out: list[str] = []
+    time = _Time(progress.generation, at, end)
+    places_of = cache(time.places)
+    above, too_many = _ways(time, [(edge,) for edge in places_of(thing.name)] if thing.kind is ThingKind.GROUP else [], places_of)
+    sources = [source for way in ((), *above) for source in time.sources(way[-1].thing.key if way else thing.key, way)]
+    left_out = list(too_many)
 
     def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
-        page = source.page(at, inner, most)
+        page = source.page(end, inner, most)
+        off = _off(places_of(policy.top_of(source.path) if source.path else thing.name)) if thing.kind is ThingKind.GROUP else []
         held: list[Held] = []
         for interval in page.items:
-            if interval.is_at(at) and right in ("", interval.right):
-                held.append(Held(interval, source.path))
-                is_followed = interval.is_group and not _is_empty(progress.generation, interval, at)
-                members = list(islice(_members(progress.generation, interval, at), MOST_MEMBERS + 1)) if is_followed else []
-                held += [Held(interval, path) for path in members[:MOST_MEMBERS]]
+            # Roles in a group above reach down, being in another group below it does not.
+            if not time.meets(source, interval) or right not in ("", interval.right) or (source.path and interval.is_group):
+                continue
+            held += time.real(off, Held(interval, source.path))
+            if interval.is_group:
+                # Of a group below a group, those below it are in both.
+                off_then = off if policy.is_edge(interval) else _off(places_of(interval.who))
+                members = list(islice(time.members(off_then, interval), MOST_MEMBERS + 1))
+                held += members[:MOST_MEMBERS]
                 left_out.extend([interval.who] if len(members) > MOST_MEMBERS else [])
         return Page(tuple(held), page.next_cursor, page.unreadable)
 
-    page, known_until = _paged(f"history.who_had:{thing.key}:{right}:{at}", progress, sources, read, cursor, limit)
-    return Answer(page, known_until, tuple(left_out), policy.unfollowed_for(actor, progress))
+    page, known_until = _paged(f"history.who_had:{thing.key}:{right}:{at}:{end}", progress, sources, read, cursor, limit)
+    return Answer(page, known_until, tuple(dict.fromkeys(left_out)), policy.unfollowed_for(actor, progress))
 
 
 def find_thing(kind: ThingKind, text: str) -> Thing:
@@ -105,19 +122,21 @@ def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None =
     """
     who = fold_email(email)
     policy.may_ask_about(actor, who).require()
-    _check_time(begin, end)
+    _check_time(begin, end, LONGEST_TIME)
     progress = made()
     time = _Time(progress.generation, begin, end)
     # Many ways meet at the same groups.
     places_of = cache(time.places)
-    ways, left_out = _ways(time, who, places_of)
-    sources = [source for way in ((), *ways) for source in time.sources(policy.top_of(way) if way else who, way)]
+    ways, left_out = _ways(time, [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP], places_of)
+    sources = [source for way in ((), *ways) for source in time.sources(policy.top_of(way) if way else who, way, is_person=True)]
 
     def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
         page = source.page(end, inner, most)
-        off = [one for one in places_of(policy.top_of(source.path)) if one.is_off] if source.path and page.items else []
-        held = (one for interval in page.items if time.meets(source, interval) for one in _but_for(off, Held(interval, source.path)))
-        return Page(tuple(one for one in held if time.is_real(one)), page.next_cursor, page.unreadable)
+        off = _off(places_of(policy.top_of(source.path))) if source.path and page.items else []
+        # Places in the tree are no access.
+        met = (one for one in page.items if time.meets(source, one) and not policy.is_edge(one))
+        held = tuple(one for interval in met for one in time.real(off, Held(interval, source.path)))
+        return Page(held, page.next_cursor, page.unreadable)
 
     page, known_until = _paged(f"history.what_had:{who}:{begin}:{end}", progress, sources, read, cursor, limit)
     return Answer(page, known_until, left_out, policy.unfollowed_for(actor, progress))
@@ -151,105 +170,56 @@ class _Source:
         return store.page_of(self.generation, self.name, self.part, until=until, is_person=self.is_person, cursor=cursor, limit=limit)
 
 
-def _parts_at(at: datetime) -> tuple[str, ...]:
-    return store.OPEN, f"{at:%Y-%m}", f"{at:%Y}"
-
-
-def _sources(generation: int, thing: Thing, at: datetime) -> list[_Source]:
-    """Where to read who had a thing; for a group, those above it, too."""
-    if thing.kind is not ThingKind.GROUP:
-        return [_Source(generation, thing.key, part) for part in _parts_at(at)]
-    above = _above(generation, thing.name, at)
-    own = [] if above and above[0].is_off else [_Source(generation, thing.key, part) for part in _parts_at(at)]
-    # What is given in a group that is disabled gives nothing.
-    off = {edge.who for edge in above if edge.is_off}
-    paths = ((edge.thing.key, above[: number + 1]) for number, edge in enumerate(above) if edge.thing.name not in off)
-    return own + [_RoleSource(generation, key, part, path=path) for key, path in paths for part in _parts_at(at)]
-
-
-class _RoleSource(_Source):
-    """A group above: roles there reach down, being in another group below it does not."""
-
-    __slots__ = ()
-
-    def page(self, until: datetime, cursor: str | None, limit: int) -> Page[Interval]:
-        page = _Source.page(self, until, cursor, limit)
-        return Page(tuple(one for one in page.items if not one.is_group), page.next_cursor, page.unreadable)
-
-
-def _above(generation: int, group_id: str, at: datetime) -> Path:
-    """The place of a group in the tree at a moment, from itself up to the root."""
-    path: list[Interval] = []
-    while len(path) <= policy.MOST_LEVELS:
-        edge = _place(generation, group_id, at)
-        if edge is None or not edge.thing.name:
-            break
-        path.append(edge)
-        group_id = edge.thing.name
-    return tuple(path)
-
-
-def _place(generation: int, group_id: str, at: datetime) -> Interval | None:
-    return next((one for one in _rows(generation, group_id, at, is_person=True) if policy.is_edge(one)), None)
-
-
-def _is_empty(generation: int, held: Interval, at: datetime) -> bool:
-    """Whether the group that ``held`` something was disabled. Of a group below a group, those below it are in both."""
-    place = None if policy.is_edge(held) else _place(generation, held.who, at)
-    return place is not None and place.is_off
-
-
-def _rows(generation: int, name: str, at: datetime, *, is_person: bool = False) -> Iterator[Interval]:
-    """All that a thing or person had at a moment."""
-    sources = [_Source(generation, name, part, is_person=is_person) for part in _parts_at(at)]
-    first = side_by_side([partial(source.page, at, None, _BIG_PAGE) for source in sources])
-    for source, page in zip(sources, first, strict=True):
-        for interval in every(lambda cursor: page if cursor is None else source.page(at, cursor, _BIG_PAGE)):  # noqa: B023
-            if interval.is_at(at):
-                yield interval
-
-
-def _members(generation: int, held: Interval, at: datetime, path: Path = ()) -> Iterator[Path]:
-    """How each person was in the group that ``held`` it, or in a group below."""
-    if len(path) > policy.MOST_LEVELS:
-        return
-    for interval in _rows(generation, Thing(ThingKind.GROUP, (path[0] if path else held).who).key, at):
-        if interval.is_group:
-            yield from _members(generation, held, at, (interval, *path))
-        elif not (path[0] if path else held).is_off:
-            yield (interval, *path)
-
-
 @dataclass(frozen=True, slots=True)
 class _Time:
     generation: int
     begin: datetime
     end: datetime
 
-    def sources(self, name: str, path: Path = ()) -> list[_Source]:
+    def sources(self, name: str, path: Path = (), *, is_person: bool = False) -> list[_Source]:
         parts = (*store.months_between(self.begin, self.end), *map(str, range(self.begin.year, self.end.year + 1)))
-        return [_Source(self.generation, name, part, is_person=True, path=path) for part in (store.OPEN, *parts)]
+        return [_Source(self.generation, name, part, is_person=is_person, path=path) for part in (store.OPEN, *parts)]
 
     def meets(self, source: _Source, interval: Interval) -> bool:
         """Whether it was so in this time, and is met in this part first."""
         return interval.overlaps(self.begin, self.end) and source.part == store.first_part(interval, self.begin)
 
     def is_real(self, held: Held) -> bool:
-        """Whether there was a moment at which all that it takes was so. Places in the tree are no access."""
-        until = min(self.end, held.over_at or self.end)
-        return not policy.is_edge(held.interval) and max(self.begin, held.from_at) < until
+        """Whether there was a moment at which all that it takes was so."""
+        return max(self.begin, held.from_at) < min(self.end, held.over_at or self.end)
+
+    def real(self, off: Sequence[Interval], held: Held) -> list[Held]:
+        """``held`` in this time, but for when the group that had it was disabled."""
+        return [one for one in _but_for(off, held) if self.is_real(one)]
 
     def places(self, group_id: str) -> list[Interval]:
         """Where the group stood below another, and whether it was disabled there."""
         return [one for one in self.rows(group_id) if policy.is_edge(one) and one.thing.name]
 
-    def rows(self, name: str) -> Iterator[Interval]:
-        sources = self.sources(name)
+    def members(self, off: Sequence[Interval], held: Interval, path: Path = ()) -> Iterator[Held]:
+        """How each person was in the group that ``held`` it, or in a group below, while it did; but for ``off``."""
+        group = path[0] if path else held
+        for one in self.rows(Thing(ThingKind.GROUP, group.who).key, is_person=False):
+            way = (one, *path)
+            # Two groups that were each below the other, one after the other, end here.
+            if len(path) > policy.MOST_LEVELS or not self.is_real(Held(held, way)):
+                continue
+            if one.is_group:
+                yield from self.members(off, held, way)
+            elif not group.is_off:
+                yield from self.real(off, Held(held, way))
+
+    def rows(self, name: str, *, is_person: bool = True) -> Iterator[Interval]:
+        sources = self.sources(name, is_person=is_person)
         first = side_by_side([partial(source.page, self.end, None, _BIG_PAGE) for source in sources])
         for source, page in zip(sources, first, strict=True):
             for one in every(lambda cursor: page if cursor is None else source.page(self.end, cursor, _BIG_PAGE)):  # noqa: B023
                 if self.meets(source, one):
                     yield one
+
+
+def _off(places: Sequence[Interval]) -> list[Interval]:
+    return [one for one in places if one.is_off]
 
 
 def _but_for(off: Sequence[Interval], held: Held) -> Iterator[Held]:
@@ -263,9 +233,9 @@ def _but_for(off: Sequence[Interval], held: Held) -> Iterator[Held]:
     yield replace(held, since=since)
 
 
-def _ways(time: _Time, who: str, places_of: Callable[[str], Sequence[Interval]]) -> tuple[list[Path], tuple[str, ...]]:
-    """By which memberships, and places in the tree, somebody was in groups; and the groups at which there were too many to look on."""
-    ways: list[Path] = [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP]
+def _ways(time: _Time, ways: list[Path], places_of: Callable[[str], Sequence[Interval]]) -> tuple[list[Path], tuple[str, ...]]:
+    """``ways``, each a membership or a place in the tree, with those that lead on from them up the tree; and the groups at which there were
+    too many to look on."""
     left_out: list[str] = []
     for way in ways:
         group_id = policy.top_of(way)
@@ -275,7 +245,8 @@ def _ways(time: _Time, who: str, places_of: Callable[[str], Sequence[Interval]])
         if len(way) > policy.MOST_LEVELS:
             continue
         # Who is in a group that is disabled, is not in those above by it.
-        edges = (edge for edge in places_of(group_id) if not (edge.is_off and len(way) == 1))
+        is_member = len(way) == 1 and not policy.is_edge(way[0])
+        edges = (edge for edge in places_of(group_id) if not (edge.is_off and is_member))
         ways += [(*way, edge) for edge in edges if time.is_real(Held(way[0], (*way[1:], edge)))]
     return ways, tuple(dict.fromkeys(left_out))
 
@@ -320,9 +291,9 @@ def _paged(
     return Page(tuple(held), sign_cursor(pattern, following), tuple(broken)), known_until
 
 
-def _check_time(begin: datetime, end: datetime) -> None:
+def _check_time(begin: datetime, end: datetime, longest: timedelta) -> None:
     if begin >= end:
         raise InvalidRequest("“From” must lie before “To”. Give the earlier moment first.", code="time_reversed", field="to")
-    if end - begin > LONGEST_TIME:
-        words = f"That is more than {LONGEST_TIME.days} days. Ask for a year at a time."
+    if end - begin > longest:
+        words = f"That is more than {longest.days} days. Ask for {'a year' if longest == LONGEST_TIME else 'three months'} at a time."
         raise InvalidRequest(words, code="time_too_long", field="to")

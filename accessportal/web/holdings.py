@@ -44,10 +44,12 @@ _BY_ACCOUNT = (ThingKind.ACCOUNT, ThingKind.LEASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerPage(Page[Held]):
-    """An answer as a list has it. ``at``: of what moment; ``asked_url``: the list of what was asked for about the thing lately."""
+    """An answer as a list has it. ``at``: of what moment, or (``until``) from when to when; ``asked_url``: the list of what was asked for
+    about the thing lately."""
 
     known_until: datetime
     at: datetime | None = None
+    until: datetime | None = None
     left_out: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
     asked_url: str = ""
@@ -59,7 +61,7 @@ class AnswerPage(Page[Held]):
         return (known, *too_large, *(f"Incomplete: events of {name} could not be read." for name in self.unfollowed))
 
 
-def page_of(answer: Answer, *, at: datetime | None = None) -> AnswerPage:
+def page_of(answer: Answer, *, at: datetime | None = None, until: datetime | None = None) -> AnswerPage:
     page = answer.page
     return AnswerPage(
         page.items,
@@ -67,6 +69,7 @@ def page_of(answer: Answer, *, at: datetime | None = None) -> AnswerPage:
         page.unreadable,
         known_until=answer.known_until,
         at=at,
+        until=until,
         left_out=answer.left_out,
         unfollowed=answer.unfollowed,
     )

@@ -24,6 +24,23 @@ def rows() -> dict[tuple[str, str], Any]:
     return {key: told for key, told in found.items() if key[1] not in ("mark", "progress")}
 
 
+def check_periods(story: Story, moments: Sequence[datetime]) -> None:
+    """Of who had each thing in a period, the lines that reach over a moment are what all events up to that say; none is of another time."""
+    chains, third = every_event(), len(moments) // 3
+    for begin, end in ((moments[0], moments[-1]), (moments[third], moments[2 * third])):
+        truths = [Moment(chains, at) for at in moments if begin <= at < end]
+        for thing in {thing for truth in truths for thing in (*truth.having, *(Thing(ThingKind.GROUP, name) for name in truth.parents))}:
+            found = [
+                one
+                for one in every(lambda cursor: queries.who_had(thing=thing, at=begin, until=end, cursor=cursor, actor=story.ana).page)  # noqa: B023
+                if thing.kind is not ThingKind.GROUP or not one.who.startswith("/")
+            ]
+            assert all(max(begin, one.from_at) < min(end, one.over_at or end) for one in found), (thing, begin, end)
+            for truth in truths:
+                then = [one for one in found if one.from_at <= truth.at and (one.over_at is None or truth.at < one.over_at)]
+                assert had(then) == {one for one in truth.who_had(thing) if not one[0].startswith("/")}, (thing, truth.at, begin, end)
+
+
 def check(story: Story, moments: Iterable[datetime], people: Sequence[str]) -> None:
     """At each moment, who had each thing, and what each of ``people`` had, is what all events up to it say."""
     chains, ana = every_event(), story.ana

@@ -45,6 +45,19 @@ def test_commands(told: Story) -> None:
         "prod-readonly",
         ["bob@example.com"],
     )
+    period = ("--from", "2026-03-01T00:00:00Z", "--to", "2026-03-03T00:00:00Z")
+    during = run("who_had", "--account", "payments-prod", *period, "--as", "ana@example.com", "--json").json
+    assert during["held"] == who["held"]
+    assert (during["from"][:10], during["to"][:10]) == ("2026-03-01", "2026-03-03")
+    before = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-03-01T00:00:00Z")
+    assert "Nobody." in run("who_had", "--account", "payments-prod", *before, "--as", "ana@example.com").out
+    for wrong, code in (
+        (("--at", at, *period), "time_ambiguous"),
+        (period[2:], "time_ambiguous"),
+        (("--from", "2025-11-01T00:00:00Z", *period[2:]), "time_too_long"),
+    ):
+        refused = run("who_had", "--account", "payments-prod", *wrong, "--as", "ana@example.com", "--json")
+        assert (refused.code, refused.json["error"]["code"]) == (1, code)
     shown = run("who_had", "--account", "payments-prod", "--at", at, "--as", "ana@example.com").out
     assert "alice@example.com" in shown
     assert "Known up to 2026-03-02" in shown
@@ -151,5 +164,10 @@ def test_api(told: Story) -> None:
     (held,) = page["items"]
     assert (held["who"], held["interval"]["decided_by"], held["over_at"]) == ("alice@example.com", ["bob@example.com"], None)
     assert page["known_until"] == to_epoch(now) - 120
+    during = get(f"who-had?kind=account&name=payments-prod&from={told_at - 3600}&to={told_at + 1}&right=ReadOnlyAccess")
+    assert during["items"] == page["items"]
+    assert not get(f"who-had?kind=account&name=payments-prod&from={told_at - 7200}&to={told_at - 3600}")["items"]
+    for wrong in (f"at={told_at}&from=1&to=2", "from=1", "to=2", "", f"from=1&to={told_at}", "from=2&to=1"):
+        assert Client().get(f"/v1/history/who-had?kind=account&name=payments-prod&{wrong}", headers=headers).status_code == 400, wrong
     what = get(f"what-had?email=alice@example.com&from={told_at - 3600}&to={told_at + 1}&limit=1")
     assert (len(what["items"]), bool(what["next_cursor"])) == (1, True)

@@ -44,8 +44,12 @@ def test_an_answer_costs_the_same_however_long_the_past_is(tables: None, clock: 
         process = Process(fatal=-1, after=True)
         with living(process, monkeypatch, reads=frozenset()):
             found = queries.who_had(thing=ACCOUNT, at=at, actor=ANA).page
+            asked_for_a_moment = len(process.names)
+            during = queries.who_had(thing=ACCOUNT, at=at - 50 * DAY, until=at + 42 * DAY, actor=ANA).page
+            asked_for_three_months = len(process.names) - asked_for_a_moment
             had = queries.what_had(email="alice@example.com", begin=at - 7 * DAY, end=at, actor=ANA).page
-        assert [len(found.items), len(had.items)] == [1, 1]
+        assert [len(found.items), len(during.items), len(had.items)] == [1, 2, 1]
+        assert asked_for_three_months <= 9
         counts.append(process.names)
     assert counts[0] == counts[1]
-    assert len(counts[0]) <= 13
+    assert len(counts[0]) <= 22

@@ -1,8 +1,8 @@
-"""Who had access to something at a moment, and everything that somebody had in a time."""
+"""Who had access to something at a moment or on some days, and everything that somebody had in a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from accessportal.history.states import Held, ThingKind
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.web.holdings import FILE_COLUMNS, USUAL_TIME, AnswerPage, names_of, page_of
 from accessportal.web.moments import read_moment
-from accessportal.web.narrowing import LATELY_DAYS
+from accessportal.web.narrowing import LATELY_DAYS, narrowed
 
 _KINDS = (
     (ThingKind.ACCOUNT.value, "Account"),
@@ -39,9 +39,24 @@ def _who_had(ask: Ask) -> AnswerPage:
         thing = queries.find_thing(ThingKind(kind), ask.parameter)
     except InvalidRequest as error:
         raise InvalidRequest(error.message, code=error.code, field="q") from error
-    at = read_moment(ask.more["at"], field="at")
-    page = page_of(queries.who_had(thing=thing, right=ask.more["right"], at=at, actor=ask.actor, **ask.part), at=at)
+    at, until = _days(ask.more, ask.now) or (read_moment(ask.more["at"], field="at"), None)
+    try:
+        answer = queries.who_had(thing=thing, right=ask.more["right"], at=at, until=until, actor=ask.actor, **ask.part)
+    except InvalidRequest as error:
+        raise InvalidRequest(error.message, code=error.code, field="until" if error.field == "to" else error.field) from error
+    page = page_of(answer, at=at, until=until)
     return replace(page, asked_url=_asked_url(thing.name, ask.now)) if thing.kind is ThingKind.ACCOUNT else page
+
+
+def _days(given: Mapping[str, str], now: datetime) -> tuple[datetime, datetime] | None:
+    """The days from ``since`` to ``until``, or today, both included; ``None``: a moment is asked for."""
+    if not given["since"]:
+        if given["until"]:
+            raise InvalidRequest("Give the first day, too.", code="day_missing", field="since")
+        return None
+    # Today to its end, and not up to now: the next page asks for the same time.
+    days = narrowed({"state": "", "since": given["since"], "until": given["until"] or now.date().isoformat()})
+    return (days.since, days.until) if days.since and days.until else None
 
 
 def _asked_url(account_id: str, now: datetime) -> str:
@@ -60,7 +75,7 @@ class History(Resource):
     singular = "line of who had what"
     plural = "Who had what"
     icon = "history"
-    about = "Who had access to something at a moment, and all that somebody had: by which request, decided by whom, proved how."
+    about = "Who had access to something, and all that somebody had: by which request, decided by whom, proved how."
     remark_template = "console/held/remark.html"
     file_columns = FILE_COLUMNS
     columns = (Column("Who", "web/held/who.html", "col-who"), Column("Had", "web/held/what.html", "col-what"), _TIME, _WHY, _PROOF)
@@ -72,10 +87,12 @@ class History(Resource):
             parameter=Parameter("Which", "payments-prod"),
             more=(
                 Parameter("What it is", name="kind", choices=_KINDS, required=False),
-                Parameter("At", name="at", ago=_NOW, required=False),
+                Parameter("At", name="at", ago=_NOW, required=False, unless="since"),
+                Parameter("Or from (UTC day)", input_type="date", name="since", required=False, days_ago=LATELY_DAYS),
+                Parameter("To (92 days at most)", input_type="date", name="until", required=False),
                 Parameter("Right, if only one", "ReadOnlyAccess", name="right", required=False),
             ),
-            empty_title="Nobody had it at that moment",
+            empty_title="Nobody had it then",
             empty_hint="As far as the portal knows. An account goes by name or number, a group by its path, a sandbox by its id.",
         ),
         Pattern(
