@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections import Counter
@@ -73,7 +74,8 @@ def test_the_queue_costs_the_same_however_many_people_groups_and_requests_there_
 
     few, _, many = costs(), costs(), costs()
 
-    assert "p24@example.com" in bob.get(queue).content.decode()
+    # All of them have the same deadline: who of them is on the first page is chance.
+    assert len(set(re.findall(r"p\d+@example", bob.get(queue).content.decode()))) > PEOPLE // 3
     assert [many[one] for one in (decided, around)] == [few[one] for one in (decided, around)]
     assert max(many.values()) <= 12, many
 
