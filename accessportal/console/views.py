@@ -20,6 +20,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
+from django_htmx.http import trigger_client_event
 
 from accessportal.audit import queries as audit
 from accessportal.console.bulk import AT_ONCE_SECONDS, Batch, carry_out, weigh_many
@@ -404,7 +405,9 @@ def _carry_on(request: HttpRequest, resource: Resource, deed: Deed[Any], ask: As
         "back_url": batch.back or reverse(f"admin:console_{resource.name}"),
         "now": SystemClock().now(),
     }
-    return render_page(request, "console/outcomes.html", context)
+    page = render_page(request, "console/outcomes.html", context)
+    # Its bar stays where the page goes on by itself, and counts anew what waits.
+    return trigger_client_event(page, "decided") if cast(PortalRequest, request).htmx else page
 
 
 def _mark_for(request: HttpRequest, key: str) -> str:

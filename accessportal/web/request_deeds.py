@@ -131,13 +131,13 @@ def _what_ends(request: AccessRequest) -> str:
 
 
 def _ends_for(together: Sequence[AccessRequest]) -> str:
-    return f" It ends for {len(together) + 1} requests: what extends it ends with it." if together else ""
+    return f" It ends for {len(together) + 1} requests: what was extended ends together with its extensions." if together else ""
 
 
 def _will_give_back(request: AccessRequest) -> str:
     chain = _ends_for(queries.ended_together(request=request))
     seconds = 0 if kind_named(request.kind).grant.ends_for_good(request) else queries.undo_seconds()
-    undo = f" Whoever gives it back can take it back for {format_duration(seconds)}." if seconds else ""
+    undo = f" Whoever gives it back can take it back for {format_duration(seconds)} from when it shows as ended." if seconds else ""
     return f"It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.{undo}{chain}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -237,7 +238,11 @@ def test_what_takes_long_goes_on_from_a_page_that_tells_how_far_it_is(
     for _ in range(2):
         assert bob.post(address, {"go_on": "yes"})["Location"] == sent["Location"]
 
-    told = bob.get(sent["Location"])
+    assert "HX-Trigger" not in bob.get(sent["Location"]).headers
+    told = bob.get(sent["Location"], headers={"HX-Request": "true"})
+    # The bar of the page that goes on by itself counts anew what waits.
+    (event,) = json.loads(told["HX-Trigger"])
+    assert f'hx-trigger="load, every 60s, {event} from:body"' in told.content.decode()
     assert told.context["title"] == "Deny: 2 of 3 done"
     assert "approved by sam@example.com" in told.content.decode()
     assert [outcome.key for outcome in told.context["batch"].told if not outcome.is_done] == [requests[1].request_id]

@@ -365,7 +365,7 @@ def test_what_was_extended_ends_whole_on_whichever_page_it_is_ended(story: Story
 
     sheet = text_of(alice.get(question))
     assert "It is taken back at once." in sheet
-    assert "It ends for 2 requests: what extends it ends with it." in sheet
+    assert "It ends for 2 requests: what was extended ends together with its extensions." in sheet
     assert "the access itself stays" not in sheet
     alice.post(question, {"reason": ""})
     story.tick()
@@ -374,11 +374,17 @@ def test_what_was_extended_ends_whole_on_whichever_page_it_is_ended(story: Story
     assert [story.now_of(one).status for one in (first, further)] == [Status.REVOKED] * 2
     assert [story.now_of(one).ended_by for one in (first, further)] == ["alice@example.com"] * 2
     assert not story.is_assigned()
-    # The other of the two gave back its claim a moment before.
-    pages = [alice.get(f"/requests/{one.request_id}/").content.decode() for one in (first, further)]
-    assert sum("The access was proved to be gone." in page for page in pages) == 1
-    assert sum("Its claim was given back. Another request still held the same access." in page for page in pages) == 1
-    assert sum("the access itself stayed for another request" in page and "was still there for others" in page for page in pages) == 1
+    # The other of the two gave back its claim a moment before, and both tell that the access is gone.
+    pages = [alice.get(f"/requests/{one.request_id}/") for one in (first, further)]
+    for page, other in zip(pages, (further, first), strict=True):
+        assert 'data-said="Ended. The access was proved to be gone."' in page.content.decode()
+        assert f'href="/requests/{other.request_id}/"' in page.content.decode()
+        assert page.context["look_seconds"] is None
+    assert f"Extended by request {further.request_id[:8]}" in text_of(pages[0])
+    (kept,) = (text_of(page) for page in pages if "was still there for others; proved gone since" in text_of(page))
+    called = "its extension" if kept == text_of(pages[0]) else "what it extends"
+    assert f"It ended together with {called} : the access was proved gone" in kept
+    assert "the access itself stayed for another request" in kept
 
 
 def test_a_chain_of_extensions_ends_from_its_last_one_and_what_does_not_belong_to_it_stays(story: Story, signed_in: SignedIn) -> None:
@@ -390,7 +396,7 @@ def test_a_chain_of_extensions_ends_from_its_last_one_and_what_does_not_belong_t
 
     sheet = text_of(alice.get(question))
     assert "the access itself stays: another request holds the same until" in sheet
-    assert "It ends for 4 requests: what extends it ends with it." in sheet
+    assert "It ends for 4 requests: what was extended ends together with its extensions." in sheet
     alice.post(question, {"reason": "Done"})
     story.tick()
     story.tick()
@@ -398,8 +404,19 @@ def test_a_chain_of_extensions_ends_from_its_last_one_and_what_does_not_belong_t
     assert [story.now_of(one).status for one in (first, second, third, beside)] == [Status.REVOKED] * 4
     assert [story.now_of(one).is_granted for one in (alone, elsewhere)] == [True, True]
     assert story.is_assigned()
-    said = 'data-said="Ended. Its claim was given back. Another request still held the same access."'
-    assert said in alice.get(f"/requests/{third.request_id}/").content.decode()
+    page = f"/requests/{third.request_id}/"
+    assert 'data-said="Ended. Another request holds the same access."' in alice.get(page).content.decode()
+    assert "The access itself stays: another request holds the same until" in text_of(alice.get(page))
+    mark = alice.get(page).context["mark"]
+
+    story.clock.advance(30)
+    story.end(alone)
+    ending = alice.get(f"{page}live/", {"mark": mark}, headers=HTMX)
+    assert "Another request still held the same access, and ends too. The access is being taken back." in text_of(ending)
+    assert ending.context["look_seconds"] == 2
+    story.tick()
+    gone = text_of(alice.get(f"{page}live/", {"mark": ending.context["mark"]}, headers=HTMX))
+    assert "another request still held the same access, and that ended too: the access was proved gone" in gone
 
 
 def test_an_extension_that_another_admin_of_the_group_asked_for_does_not_end_with_hers(story: Story, signed_in: SignedIn) -> None:

@@ -148,7 +148,7 @@ def test_a_frozen_lease_says_so_and_why(borrowed: Borrowed, signed_in: SignedIn,
     assert "Frozen" not in page
     assert "Open in AWS" in page
     assert "Extend" in page
-    assert "Whoever gives it back can take it back for 2 min." in text_of(alice.get(give_back, headers=HTMX))
+    assert "Whoever gives it back can take it back for 2 min from when it shows as ended." in text_of(alice.get(give_back, headers=HTMX))
 
 
 def test_what_it_has_cost_is_told_with_the_age_of_the_figure(borrowed: Borrowed, signed_in: SignedIn) -> None:

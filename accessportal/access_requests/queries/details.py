@@ -24,6 +24,8 @@ def may_take_back(request: AccessRequest, actor: Actor, standing: Standing, now:
     return kind_named(request.kind).grant.may_take_back(request, now=now) if decision.allowed else decision
 
 
+_LATEST = 50
+
 _Check = Callable[[AccessRequest, Actor, Standing, datetime], Decision]
 _CHECKS: Mapping[str, _Check] = {
     "approve": policy.may_approve,
@@ -115,6 +117,12 @@ def ended_and_kept(*, request: AccessRequest) -> tuple[Sequence[AccessRequest], 
     together = kind.grant.ended_with(request, beside)
     kept = [one for one in beside if one.is_granted and one not in together and kind.target.same_target(one.target, request.target)]
     return together, sorted(kept, key=lambda one: one.expires_at, reverse=True)
+
+
+def extensions_of(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
+    """What whoever asked for the request asked for as an extension of it, newest first, as far as it is among the subject's latest."""
+    latest = store.page_by_subject(request.subject_id, cursor=None, limit=_LATEST).items
+    return tuple(one for one in latest if one.extends == request.request_id and one.requested_by == request.requested_by)
 
 
 def undo_seconds() -> int:

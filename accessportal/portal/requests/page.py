@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.portal.deeds import Page, ask_or_do
 from accessportal.portal.requests.asking import again_url
+from accessportal.portal.requests.kept import Kept, kept_by_another
 from accessportal.portal.requests.lent import Lent, is_gone, lent_to, mark_with, without_senseless
 from accessportal.portal.requests.rows import aws_url, why_ended
 from accessportal.web.events import tell
@@ -56,7 +58,8 @@ def show(request: HttpRequest, request_id: str) -> HttpResponse:
     """The page."""
     actor, book = actor_of(request), book_of(request)
     found = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
-    return render(request, "portal/request.html", _context(found, lent_to(found, book.now), actor, book))
+    kept = kept_by_another(found, actor=actor, book=book)
+    return render(request, "portal/request.html", _context(found, lent_to(found, book.now), kept, actor, book))
 
 
 @require_safe
@@ -64,10 +67,10 @@ def live(request: HttpRequest, request_id: str) -> HttpResponse:
     """The part that changes; 204 while the page that asks (``mark``) still shows how it stands."""
     actor, book = actor_of(request), book_of(request)
     found = queries.get(request_id=request_id, actor=actor, now=book.now, book=book)
-    lent = lent_to(found, book.now)
-    if request.GET.get("mark") == mark_with(lent, found, book.now):
+    lent, kept = lent_to(found, book.now), kept_by_another(found, actor=actor, book=book)
+    if request.GET.get("mark") == _mark(found, lent, kept, book.now):
         return HttpResponse(status=204)
-    return render(request, "portal/request_live.html", _context(found, lent, actor, book))
+    return render(request, "portal/request_live.html", _context(found, lent, kept, actor, book))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -87,7 +90,11 @@ def confirm(request: HttpRequest, request_id: str, deed: str) -> HttpResponse:
     return ask_or_do(request, chosen, found, Page(url, queries.title_of(request=found), told, summary="portal/request_summary.html"))
 
 
-def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook) -> dict[str, Any]:
+def _mark(found: AccessRequest, lent: Lent, kept: Kept | None, now: datetime) -> str:
+    return f"{mark_with(lent, found, now)}{kept.mark if kept else ''}"
+
+
+def _context(found: AccessRequest, lent: Lent, kept: Kept | None, actor: Actor, book: ApproverBook) -> dict[str, Any]:
     described = queries.describe(request=found)
     address = aws_url(found, book.now) if found.subject_id == actor.name and not lent.is_frozen else ""
     names, now = Names(book.directory), book.now
@@ -96,17 +103,20 @@ def _context(found: AccessRequest, lent: Lent, actor: Actor, book: ApproverBook)
     is_pending = found.status is Status.PENDING
     sees_evidence = actor.reads_everything or book.decides(actor)
     events = queries.history(request=found)
+    phase = phase_of(found, now)
     book.directory.people([*(event.actor for event in events), *found.approvals, *found.in_place_of.values()])
     return {
         "access_request": found,
         "described": described,
         "title": queries.title_of(request=found),
-        "phase": phase_of(found, now),
-        "mark": mark_with(lent, found, now),
+        "phase": replace(phase, sentence=kept.sentence) if kept else phase,
+        "mark": _mark(found, lent, kept, now),
+        "kept": kept,
+        "extended_by": queries.extensions_of(request=found) if found.granted_at else (),
         "lent": lent,
         "is_gone": is_gone(found, lent),
         "lost": _lost(found, now),
-        "look_seconds": seconds_to_next_look(found, now),
+        "look_seconds": seconds_to_next_look(kept.by if kept and kept.is_ending else found, now),
         "verbs": verbs,
         "undo_until": _undo_until(found, verbs),
         "deeds": offered(verbs, request=found),
