@@ -11,11 +11,10 @@ from accessportal.access_requests.states import AccessRequest
 from accessportal.audit import queries as audit
 from accessportal.audit.actions import ACTIONS
 from accessportal.audit.states import AuditEvent
-from accessportal.kernel.durations import format_duration
 from accessportal.kernel.ids import is_request_id
 from accessportal.web.facts import Fact, facts_of
 from accessportal.web.names import Names
-from accessportal.web.presenting import Tone, holder, seconds_after_end, words_for_lateness
+from accessportal.web.presenting import Tone, holder, seconds_after_end, words_for_lateness, words_for_length
 
 _LATEST = 20
 
@@ -143,7 +142,7 @@ def _notes(event: AuditEvent, fields: Fields, gone_seconds: float | None) -> tup
 
 
 def _asked(data: Mapping[str, Any], fields: Fields) -> Iterable[str]:
-    yield f"for {format_duration(int(data['duration_seconds']))}"
+    yield f"for {words_for_length(int(data['duration_seconds']))}"
     if data.get("rule_name"):
         yield f"rule {data['rule_name']}"
     if data.get("ticket_id"):

@@ -156,6 +156,13 @@ def typed_duration(seconds: int) -> str:
     return format_duration(seconds).replace(" min", "m").replace(" ", "")
 
 
+def words_for_length(seconds: int) -> str:
+    """A length that people typed as it is, and what came of a time of day to the minute: ``8 h``, ``about 35 min``."""
+    if seconds % 60 == 0:
+        return format_duration(seconds)
+    return f"about {format_duration(max(60, round(seconds / 60) * 60))}"
+
+
 def words_for_lateness(seconds: float) -> str:
     """How late something was, honest to a tenth of a second: ``0.4 s``, ``3 min 10 s``."""
     return f"{seconds:.1f} s" if seconds < 60 else words_for_time(seconds)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from accessportal.access_requests.operations import end
@@ -152,6 +153,22 @@ def test_all_that_somebody_had_by_page_and_by_file(told: Story, as_person: SignI
     assert rows[-2]["who"].startswith("# Known up to 20")
     assert document["remarks"] == [rows[-2]["who"].removeprefix("# ")]
     assert document["asked"]["q"] == "alice@example.com"
+
+
+@pytest.mark.parametrize(
+    ("reason", "decider", "words"),
+    [
+        ("permanent", "system:setup", "Given by the portal itself, without a request"),
+        ("permanent", "gina@example.com", "Given by an admin decided by gina@example.com"),
+        ("direct", "system:setup", "Given by the portal itself, without a request"),
+        ("direct", "gina@example.com", "Granted by hand decided by gina@example.com"),
+        ("outside", "system:compare", "Found in AWS, without a request"),
+    ],
+)
+def test_what_the_portal_gave_itself_is_not_said_to_be_an_admins(reason: str, decider: str, words: str) -> None:
+    it = {"reason": reason, "decided_by": (decider,)}
+    told = re.sub(r"<[^>]+>", " ", render_to_string("web/held/reason.html", {"it": it}))
+    assert " ".join(told.split()) == words
 
 
 def test_the_next_page_asks_for_the_same_moment(told: Story, as_person: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,22 @@ def say(story: Story, request: AccessRequest, actor: Actor, kind: CommentKind, t
     )
 
 
+@pytest.mark.parametrize(("ends_by", "word"), [("deny", "Decided"), ("approve", "Decided"), ("cancel", "Cancelled")])
+def test_a_question_that_was_overtaken_by_the_end_says_so(story: Story, signed_in: SignedIn, ends_by: str, word: str) -> None:
+    asked, answered, who = story.ask_for_prod(), story.ask_for_prod(), "alice" if ends_by == "cancel" else "bob"
+    say(story, asked, story.bob, CommentKind.QUESTION)
+    say(story, answered, story.bob, CommentKind.QUESTION)
+    say(story, answered, story.alice, CommentKind.ANSWER, ANSWER)
+    for one in (asked, answered):
+        page = f"/requests/{one.request_id}/"
+        assert "meanwhile" not in text_of(signed_in("alice").get(page))
+        signed_in(who).post(f"{page}{ends_by}/", {"reason": "Not now"})
+        assert story.now_of(one).status is not Status.PENDING
+        for reader in ("alice", "bob"):
+            told = text_of(signed_in(reader).get(page))
+            assert (f"{word} meanwhile: nobody waits for an answer any more." in told) is (one is asked)
+
+
 def test_bob_asks_back_alice_answers_and_bob_approves(story: Story, signed_in: SignedIn) -> None:
     asked = story.ask_for_prod()
     alice, bob, mallory, ana = map(signed_in, ("alice", "bob", "mallory", "ana"))

@@ -46,6 +46,7 @@ def test_a_step_counts_from_the_end_and_needs_no_typing(story: Story, signed_in:
     assert "approved at once by rule dev-power" in text_of(sheet)
     steps = re.findall(r'name="step" value="(\w+)"( disabled)?>', sheet.content.decode())
     assert steps == [("30m", ""), ("1h", ""), ("4h", " disabled"), ("8h", " disabled")]
+    assert "The latest end now is 2 Mar 12:59 UTC : at most 3 h 49 min from now" in text_of(sheet)
 
     form = {"step": "30m", "submission_id": str(uuid.uuid4())}
     sent = alice.post(f"/requests/{held.request_id}/extend/", form)
@@ -59,6 +60,12 @@ def test_a_step_counts_from_the_end_and_needs_no_typing(story: Story, signed_in:
     again = alice.post(f"/requests/{held.request_id}/extend/", form)
     assert again.headers["Location"] == sent.headers["Location"]
     assert newest(story) == longer
+
+    page = f"/requests/{longer.request_id}/"
+    assert "Length about 50 min" in text_of(alice.get(page))
+    story.carry_out(longer)
+    for told, words in ((alice.get(page), "Length until 2 Mar 10:00 UTC"), (alice.get("/requests/"), "· until 2 Mar 10:00 UTC")):
+        assert words in text_of(told)
 
 
 def test_what_waits_is_read_a_page_at_a_time_and_counted_as_far(story: Story, signed_in: SignedIn) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,8 +32,7 @@ _COMMON = {"duration": MAX_DURATION, "ticket_id": MAX_TICKET, "reason": LONGEST_
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A form filled in like an earlier request; ``subject`` is the group that it was for, if one. ``duration_seconds`` is 0 where the form
-    offers the rule's usual length."""
+    """A form filled in like an earlier request; ``subject`` is the group that it was for, if one."""
 
     title: str
     subject: str
@@ -52,17 +52,24 @@ def target_of(held: AccessRequest) -> dict[str, str]:
     return queries.asked(request=held) | subject
 
 
+def _is_typed(held: AccessRequest) -> bool:
+    """Whether its length is one that people type, and did not come of a time of day (``until 18:00``) or of the end of what it extends."""
+    return held.duration_seconds % 60 == 0
+
+
 def _length_again(held: AccessRequest) -> int:
-    """How long it was asked for; 0 for what came of a time of day (``until 18:00``), which nobody would type."""
-    return 0 if held.duration_seconds % 60 else held.duration_seconds
+    """How long it was asked for; where nobody would type that, the longest of the kind's lengths that is no longer."""
+    if _is_typed(held):
+        return held.duration_seconds
+    lengths = sorted(map(parse_duration, kind_named(held.kind).fields.lengths))
+    return max((one for one in lengths if one <= held.duration_seconds), default=lengths[0])
 
 
 def again_url(held: AccessRequest) -> str:
     """The form of its kind, filled in like this request. The ticket is left out: it belonged to that time."""
     kind = kind_named(held.kind)
     fresh = {name: value for name, value in target_of(held).items() if name not in kind.fields.continued}
-    length = _length_again(held)
-    given = {**fresh, **({"duration": typed_duration(length)} if length else {}), "reason": held.reason}
+    given = {**fresh, "duration": typed_duration(_length_again(held)), "reason": held.reason}
     return f"{reverse('new_request', args=[kind.name])}?{urlencode(given)}"
 
 
@@ -72,12 +79,13 @@ def offered_kinds(book: ApproverBook) -> dict[str, Kind]:
 
 
 def again(lately: Iterable[AccessRequest]) -> list[Again]:
-    """Forms filled in like the newest of these requests, each once."""
-    found: dict[tuple[str, str], Again] = {}
+    """Forms filled in like the newest of these requests, each once: like the one that has a length which people type, if any."""
+    found: dict[tuple[str, str], AccessRequest] = {}
     for one in lately:
-        title, subject = queries.title_of(request=one), one.subject_id if one.subject_id.startswith("/") else ""
-        found.setdefault((title, subject), Again(title, subject, _length_again(one), again_url(one)))
-    return list(found.values())[:_MOST_AGAIN]
+        key = queries.title_of(request=one), one.subject_id if one.subject_id.startswith("/") else ""
+        if key not in found or (_is_typed(one) and not _is_typed(found[key])):
+            found[key] = one
+    return [Again(*key, _length_again(one), again_url(one)) for key, one in islice(found.items(), _MOST_AGAIN)]
 
 
 def helpers(kind: Kind, actor: Actor, book: ApproverBook) -> dict[str, Any]:

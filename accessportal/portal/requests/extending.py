@@ -26,14 +26,18 @@ class Step:
 
 
 def steps_of(held: AccessRequest, actor: Actor, book: ApproverBook) -> dict[str, Any]:
-    """The steps of the kind, and what would come of the shortest."""
+    """The steps of the kind, what would come of the shortest, and ``latest_end_at`` where some of them lead beyond it."""
     kind = kind_named(held.kind)
     given = {**target_of(held), "extends": held.request_id, "ticket_id": held.ticket_id}
     shortest = seconds_for(kind.fields.lengths[0], held, book.now)
     foreseen = foresee(kind, given | {"duration": f"{shortest}s"}, actor, book)
     longest = foreseen["preview"].longest_by_any_rule_seconds if "preview" in foreseen else 0
     steps = [_step(typed, held, longest, book.now) for typed in kind.fields.lengths]
-    return {"steps": steps, "step_preview": foreseen.get("preview"), "step_headline": foreseen.get("headline", "")}
+    told = {"steps": steps, "step_preview": foreseen.get("preview"), "step_headline": foreseen.get("headline", "")}
+    latest = book.now + timedelta(seconds=longest)
+    if latest > held.expires_at and any(step.is_refused for step in steps):
+        told |= {"latest_end_at": latest, "longest_seconds": longest}
+    return told
 
 
 def seconds_for(step: str, held: AccessRequest, now: datetime) -> int:

@@ -25,7 +25,7 @@ from accessportal.web import tally
 from accessportal.web.events import Line, line_of
 from accessportal.web.facts import Fact, facts_of
 from accessportal.web.names import part_of_the_portal
-from accessportal.web.presenting import Phase, holder, phase_of, seconds_after_end, words_for_lateness, words_for_time
+from accessportal.web.presenting import Phase, holder, phase_of, seconds_after_end, words_for_lateness, words_for_length, words_for_time
 
 register = template.Library()
 register.filter("is_request", is_request_id)
@@ -115,6 +115,14 @@ def approvals(context: template.Context) -> dict[str, Any]:
 def duration(seconds: int | None) -> str:
     """``8 h``, ``2 h 30 min``."""
     return format_duration(seconds) if seconds is not None else "—"
+
+
+@register.simple_tag(takes_context=True)
+def length(context: template.Context, request: AccessRequest) -> SafeString | str:
+    """How long it was asked for; by its end, as far as that is known, where it came of one and is no length that people type."""
+    if request.duration_seconds % 60 and phase_of(request, _now(context)).code == "active":
+        return format_html("until {}", moment(request.expires_at))
+    return words_for_length(request.duration_seconds)
 
 
 @register.filter
