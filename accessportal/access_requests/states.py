@@ -323,7 +323,8 @@ class Preview:
     """What would happen if the form were sent now: ``at_once``, ``needs_approval`` or ``impossible``, then with the ``reason``, the
     ``remedies``, and the ``field`` to change, if one. ``held_until`` ends the longest access to the same that the subject holds;
     ``served_by``: the groups that they must not leave; ``facts``: the kind's own; ``ways_in``: where they would be served;
-    ``people``: how many a group means, where they were counted; ``needs_group``: only to be in one of ``ways_in`` would help."""
+    ``people``: how many a group means, where they were counted; ``needs_group``: only to be in a group would help, one of ``ways_in``,
+    or the one that is asked for, into which those in ``writes_to`` put people."""
 
     outcome: str
     reason: str
@@ -349,6 +350,7 @@ class Preview:
     ways_in: tuple[WayIn, ...] = ()
     people: int | None = None
     needs_group: bool = False
+    writes_to: tuple[Approver, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

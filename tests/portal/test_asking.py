@@ -196,6 +196,17 @@ def test_whoever_lacks_only_a_group_that_a_rule_lets_them_ask_for_gets_the_link(
     assert "let you in" not in page
 
 
+def test_a_group_is_no_way_to_itself(story: Story, signed_in: SignedIn) -> None:
+    asked = {"group": "/engineering", "role": "reader"}
+
+    page = text_of(signed_in("mallory").get("/requests/new/group/preview/", asked))
+
+    assert "Not possible" in page
+    assert "To be in" not in page
+    assert "Write to Gina Falk" in page
+    assert "Not possible" not in text_of(signed_in("alice").get("/requests/new/group/preview/", asked))
+
+
 def test_equal_reasons_are_told_once(story: Story, signed_in: SignedIn) -> None:
     mallory = signed_in("mallory")
     target = {"account": "payments-prod", "permission_set": "ReadOnlyAccess"}

@@ -92,7 +92,11 @@ def test_a_member_sees_the_members_and_a_stranger_whom_to_ask(story: Story, sign
     assert "Only people with a role in this group, operators and auditors see who is in it." in mallory
     assert "Its admins: Gina Falk gina@example.com , Olga Berg" in mallory
     assert "alice@example.com" not in mallory
-    assert "Ask to join" in mallory
+    for page, name in ((alice, "alice"), (mallory, "mallory")):
+        form = text_of(signed_in(name).get("/requests/new/group/preview/", {"group": PAYMENTS, "role": "admin"}))
+        assert ("Not possible" in form) is (name == "mallory"), (name, form)
+        assert ('id="ask-to-join"' in signed_in(name).get(AT).content.decode()) is ("Not possible" not in form)
+        assert ("No rule lets you ask to join. Write to those who can add you: Gina Falk" in page) is ("Not possible" in form)
 
 
 def test_an_admin_from_above_is_told_so_and_offered_what_they_may(story: Story, signed_in: SignedIn) -> None:

@@ -46,7 +46,7 @@ from accessportal.access_requests.queries.lists import (
     search,
     what_ends_with,
 )
-from accessportal.access_requests.queries.offering import kinds_served, operators, seeker_of, ways_in
+from accessportal.access_requests.queries.offering import can_ask_to_join, kinds_served, operators, seeker_of, ways_in
 from accessportal.access_requests.queries.previews import explain, preview, rules_about_account
 from accessportal.access_requests.queries.stand_ins import (
     find_stand_in,
@@ -69,6 +69,7 @@ __all__ = [
     "Ending",
     "asked",
     "can",
+    "can_ask_to_join",
     "check_of",
     "checked",
     "count_stuck",

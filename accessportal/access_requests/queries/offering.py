@@ -51,17 +51,31 @@ def ways_in(*, rules: Iterable[Rule], subject: Subject, book: ApproverBook) -> t
     return tuple(WayIn(group.group_id, group.name, _role_to_ask_for(group, subject, book)) for group in found[:_MOST_WAYS])
 
 
+def can_ask_to_join(*, group: Group, above: GroupRole | None, actor: Actor, book: ApproverBook) -> bool:
+    """Whether some rule lets the actor ask for a role in the group, higher than ``above``."""
+    seeker = seeker_of(kind="group", given={}, actor=actor, book=book)
+    return bool(seeker.served) and bool(_role_to_ask_for(group, seeker.subject, book, above=above))
+
+
+def admins_or_operators(*, group_id: str, book: ApproverBook) -> tuple[Approver, ...]:
+    """Who can put somebody into the group."""
+    people = book.directory.crowd(Named(admins_of=group_id), now=book.now).people
+    return tuple(Approver(person.key, person.name or person.email, identity="") for person in people) or operators(book=book)
+
+
 def operators(*, book: ApproverBook) -> tuple[Approver, ...]:
     """Whom to ask when nothing else helps."""
     people = book.directory.crowd(Named(groups=(current().operator_group,)), now=book.now).people
     return tuple(Approver(email=person.key, name=person.name or person.email, identity="") for person in people)
 
 
-def _role_to_ask_for(group: Group, subject: Subject, book: ApproverBook) -> str:
-    """The least that some rule lets them ask for in the group; empty for none."""
-    above = frozenset((*group.ancestors, group.group_id))
+def _role_to_ask_for(group: Group, subject: Subject, book: ApproverBook, *, above: GroupRole | None = None) -> str:
+    """The least, higher than ``above``, that some rule lets them ask for in the group; empty for none."""
+    way = frozenset((*group.ancestors, group.group_id))
     for role in _LESSER_FIRST:
-        asked = MembershipAsked(group.group_id, group.name, above, role.value)
+        if above is not None and role.rank <= above.rank:
+            continue
+        asked = MembershipAsked(group.group_id, group.name, way, role.value)
         if book.decide(subject.question(asked, duration_seconds=None, ticket_id=None)).allowed:
             return role.value
     return ""

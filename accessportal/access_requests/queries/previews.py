@@ -11,7 +11,7 @@ from accessportal.access_requests.kind import Resolved, kind_named
 from accessportal.access_requests.kinds.aws_account.terms import AccountAsked, AccountTerms
 from accessportal.access_requests.queries.approvers import ApproverBook, demand_of
 from accessportal.access_requests.queries.lists import list_open
-from accessportal.access_requests.queries.offering import ways_in
+from accessportal.access_requests.queries.offering import admins_or_operators, ways_in
 from accessportal.access_requests.queries.subjects import facts_of, subject_facts
 from accessportal.access_requests.queries.time_held import held_of, with_held
 from accessportal.access_requests.states import AccessRequest, Preview, Subject, WayIn
@@ -58,7 +58,10 @@ def preview(
     foreseen = _preview_of(decision, resolved, actor, subject, book)
     if not decision.allowed:
         ways = _ways_in(resolved, subject, book)
-        foreseen = replace(foreseen, ways_in=ways, needs_group=bool(ways) and decision.code == "subject_not_covered")
+        is_group_needed = decision.code == "subject_not_covered"
+        wanted, _ = kind_named(kind).target.membership(resolved.stored)
+        writes_to = admins_or_operators(group_id=wanted, book=book) if wanted and not ways and is_group_needed else ()
+        foreseen = replace(foreseen, ways_in=ways, writes_to=writes_to, needs_group=bool(ways or wanted) and is_group_needed)
     elif subject.subject_id.startswith("/"):
         foreseen = replace(foreseen, people=book.directory.count_in(subject.subject_id, now=book.now))
     held = held_of(kind, resolved.stored, open_now)
@@ -137,7 +140,9 @@ def _ways_in(resolved: Resolved, subject: Subject, book: ApproverBook) -> tuple[
     question = replace(resolved.question, duration_seconds=None, ticket_id=None)
     allows = [rule for rule in book.rules.values() if rule.kind == question.kind and rule.effect is Effect.ALLOW]
     near = [rule for rule in allows if {finding.part for finding in judge(rule, question)} == {Part.SUBJECT}]
-    return ways_in(rules=near, subject=subject, book=book) if near else ()
+    # Being in the group is what is asked for: it is no way to it.
+    wanted, _ = kind_named(question.kind).target.membership(resolved.stored)
+    return tuple(way for way in ways_in(rules=near, subject=subject, book=book) if way.group_id != wanted) if near else ()
 
 
 def _with_held(found: Preview, held: Sequence[AccessRequest], now: datetime) -> Preview:

@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accessportal.access_requests import queries as requests
 from accessportal.directory import queries as directory
 from accessportal.directory.states import PERMANENT, ROOT, EffectiveRole, Group, GroupRole, GroupVerb, Membership, Person
 from accessportal.identity.middleware import PortalRequest, actor_of, book_of
@@ -118,6 +119,8 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
         "group": group,
         "crumbs": crumbs(group, book.groups(group.ancestors)),
         "mine": mine,
+        "may_ask": group.is_enabled
+        and requests.can_ask_to_join(group=group, above=mine.role if mine is not None else None, actor=actor, book=book_of(request)),
         "reach": rules.reach_of(group_id=group_id, groups_above=group.ancestors) if rights[GroupVerb.SEE_MEMBERS].allowed else (),
         "admins": book.crowd(directory.Named(admins_of=group_id), now=now).people,
         "below": _nodes(directory.list_child_groups(group_id=group_id, past=unreadable.append), roles),
