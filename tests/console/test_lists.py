@@ -551,8 +551,9 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
     jobs.reconcile_assignments()
 
     # No read for each of up to a hundred findings, on every list of assignments.
-    monkeypatch.setattr(assignments, "find", lambda **_: pytest.fail("read for nothing"))
-    drift = page(olga, "/admin/drift/")
+    with monkeypatch.context() as lists:
+        lists.setattr(assignments, "find", lambda **_: pytest.fail("read for nothing"))
+        drift, present = page(olga, "/admin/drift/"), page(olga, "/admin/assignments/")
     assert "Missing" in drift
     assert "claimed and once proved present, but not there" in drift
     assert held.request_id in drift
@@ -561,7 +562,6 @@ def test_what_the_last_comparison_found_is_in_the_pages(story: Story, as_person:
     (found,) = assignments.found_by(comparison=last).findings
     assert f"/admin/drift/{found.finding_id}/" in drift
     assert "seen since" in drift
-    present = page(olga, "/admin/assignments/")
     assert 'Drift <span class="tally">1</span>' in present
     assert "Missing" in present
     assert "by our records present," in present
