@@ -299,7 +299,7 @@ def show_group(group_id: GroupId, *, actor: Actor, now: datetime) -> Told:
     group = group_named(group_id)
     children = queries.list_child_groups(group_id=group.group_id)
     document = _group(group) | {"children": list(map(_group, children))}
-    document["reach"] = rules.reach_of(group_id=group.group_id, groups_above=group.ancestors)
+    document["reach"] = rules.reach_of(group_id=group.group_id, groups_above=group.ancestors, among=rules.current_rules())
     return document | _members(group, actor, now) | {"mirror": find_pending(group.entity)}
 
 

@@ -247,7 +247,10 @@ def explain_rule(
     """Say what the rules answer to a person asking for something, why, who could approve, and what would change it."""
     if reaching is not None:
         place = group_named(reaching)
-        return {"group_id": place.group_id, "reach": rules.reach_of(group_id=place.group_id, groups_above=place.ancestors)}
+        return {
+            "group_id": place.group_id,
+            "reach": rules.reach_of(group_id=place.group_id, groups_above=place.ancestors, among=rules.current_rules()),
+        }
     target = _target(kind, given)
     decision, preview = queries.explain(
         kind=kind, subject_id=actor.name, target=target, duration_seconds=duration, ticket_id=ticket, book=queries.ApproverBook(now=now)

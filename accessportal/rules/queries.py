@@ -33,10 +33,10 @@ def find_rule(*, name: str) -> Rule | None:
     return next((rule for rule in current_rules() if rule.name == name), None)
 
 
-def reach_of(*, group_id: str, groups_above: Sequence[str]) -> tuple[Reach, ...]:
-    """Tell which rules in force the people in a group approve by, and which serve or refuse them, by the group's name or one above (root
-    first); in file order. Users whom rules name are not told."""
-    return tuple(one for rule in current_rules() for one in reaches(rule, group_id=group_id, groups_above=groups_above))
+def reach_of(*, group_id: str, groups_above: Sequence[str], among: Iterable[Rule]) -> tuple[Reach, ...]:
+    """Tell which of the rules ``among``, those in force, the people in a group approve by, and which serve or refuse them, by the group's
+    name or one above (root first); in file order. Users whom rules name are not told."""
+    return tuple(one for rule in among for one in reaches(rule, group_id=group_id, groups_above=groups_above))
 
 
 def reach_of_person(*, subject: str, groups: frozenset[str], direct: frozenset[str]) -> tuple[Reach, ...]:

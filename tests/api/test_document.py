@@ -62,6 +62,14 @@ def _about(case: Any, sandbox_id: str) -> Any:
     if {"from", "to"} <= case.query.keys():
         # OpenAPI can't say which comes first, nor how far apart they may be.
         case.query |= {"from": 4096, "to": 16384}
+    if case.path.endswith("/who-had"):
+        # OpenAPI can't say that `at` stands alone, or else both others.
+        if "from" in case.query:
+            case.query |= {"from": 4096, "to": 16384}
+            case.query.pop("at", None)
+        else:
+            case.query.pop("to", None)
+            case.query.setdefault("at", 4096)
     if "kind" in case.query and isinstance(case.query.get("name"), str) and case.query["name"]:
         # OpenAPI can't say how each kind of thing is named.
         named = {"account": ACCOUNT, "lease": ACCOUNT, "group": "/engineering"}

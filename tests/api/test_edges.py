@@ -236,6 +236,7 @@ def test_the_page_cleans_what_it_shows_with_a_present_library(lab: Lab) -> None:
     assert [int(minor) >= 4 for _, minor in versions] == [True]
     assert set(re.findall(r'(?:src|href)="/static/([^"]+)"', page)) == {
         "portal/favicon.svg",
+        "portal/theme.js",
         "swagger-ui/swagger-ui.css",
         "api/docs.css",
         "swagger-ui/swagger-ui-bundle.js",

@@ -21,22 +21,22 @@ _FOCUSED = """
 """
 
 
-def tab_to(page: Page, name: str) -> None:
-    """The control whose name is like the pattern ``name`` has the focus, and everything on the way there showed that it had it.
+def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
+    """The control whose name is like the pattern ``name`` has the focus, and all on the way there, by ``key``, showed that it had it.
 
     :raises AssertionError: when Tab does not come there, or the focus can't be seen somewhere.
     """
     page.wait_for_load_state()
     passed = []
     for _ in range(_MOST_STEPS):
-        page.keyboard.press("Tab")
+        page.keyboard.press(key)
         focused = page.evaluate(_FOCUSED)
         passed.append(focused["name"])
         if not focused["isSeen"] and focused["name"]:
             raise AssertionError(f"The focus can't be seen on “{focused['name'][:60]}” of {page.url}")
         if re.fullmatch(name, focused["name"]):
             return
-    raise AssertionError(f"Tab does not lead to “{name}” on {page.url}; it went over {passed}")
+    raise AssertionError(f"{key} does not lead to “{name}” on {page.url}; it went over {passed}")
 
 
 def write(page: Page, text: str) -> None:

@@ -120,10 +120,7 @@ def test_the_journey_by_keyboard_alone(portal: RunningPortal, desk: Desk) -> Non
     # Over the length, which the rule fills in.
     expect(alice.get_by_label(re.compile("^Ticket"))).to_be_focused()
     write(alice, "CHG-4712")
-    press(alice, "Shift+Tab")
-    expect(alice.get_by_label("For how long")).to_be_focused()
-    press(alice, *["Shift+Tab"] * 3)
-    expect(alice.get_by_role("button", name="30 min")).to_be_focused()
+    tab_to(alice, "30 min", key="Shift+Tab")
     press(alice, "Enter")
     expect(alice.get_by_label("For how long")).to_have_value("30m")
     tab_to(alice, "Why")

@@ -121,7 +121,9 @@ def _page(request: HttpRequest, group_id: str) -> dict[str, Any]:
         "mine": mine,
         "may_ask": group.is_enabled
         and requests.can_ask_to_join(group=group, above=mine.role if mine is not None else None, actor=actor, book=book_of(request)),
-        "reach": rules.reach_of(group_id=group_id, groups_above=group.ancestors) if rights[GroupVerb.SEE_MEMBERS].allowed else (),
+        "reach": rules.reach_of(group_id=group_id, groups_above=group.ancestors, among=book_of(request).rules.values())
+        if rights[GroupVerb.SEE_MEMBERS].allowed
+        else (),
         "admins": book.crowd(directory.Named(admins_of=group_id), now=now).people,
         "below": _nodes(directory.list_child_groups(group_id=group_id, past=unreadable.append), roles),
         "unreadable": unreadable,
