@@ -95,7 +95,7 @@ def _whole_pages(accounts: Iterator[str]) -> Iterator[tuple[str, Measured]]:
         "GET admin pending": (OLGA, f"{requests}?pattern=pending"),
         "GET admin active": (OLGA, f"{requests}?pattern=active"),
         "GET admin stuck": (OLGA, f"{requests}?pattern=stuck"),
-        "GET admin by person": (OLGA, f"{requests}?pattern=person&q={BUSY.name}"),
+        "GET admin by person": (OLGA, f"{requests}?pattern=all&q={BUSY.name}"),
         "GET request, to decide": (BOB, reverse("request", args=[waiting[0].request_id])),
     }
     for name, (actor, address) in pages.items():

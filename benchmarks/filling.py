@@ -16,6 +16,7 @@ import boto3
 from botocore.config import Config
 
 from accessportal.access_requests import operations
+from accessportal.access_requests.policy import LONGEST_WAIT
 from accessportal.access_requests.states import AccessRequest, Status
 from accessportal.kernel.actors import Actor, person
 from accessportal.kernel.clock import SystemClock
@@ -52,8 +53,8 @@ def make_patterns(*, account: str, busy: Actor, approver: Actor) -> list[Pattern
 
 
 def fill(patterns: Sequence[Pattern], *, start: int, count: int, busy: str, accounts: Sequence[str], now: datetime) -> None:
-    """Write ``count`` copies, numbers from ``start`` on. No work of them is due and no end or deadline comes within a day,
-    but the stuck ones' work, which failed and is to be tried again in a day."""
+    """Write ``count`` copies, numbers from ``start`` on. No end or deadline of them comes within a day. The stuck ones' work failed and is
+    to be tried again nearly as late as may be: what says to wait longer is a clock's fault, and due at once."""
     tasks = [(first, min(_PER_TASK, start + count - first)) for first in range(start, start + count, _PER_TASK)]
     with ProcessPoolExecutor(_PROCESSES) as pool:
         futures = [
@@ -136,7 +137,8 @@ def _request(pattern: Pattern, request_id: str, subject: str, account: str, at: 
         ends_at = now + timedelta(seconds=chance.uniform(86_400, 30 * 86_400))
     item["expires_at"] = {"N": str(int(ends_at.timestamp()))}
     if pattern.fate == "stuck":
-        item |= {"work_due_at": {"N": f"{now.timestamp() + 86_400:.3f}"}, "work_attempts": {"N": "3"}, "work_error": {"S": "job failed"}}
+        due_at = now + 0.95 * LONGEST_WAIT
+        item |= {"work_due_at": {"N": f"{due_at.timestamp():.3f}"}, "work_attempts": {"N": "3"}, "work_error": {"S": "job failed"}}
     return item
 
 
