@@ -24,7 +24,7 @@ _PICKER_MS = 300.0
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", type=int, default=1_000, help="requests in the table at first (default: %(default)s)")
+    parser.add_argument("--small", type=int, default=10_000, help="requests in the table at first (default: %(default)s)")
     parser.add_argument("--large", type=int, default=100_000, help="requests in the table then (default: %(default)s)")
     options = parser.parse_args()
     meter.install()
