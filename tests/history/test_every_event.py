@@ -30,7 +30,7 @@ from tests.fixtures_accounts import LEASE_RULES, Borrowed
 from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, SCOPE, Case, ask
 from tests.fixtures_story import RULES
-from tests.history.comparing import check, rows
+from tests.history.comparing import check, check_periods, rows
 from tests.history.reading import every_event
 from tests.sandboxes.cleaning_by_hand import free_again
 
@@ -237,6 +237,7 @@ def test_at_every_event_the_history_says_what_all_events_say(borrowed: Borrowed,
     with monkeypatch.context() as once:
         read_once(once)
         check(story, moments(began_at), PEOPLE)
+        check_periods(story, list(moments(began_at)))
     before = rows()
     assert operations.rebuild(workers=1, actor=story.olga, clock=story.clock).is_ok
     assert rows() == before
