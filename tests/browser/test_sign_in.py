@@ -189,7 +189,8 @@ def test_what_is_typed_is_there_again_after_the_session_ended_under_it(story: St
     expect(page.get_by_label("Why")).to_have_value("A reason that took a while")
     expect(page.get_by_role("combobox", name="Account")).to_have_value(re.compile("^p"))
     expect(page.get_by_text("It has not been sent.")).to_be_visible()
-    # Once more, with nothing typed since: what was brought back is not lost either.
+    # Once more, with nothing typed since: what was brought back is not lost either. What the page asks by itself is answered before.
+    page.wait_for_load_state("networkidle")
     story.clock.advance(3600)
     page.get_by_role("combobox", name="Account").click()
     expect(page.get_by_text("because nothing was done for 60 minutes")).to_contain_text("What was typed is kept")
