@@ -111,8 +111,8 @@ def who_had(
     cursor: PageCursor = "",
 ) -> HistoryPage:
     """`at` a moment, or at any time `from` one and before another (`to`), at most 92 days later. A group that had it is followed by whoever
-    was in it then. A page may hold fewer than `limit`, or none, while more follow; and
-    more, where groups had it. `CONFLICT`: several accounts have that name."""
+    was in it then. A page may hold fewer than `limit`, or none, while more follow; and more, where groups
+    had it. `CONFLICT`: several accounts have that name."""
     since = at if begin is None else begin
     if since is None or (at is None) == (begin is None) or (begin is None) != (end is None):
         raise InvalidRequest("Give `at`, or `from` with `to`.", code="time_ambiguous", field="at")

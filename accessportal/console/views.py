@@ -108,8 +108,10 @@ def asked_list(request: HttpRequest, resource: Resource) -> tuple[Pattern, Ask]:
 
 
 def _given_for(one: Parameter, request: HttpRequest, now: datetime) -> str:
-    text = "" if request.GET.get(one.unless) else request.GET.get(one.name, "").strip()
-    if one.ago is None or request.GET.get(one.unless):
+    if request.GET.get(one.unless):
+        return ""
+    text = request.GET.get(one.name, "").strip()
+    if one.ago is None:
         return text
     return in_utc(text, zone=request.GET.get("zone", "")) if text else to_text(now - one.ago)
 

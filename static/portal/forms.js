@@ -9,7 +9,7 @@ function fill(input, value) {
 
 for (const group of document.querySelectorAll("[data-chips]")) {
   const input = document.getElementById(group.dataset.chips);
-  // The preview brings new ones: the rule's usual length first, and what is too long can't be pressed.
+  // The preview brings new ones: the rule's usual length last, and what is too long can't be pressed.
   const show = () => {
     const typed = input.value.trim().toLowerCase();
     for (const chip of group.querySelectorAll("button")) chip.setAttribute("aria-pressed", String(chip.dataset.value === typed));

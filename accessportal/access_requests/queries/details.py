@@ -120,7 +120,8 @@ def ended_and_kept(*, request: AccessRequest) -> tuple[Sequence[AccessRequest], 
 
 
 def extensions_of(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
-    """What whoever asked for the request asked for as an extension of it, newest first, as far as it is among the subject's latest."""
+    """What whoever asked for the request asked for as an extension of it, newest first, as far as it is among the subject's latest
+    and can be read: the lists name what can't."""
     latest = store.page_by_subject(request.subject_id, cursor=None, limit=_LATEST).items
     return tuple(one for one in latest if one.extends == request.request_id and one.requested_by == request.requested_by)
 

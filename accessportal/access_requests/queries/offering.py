@@ -59,13 +59,17 @@ def can_ask_to_join(*, group: Group, above: GroupRole | None, actor: Actor, book
 
 def admins_or_operators(*, group_id: str, book: ApproverBook) -> tuple[Approver, ...]:
     """Who can put somebody into the group."""
-    people = book.directory.crowd(Named(admins_of=group_id), now=book.now).people
-    return tuple(Approver(person.key, person.name or person.email, identity="") for person in people) or operators(book=book)
+    return _in(Named(admins_of=group_id), book) or operators(book=book)
 
 
 def operators(*, book: ApproverBook) -> tuple[Approver, ...]:
     """Whom to ask when nothing else helps."""
-    people = book.directory.crowd(Named(groups=(current().operator_group,)), now=book.now).people
+    return _in(Named(groups=(current().operator_group,)), book)
+
+
+def _in(named: Named, book: ApproverBook) -> tuple[Approver, ...]:
+    """Whom to write to. What they sign in with is nobody's business here."""
+    people = book.directory.crowd(named, now=book.now).people
     return tuple(Approver(email=person.key, name=person.name or person.email, identity="") for person in people)
 
 

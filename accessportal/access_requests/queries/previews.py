@@ -57,9 +57,9 @@ def preview(
         return _impossible(error.message)
     foreseen = _preview_of(decision, resolved, actor, subject, book)
     if not decision.allowed:
-        ways = _ways_in(resolved, subject, book)
-        is_group_needed = decision.code == "subject_not_covered"
         wanted, _ = kind_named(kind).target.membership(resolved.stored)
+        ways = _ways_in(resolved, subject, book, wanted=wanted)
+        is_group_needed = decision.code == "subject_not_covered"
         writes_to = admins_or_operators(group_id=wanted, book=book) if wanted and not ways and is_group_needed else ()
         foreseen = replace(foreseen, ways_in=ways, writes_to=writes_to, needs_group=bool(ways or wanted) and is_group_needed)
     elif subject.subject_id.startswith("/"):
@@ -135,13 +135,11 @@ def _preview_of(decision: RuleDecision, resolved: Resolved, actor: Actor, subjec
     )
 
 
-def _ways_in(resolved: Resolved, subject: Subject, book: ApproverBook) -> tuple[WayIn, ...]:
-    """By the rules that only lack the subject, whatever the length and the ticket."""
+def _ways_in(resolved: Resolved, subject: Subject, book: ApproverBook, *, wanted: str) -> tuple[WayIn, ...]:
+    """By the rules that only lack the subject, whatever the length and the ticket. The group that is ``wanted`` is no way to itself."""
     question = replace(resolved.question, duration_seconds=None, ticket_id=None)
     allows = [rule for rule in book.rules.values() if rule.kind == question.kind and rule.effect is Effect.ALLOW]
     near = [rule for rule in allows if {finding.part for finding in judge(rule, question)} == {Part.SUBJECT}]
-    # Being in the group is what is asked for: it is no way to it.
-    wanted, _ = kind_named(question.kind).target.membership(resolved.stored)
     return tuple(way for way in ways_in(rules=near, subject=subject, book=book) if way.group_id != wanted) if near else ()
 
 
