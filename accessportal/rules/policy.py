@@ -129,29 +129,36 @@ def _outside_limits(near: Sequence[_Judged], misses: tuple[Miss, ...], question:
     """Everything fits but the duration, the ticket or both. A wanted duration that a ticket makes possible asks for the ticket."""
     longest = max(one.rule.longest_after(question.held_seconds) for one in near)
     by_ticket = [one for one in near if one.parts <= TICKET]
-    by_duration = [one for one in near if one.parts <= DURATION]
+    by_duration = _most_generous([one for one in near if one.parts <= DURATION], question)
+    nearest = [*by_ticket, *by_duration] or _most_generous(near, question)
     if by_ticket:
         finding = by_ticket[0].findings[0]
         code = "ticket_missing" if finding.part is Part.TICKET_MISSING else "ticket_mismatch"
         reason, field = f"Rule {by_ticket[0].rule.name}: {finding.reason}.", "ticket_id"
     else:
-        code, reason = _duration_fault(by_duration or near, question)
+        code, reason = _duration_fault(nearest[0], question)
         field = "duration" if by_duration else ""
-    return _refuse(code, reason, misses, remedies=_remedies([*by_ticket, *by_duration] or near), field=field, longest=longest)
+    return _refuse(code, reason, misses, remedies=_remedies(nearest), field=field, longest=longest)
 
 
-def _duration_fault(near: Sequence[_Judged], question: Question) -> tuple[str, str]:
-    """Code and reason; of several rules, the one with the largest maximum (or the smallest minimum) is named."""
-    asked = question.duration_seconds or 0
+def _most_generous(near: Sequence[_Judged], question: Question) -> list[_Judged]:
+    """Of the rules for which it is too long the one that gives the longest, and of those for which it is too short the one that gives the
+    shortest: what the others give would be said beside it as if it were more."""
     too_long = [one for one in near if Part.TOO_LONG in one.parts]
-    if too_long:
-        nearest = max(too_long, key=lambda one: one.rule.longest_after(question.held_seconds))
-        rule = nearest.rule
+    too_short = [one for one in near if Part.TOO_SHORT in one.parts]
+    longest = max(too_long, key=lambda one: one.rule.longest_after(question.held_seconds), default=None)
+    shortest = min(too_short, key=lambda one: one.rule.min_duration_seconds, default=None)
+    return [one for one in (longest, shortest) if one is not None]
+
+
+def _duration_fault(nearest: _Judged, question: Question) -> tuple[str, str]:
+    """Code and reason."""
+    asked, rule = question.duration_seconds or 0, nearest.rule
+    if Part.TOO_LONG in nearest.parts:
         if asked <= rule.max_duration_seconds:
             return "duration_too_long", f"Rule {rule.name}: {nearest.findings[0].reason}."
         reason = f"{format_duration(asked)} is more than the longest {format_duration(rule.max_duration_seconds)} (rule {rule.name})."
         return "duration_too_long", reason
-    rule = min((one.rule for one in near), key=lambda rule: rule.min_duration_seconds)
     reason = f"{max(asked, 0)} s is less than the shortest {format_duration(rule.min_duration_seconds)} (rule {rule.name})."
     return "duration_too_short", reason
 

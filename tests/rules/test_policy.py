@@ -10,7 +10,7 @@ import pytest
 from accessportal.access_requests.kinds.sandbox.terms import SandboxAsked
 from accessportal.kernel.actors import Role, person, system
 from accessportal.rules.policy import decide, may_apply
-from accessportal.rules.states import Question, RuleDecision
+from accessportal.rules.states import Question, Rule, RuleDecision
 from accessportal.rules.tickets import pattern_fault, ticket_matches
 from tests.rules.stories import HOUR, MALLORY, PROD, SECURITY, ask, changed_terms, in_tree, rules
 
@@ -190,10 +190,50 @@ def test_longest_duration_is_that_of_any_rule_that_fits_but_for_its_limits() -> 
     assert answer(**MALLORY).max_duration_seconds == 0
 
 
+def limited(name: str, minimum: int, maximum: int, *, total: int = 0, **more: Any) -> Rule:
+    rule = next(one for one in rules() if one.name == "payments-dev")
+    limits: dict[str, Any] = {
+        "min_duration_seconds": minimum * HOUR,
+        "max_duration_seconds": maximum * HOUR,
+        "max_total_seconds": total * HOUR,
+    }
+    return dataclasses.replace(rule, name=name, **limits, **more)
+
+
+TICKETED = {"ticket": next(one.ticket for one in rules() if one.name == "payments-dev-long")}
+LIMITS = [
+    pytest.param([("few", 0, 4), ("many", 0, 8), ("more", 0, 6)], {}, ["Ask for 8 h or less."], id="longer than all"),
+    pytest.param([("late", 24, 48), ("soon", 16, 48)], {}, ["Ask for 16 h or more."], id="shorter than all"),
+    pytest.param([("few", 0, 4), ("late", 16, 48)], {}, ["Ask for 4 h or less.", "Ask for 16 h or more."], id="between them"),
+    pytest.param(
+        [("held", 0, 4, 8), ("free", 0, 6, 24)],
+        {"held_seconds": 6 * HOUR},
+        ["Ask for 6 h or less."],
+        id="held for a while, which one rule counts to less",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "facts", "remedies"), LIMITS)
+@pytest.mark.parametrize("is_ticketed", [False, True])
+def test_of_several_limits_only_the_most_generous_is_a_remedy(
+    given: list[tuple[Any, ...]], facts: dict[str, Any], remedies: list[str], is_ticketed: bool
+) -> None:
+    """What the others give beside it would contradict it; where every rule wants a ticket as well, each remedy says both."""
+    more = TICKETED if is_ticketed else {}
+    among = [limited(name, minimum, maximum, total=sum(total), **more) for name, minimum, maximum, *total in given]
+
+    decision = decide(among, ask(duration_seconds=12 * HOUR, **facts))
+
+    assert not decision.allowed
+    assert list(decision.remedies) == [f"{one} Give a ticket like CHG-4711." if is_ticketed else one for one in remedies]
+    assert decide(among, ask(**{**facts, "duration_seconds": None, "ticket_id": None})).allowed
+
+
 def test_too_long_names_the_largest_maximum_and_what_would_help() -> None:
     decision = answer(duration_seconds=12 * HOUR, ticket_id=None)
     assert decision.reason == "12 h is more than the longest 8 h (rule payments-dev-long)."
-    assert decision.remedies == ("Ask for 4 h or less.", "Ask for 8 h or less.")
+    assert decision.remedies == ("Ask for 8 h or less.",)
 
 
 def test_a_ticket_that_makes_it_possible_is_asked_for() -> None:
