@@ -6,141 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from pynamodb.attributes import BooleanAttribute, ListAttribute, MapAttribute, NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
-from accessportal.store.base import PortalModel, register
-
-
-class ExpirationIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By status, nearest end or deadline first."""
-
-    class Meta:
-        index_name = "ExpirationIndex"
-        projection = AllProjection()
-
-    status = UnicodeAttribute(hash_key=True)
-    expires_at = NumberAttribute(range_key=True)
-
-
-class SubjectIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By whom the access is for."""
-
-    class Meta:
-        index_name = "SubjectIndex"
-        projection = AllProjection()
-
-    subject_id = UnicodeAttribute(hash_key=True)
-    requested_at = NumberAttribute(range_key=True)
-
-
-class RequesterIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By who asked, for themselves or for a group."""
-
-    class Meta:
-        index_name = "RequesterIndex"
-        projection = AllProjection()
-
-    requested_by = UnicodeAttribute(hash_key=True)
-    requested_at = NumberAttribute(range_key=True)
-
-
-class EndedIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By who asked, what is over. Sparse: ``purge_at`` is there from the end on, so many days after it."""
-
-    class Meta:
-        index_name = "EndedIndex"
-        projection = AllProjection()
-
-    requested_by = UnicodeAttribute(hash_key=True)
-    purge_at = NumberAttribute(range_key=True)
-
-
-class RuleIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By rule and status: what waits for those who approve by a rule."""
-
-    class Meta:
-        index_name = "RuleIndex"
-        projection = AllProjection()
-
-    rule_name = UnicodeAttribute(hash_key=True)
-    status = UnicodeAttribute(range_key=True)
-
-
-class AccountIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By AWS account."""
-
-    class Meta:
-        index_name = "AccountIndex"
-        projection = AllProjection()
-
-    account_id = UnicodeAttribute(hash_key=True)
-    requested_at = NumberAttribute(range_key=True)
-
-
-class TicketIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By ticket, in any spelling of its letters; sparse."""
-
-    class Meta:
-        index_name = "TicketIndex"
-        projection = AllProjection()
-
-    ticket_key = UnicodeAttribute(hash_key=True)
-    requested_at = NumberAttribute(range_key=True)
-
-
-class AskedIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By status, in the order of asking; all of them together are everything that was ever asked for."""
-
-    class Meta:
-        index_name = "AskedIndex"
-        projection = AllProjection()
-
-    status = UnicodeAttribute(hash_key=True)
-    requested_at = NumberAttribute(range_key=True)
-
-
-class RuleAskedIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By rule, in the order of asking."""
-
-    class Meta:
-        index_name = "RuleAskedIndex"
-        projection = AllProjection()
-
-    rule_name = UnicodeAttribute(hash_key=True)
-    requested_at = NumberAttribute(range_key=True)
-
-
-class ScopeIndex(GlobalSecondaryIndex["RequestItem"]):
-    """By what it touches: the group that somebody asked to be in."""
-
-    class Meta:
-        index_name = "ScopeIndex"
-        projection = AllProjection()
-
-    scope = UnicodeAttribute(hash_key=True)
-    requested_at = NumberAttribute(range_key=True)
-
-
-class OpenIndex(GlobalSecondaryIndex["RequestItem"]):
-    """What a subject holds or waits for now; sparse, so it costs what is open and not what ever was."""
-
-    class Meta:
-        index_name = "OpenIndex"
-        projection = AllProjection()
-
-    open_subject = UnicodeAttribute(hash_key=True)
-    expires_at = NumberAttribute(range_key=True)
-
-
-class WorkIndex(GlobalSecondaryIndex["RequestItem"]):
-    """What must be carried out; sparse."""
-
-    class Meta:
-        index_name = "WorkIndex"
-        projection = AllProjection()
-
-    work = UnicodeAttribute(hash_key=True)
-    work_due_at = NumberAttribute(range_key=True)
+from accessportal.store.base import PortalModel, global_index, register
 
 
 @register
@@ -150,10 +17,6 @@ class RequestItem(PortalModel):
     base_table_name = "ActiveRequests"
     time_to_live = "purge_at"
     about_people = {"evidence.subject_name": "subject_id", "evidence.requested_by_name": "requested_by", "identities": ""}  # noqa: RUF012
-
-    class Meta:
-        table_name = "ActiveRequests"
-        billing_mode = "PAY_PER_REQUEST"
 
     request_id = UnicodeAttribute(hash_key=True)
     subject_id = UnicodeAttribute()
@@ -204,18 +67,34 @@ class RequestItem(PortalModel):
     asked_back_by = UnicodeAttribute(null=True)
     awaits_answer = BooleanAttribute(null=True)
 
-    expiration_index = ExpirationIndex()
-    subject_index = SubjectIndex()
-    requester_index = RequesterIndex()
-    ended_index = EndedIndex()
-    rule_index = RuleIndex()
-    account_index = AccountIndex()
-    ticket_index = TicketIndex()
-    asked_index = AskedIndex()
-    rule_asked_index = RuleAskedIndex()
-    scope_index = ScopeIndex()
-    open_index = OpenIndex()
-    work_index = WorkIndex()
+    expiration_index = global_index("ExpirationIndex", status=UnicodeAttribute(hash_key=True), expires_at=NumberAttribute(range_key=True))
+    """By status, nearest end or deadline first."""
+    subject_index = global_index("SubjectIndex", subject_id=UnicodeAttribute(hash_key=True), requested_at=NumberAttribute(range_key=True))
+    """By whom the access is for."""
+    requester_index = global_index(
+        "RequesterIndex", requested_by=UnicodeAttribute(hash_key=True), requested_at=NumberAttribute(range_key=True)
+    )
+    """By who asked, for themselves or for a group."""
+    ended_index = global_index("EndedIndex", requested_by=UnicodeAttribute(hash_key=True), purge_at=NumberAttribute(range_key=True))
+    """By who asked, what is over. Sparse: ``purge_at`` is there from the end on, so many days after it."""
+    rule_index = global_index("RuleIndex", rule_name=UnicodeAttribute(hash_key=True), status=UnicodeAttribute(range_key=True))
+    """By rule and status: what waits for those who approve by a rule."""
+    account_index = global_index("AccountIndex", account_id=UnicodeAttribute(hash_key=True), requested_at=NumberAttribute(range_key=True))
+    """By AWS account."""
+    ticket_index = global_index("TicketIndex", ticket_key=UnicodeAttribute(hash_key=True), requested_at=NumberAttribute(range_key=True))
+    """By ticket, in any spelling of its letters; sparse."""
+    asked_index = global_index("AskedIndex", status=UnicodeAttribute(hash_key=True), requested_at=NumberAttribute(range_key=True))
+    """By status, in the order of asking; all of them together are everything that was ever asked for."""
+    rule_asked_index = global_index(
+        "RuleAskedIndex", rule_name=UnicodeAttribute(hash_key=True), requested_at=NumberAttribute(range_key=True)
+    )
+    """By rule, in the order of asking."""
+    scope_index = global_index("ScopeIndex", scope=UnicodeAttribute(hash_key=True), requested_at=NumberAttribute(range_key=True))
+    """By what it touches: the group that somebody asked to be in."""
+    open_index = global_index("OpenIndex", open_subject=UnicodeAttribute(hash_key=True), expires_at=NumberAttribute(range_key=True))
+    """What a subject holds or waits for now; sparse, so it costs what is open and not what ever was."""
+    work_index = global_index("WorkIndex", work=UnicodeAttribute(hash_key=True), work_due_at=NumberAttribute(range_key=True))
+    """What must be carried out; sparse."""
 
 
 @register
@@ -225,10 +104,6 @@ class CommentItem(PortalModel):
     base_table_name = "RequestComments"
     time_to_live = "purge_at"
     about_people = {"text": "written_by", "salt": "written_by"}  # noqa: RUF012
-
-    class Meta:
-        table_name = "RequestComments"
-        billing_mode = "PAY_PER_REQUEST"
 
     request_id = UnicodeAttribute(hash_key=True)
     number = NumberAttribute(range_key=True)
@@ -244,28 +119,6 @@ class CommentItem(PortalModel):
 STAND_INS = "stand_in"
 
 
-class ApproverIndex(GlobalSecondaryIndex["StandInItem"]):
-    """By whom somebody stands in for, in order of the end."""
-
-    class Meta:
-        index_name = "ApproverIndex"
-        projection = AllProjection()
-
-    approver = UnicodeAttribute(hash_key=True)
-    ends_at = NumberAttribute(range_key=True)
-
-
-class StandInEndIndex(GlobalSecondaryIndex["StandInItem"]):
-    """All of them, in order of the end."""
-
-    class Meta:
-        index_name = "EndIndex"
-        projection = AllProjection()
-
-    list = UnicodeAttribute(hash_key=True)
-    ends_at = NumberAttribute(range_key=True)
-
-
 @register
 class StandInItem(PortalModel):
     """Who may decide in whose place. Times are epoch seconds. ``stand_in_id`` begins with the end, so that one strong request finds those
@@ -273,10 +126,6 @@ class StandInItem(PortalModel):
 
     base_table_name = "StandIns"
     time_to_live = "purge_at"
-
-    class Meta:
-        table_name = "StandIns"
-        billing_mode = "PAY_PER_REQUEST"
 
     stand_in = UnicodeAttribute(hash_key=True)
     stand_in_id = UnicodeAttribute(range_key=True)
@@ -292,5 +141,7 @@ class StandInItem(PortalModel):
     audit_head = UnicodeAttribute()
     purge_at = NumberAttribute(null=True)
 
-    approver_index = ApproverIndex()
-    end_index = StandInEndIndex()
+    approver_index = global_index("ApproverIndex", approver=UnicodeAttribute(hash_key=True), ends_at=NumberAttribute(range_key=True))
+    """By whom somebody stands in for, in order of the end."""
+    end_index = global_index("EndIndex", list=UnicodeAttribute(hash_key=True), ends_at=NumberAttribute(range_key=True))
+    """All of them, in order of the end."""

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
-from accessportal.store.base import PortalModel, register
+from accessportal.store.base import PortalModel, global_index, register
 from accessportal.store.keys import join_key
-
-
-class StateIndex(GlobalSecondaryIndex["AssignmentItem"]):
-    """Assignments by state, longest unchanged first."""
-
-    class Meta:
-        index_name = "StateIndex"
-        projection = AllProjection()
-
-    state = UnicodeAttribute(hash_key=True)
-    changed_at = NumberAttribute(range_key=True)
 
 
 @register
@@ -25,10 +13,6 @@ class AssignmentItem(PortalModel):
     """One real assignment. Times are epoch seconds with milliseconds."""
 
     base_table_name = "Assignments"
-
-    class Meta:
-        table_name = "Assignments"
-        billing_mode = "PAY_PER_REQUEST"
 
     assignment_id = UnicodeAttribute(hash_key=True)
     principal_type = UnicodeAttribute()
@@ -46,7 +30,8 @@ class AssignmentItem(PortalModel):
     version = NumberAttribute()
     audit_head = UnicodeAttribute()
 
-    state_index = StateIndex()
+    state_index = global_index("StateIndex", state=UnicodeAttribute(hash_key=True), changed_at=NumberAttribute(range_key=True))
+    """Assignments by state, longest unchanged first."""
 
 
 def assignment_id_for(*, principal_type: str, principal_id: str, account_id: str, permission_set_arn: str) -> str:
@@ -61,10 +46,6 @@ class ComparisonItem(PortalModel):
 
     base_table_name = "Comparisons"
     time_to_live = "purge_at"
-
-    class Meta:
-        table_name = "Comparisons"
-        billing_mode = "PAY_PER_REQUEST"
 
     comparison_id = UnicodeAttribute(hash_key=True)
     part = NumberAttribute(range_key=True)

@@ -7,45 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
-from accessportal.store.base import PortalModel, register
+from accessportal.store.base import PortalModel, global_index, register
 
 DAY_SHARDS = 4
 OUTBOX_SHARDS = 4
-
-
-class DayIndex(GlobalSecondaryIndex["AuditItem"]):
-    """Everything that happened on a day, spread over ``DAY_SHARDS`` partitions."""
-
-    class Meta:
-        index_name = "DayIndex"
-        projection = AllProjection()
-
-    day_shard = UnicodeAttribute(hash_key=True, attr_name="day#shard")
-    at = NumberAttribute(range_key=True)
-
-
-class ActorIndex(GlobalSecondaryIndex["AuditItem"]):
-    """Everything that one actor did."""
-
-    class Meta:
-        index_name = "ActorIndex"
-        projection = AllProjection()
-
-    actor = UnicodeAttribute(hash_key=True)
-    at = NumberAttribute(range_key=True)
-
-
-class OutboxIndex(GlobalSecondaryIndex["AuditItem"]):
-    """What has not been published yet; sparse."""
-
-    class Meta:
-        index_name = "OutboxIndex"
-        projection = AllProjection()
-
-    outbox = UnicodeAttribute(hash_key=True)
-    at = NumberAttribute(range_key=True)
 
 
 @register
@@ -53,10 +19,6 @@ class AuditItem(PortalModel):
     """One event. ``at`` is epoch seconds with milliseconds."""
 
     base_table_name = "AuditLog"
-
-    class Meta:
-        table_name = "AuditLog"
-        billing_mode = "PAY_PER_REQUEST"
 
     entity = UnicodeAttribute(hash_key=True)
     sequence = NumberAttribute(range_key=True)
@@ -75,9 +37,14 @@ class AuditItem(PortalModel):
     day_shard = UnicodeAttribute(attr_name="day#shard")
     outbox = UnicodeAttribute(null=True)
 
-    day_index = DayIndex()
-    actor_index = ActorIndex()
-    outbox_index = OutboxIndex()
+    day_index = global_index(
+        "DayIndex", day_shard=UnicodeAttribute(hash_key=True, attr_name="day#shard"), at=NumberAttribute(range_key=True)
+    )
+    """Everything that happened on a day, spread over ``DAY_SHARDS`` partitions."""
+    actor_index = global_index("ActorIndex", actor=UnicodeAttribute(hash_key=True), at=NumberAttribute(range_key=True))
+    """Everything that one actor did."""
+    outbox_index = global_index("OutboxIndex", outbox=UnicodeAttribute(hash_key=True), at=NumberAttribute(range_key=True))
+    """What has not been published yet; sparse."""
 
 
 def day_shards(day: str) -> tuple[str, ...]:

@@ -11,11 +11,10 @@ import zlib
 from typing import Any
 
 from pynamodb.attributes import BooleanAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.authz.states import SHARDS, Scope
 from accessportal.store.attributes import FreeMapAttribute
-from accessportal.store.base import PortalModel, register
+from accessportal.store.base import PortalModel, global_index, register
 from accessportal.store.keys import join_key
 
 LISTED = "scope"
@@ -23,39 +22,6 @@ LISTED = "scope"
 _LEVEL, _NAMES = "!", "#"
 _AFTER = "$"
 _GATE = "#gate#"
-
-
-class TargetIndex(GlobalSecondaryIndex["RecordItem"]):
-    """Who may do an action on a resource, or stands in relation to an object, within a scope."""
-
-    class Meta:
-        index_name = "TargetIndex"
-        projection = AllProjection()
-
-    target = UnicodeAttribute(hash_key=True)
-    pk = UnicodeAttribute(range_key=True, attr_name="PK")
-
-
-class ScopeIndex(GlobalSecondaryIndex["RecordItem"]):
-    """A share of what lies in a tenant, an environment or a path and below it, in the order of the scopes."""
-
-    class Meta:
-        index_name = "ScopeIndex"
-        projection = AllProjection()
-
-    shard = UnicodeAttribute(hash_key=True)
-    place = UnicodeAttribute(range_key=True)
-
-
-class EndIndex(GlobalSecondaryIndex["RecordItem"]):
-    """Sparse: a share of what has an end, the nearest first."""
-
-    class Meta:
-        index_name = "EndIndex"
-        projection = AllProjection()
-
-    ends = UnicodeAttribute(hash_key=True)
-    expires_at = NumberAttribute(range_key=True)
 
 
 class RecordItem(PortalModel):
@@ -84,9 +50,12 @@ class RecordItem(PortalModel):
     version = NumberAttribute()
     audit_head = UnicodeAttribute()
 
-    target_index = TargetIndex()
-    scope_index = ScopeIndex()
-    end_index = EndIndex()
+    target_index = global_index("TargetIndex", target=UnicodeAttribute(hash_key=True), pk=UnicodeAttribute(range_key=True, attr_name="PK"))
+    """Who may do an action on a resource, or stands in relation to an object, within a scope."""
+    scope_index = global_index("ScopeIndex", shard=UnicodeAttribute(hash_key=True), place=UnicodeAttribute(range_key=True))
+    """A share of what lies in a tenant, an environment or a path and below it, in the order of the scopes."""
+    end_index = global_index("EndIndex", ends=UnicodeAttribute(hash_key=True), expires_at=NumberAttribute(range_key=True))
+    """Sparse: a share of what has an end, the nearest first."""
 
 
 @register
@@ -95,10 +64,6 @@ class ApprovalItem(RecordItem):
 
     base_table_name = "Approvals"
     time_to_live = "purge_at"
-
-    class Meta:
-        table_name = "Approvals"
-        billing_mode = "PAY_PER_REQUEST"
 
     identity = UnicodeAttribute()
     resource = UnicodeAttribute()
@@ -114,10 +79,6 @@ class RelationshipItem(RecordItem):
     base_table_name = "Relationships"
     time_to_live = "purge_at"
 
-    class Meta:
-        table_name = "Relationships"
-        billing_mode = "PAY_PER_REQUEST"
-
     subject = UnicodeAttribute()
     relation = UnicodeAttribute()
     object = UnicodeAttribute()
@@ -126,37 +87,11 @@ class RelationshipItem(RecordItem):
     created_at = NumberAttribute()
 
 
-class ScopeListIndex(GlobalSecondaryIndex["ScopeItem"]):
-    """Sparse: every scope that something was granted in or a policy was set for, by name."""
-
-    class Meta:
-        index_name = "ListIndex"
-        projection = AllProjection()
-
-    list = UnicodeAttribute(hash_key=True)
-    scope = UnicodeAttribute(range_key=True)
-
-
-class DeletingIndex(GlobalSecondaryIndex["ScopeItem"]):
-    """Sparse: the scopes that are being deleted, the oldest order first."""
-
-    class Meta:
-        index_name = "DeletingIndex"
-        projection = AllProjection()
-
-    deleting = UnicodeAttribute(hash_key=True)
-    deleting_since = NumberAttribute(range_key=True)
-
-
 @register
 class ScopeItem(PortalModel):
     """A scope with its policy and its deletion, or one of its gates (:func:`gate_key`, with ``state`` and ``removed`` alone)."""
 
     base_table_name = "AuthzScopes"
-
-    class Meta:
-        table_name = "AuthzScopes"
-        billing_mode = "PAY_PER_REQUEST"
 
     scope = UnicodeAttribute(hash_key=True)
     list = UnicodeAttribute(null=True)
@@ -169,8 +104,10 @@ class ScopeItem(PortalModel):
     version = NumberAttribute(null=True)
     audit_head = UnicodeAttribute(null=True)
 
-    list_index = ScopeListIndex()
-    deleting_index = DeletingIndex()
+    list_index = global_index("ListIndex", list=UnicodeAttribute(hash_key=True), scope=UnicodeAttribute(range_key=True))
+    """Sparse: every scope that something was granted in or a policy was set for, by name."""
+    deleting_index = global_index("DeletingIndex", deleting=UnicodeAttribute(hash_key=True), deleting_since=NumberAttribute(range_key=True))
+    """Sparse: the scopes that are being deleted, the oldest order first."""
 
 
 @register
@@ -179,10 +116,6 @@ class KeyItem(PortalModel):
 
     base_table_name = "AuthzKeys"
     time_to_live = "purge_at"
-
-    class Meta:
-        table_name = "AuthzKeys"
-        billing_mode = "PAY_PER_REQUEST"
 
     name = UnicodeAttribute(hash_key=True)
     request_hash = UnicodeAttribute()

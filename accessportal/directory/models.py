@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pynamodb.attributes import BooleanAttribute, ListAttribute, MapAttribute, NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
-from accessportal.store.base import PortalModel, register
+from accessportal.store.base import PortalModel, global_index, register
 
 PEOPLE = "U"
 GROUPS = "G"
@@ -19,28 +18,12 @@ _ACCOUNT = "I"
 _ADDRESS = "A"
 
 
-class KindIndex(GlobalSecondaryIndex["DirectoryItem"]):
-    """The seed's only index: every person, every group, every branch of the tree, and (our additions) a group's members and
-    what Cognito must still follow, and who may have lost something."""
-
-    class Meta:
-        index_name = "siKey1-pk-index"
-        projection = AllProjection()
-
-    si_key1 = UnicodeAttribute(hash_key=True, attr_name="siKey1")
-    pk = UnicodeAttribute(range_key=True)
-
-
 @register
 class DirectoryItem(PortalModel):
     """Any item of the table: the keys tell which kind it is. Times are ISO, as in the seed. One class for all kinds, because a subclass for
     each would hide items of a kind whose module was not imported."""
 
     base_table_name = "AccessManagement"
-
-    class Meta:
-        table_name = "AccessManagement"
-        billing_mode = "PAY_PER_REQUEST"
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)
@@ -87,7 +70,11 @@ class DirectoryItem(PortalModel):
     version = NumberAttribute(null=True)
     audit_head = UnicodeAttribute(null=True)
 
-    kind_index = KindIndex()
+    kind_index = global_index(
+        "siKey1-pk-index", si_key1=UnicodeAttribute(hash_key=True, attr_name="siKey1"), pk=UnicodeAttribute(range_key=True)
+    )
+    """The seed's only index: every person, every group, every branch of the tree, and (our additions) a group's members and
+    what Cognito must still follow, and who may have lost something."""
 
 
 ALWAYS = DirectoryItem.pk.exists() | DirectoryItem.pk.does_not_exist()

@@ -10,11 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from pynamodb.attributes import BooleanAttribute, ListAttribute, MapAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from accessportal.leases.states import SHARDS, AccountState
 from accessportal.store.attributes import FreeMapAttribute
-from accessportal.store.base import PortalModel, register
+from accessportal.store.base import PortalModel, global_index, register
 from accessportal.store.keys import join_key
 
 ACCOUNT, LEASE, PERSON = "account_id", "lease_id", "user_id"
@@ -23,44 +22,10 @@ ALL = "account_status#all"
 LAST_COUNT = "account_count#last"
 
 
-class StateIndex(GlobalSecondaryIndex[Any]):
-    """A share of the accounts of a pool that are in one state, by id."""
-
-    class Meta:
-        index_name = "StateIndex"
-        projection = AllProjection()
-
-    state_share = UnicodeAttribute(hash_key=True)
-    pk = UnicodeAttribute(range_key=True)
-
-
-class ListIndex(GlobalSecondaryIndex[Any]):
-    """A share of all accounts, or of all leases, by pool and id."""
-
-    class Meta:
-        index_name = "ListIndex"
-        projection = AllProjection()
-
-    listed = UnicodeAttribute(hash_key=True)
-    place = UnicodeAttribute(range_key=True)
-
-
-class DueIndex(GlobalSecondaryIndex[Any]):
-    """Sparse: a share of the accounts that are to be cleaned, or of the leases that are to be frozen or unfrozen, by when."""
-
-    class Meta:
-        index_name = "DueIndex"
-        projection = AllProjection()
-
-    due = UnicodeAttribute(hash_key=True)
-    due_at = NumberAttribute(range_key=True)
-
-
 class PoolItem(PortalModel):
     """What the items have in common. All classes know the indexes, because they are those of one table."""
 
-    class Meta:
-        table_name = "AccountPool"
+    base_table_name = "AccountPool"
 
     pk = UnicodeAttribute(hash_key=True)
     state_share = UnicodeAttribute(null=True)
@@ -71,20 +36,17 @@ class PoolItem(PortalModel):
     version = NumberAttribute(null=True)
     audit_head = UnicodeAttribute(null=True)
 
-    state_index = StateIndex()
-    list_index = ListIndex()
-    due_index = DueIndex()
+    state_index = global_index("StateIndex", state_share=UnicodeAttribute(hash_key=True), pk=UnicodeAttribute(range_key=True))
+    """A share of the accounts of a pool that are in one state, by id."""
+    list_index = global_index("ListIndex", listed=UnicodeAttribute(hash_key=True), place=UnicodeAttribute(range_key=True))
+    """A share of all accounts, or of all leases, by pool and id."""
+    due_index = global_index("DueIndex", due=UnicodeAttribute(hash_key=True), due_at=NumberAttribute(range_key=True))
+    """Sparse: a share of the accounts that are to be cleaned, or of the leases that are to be frozen or unfrozen, by when."""
 
 
 @register
 class AccountItem(PoolItem):
     """``account_id#<12 digits>``. Times are epoch seconds; ``since`` and ``due_at`` have milliseconds."""
-
-    base_table_name = "AccountPool"
-
-    class Meta:
-        table_name = "AccountPool"
-        billing_mode = "PAY_PER_REQUEST"
 
     state = UnicodeAttribute(attr_name="data")
     # ours
@@ -112,12 +74,6 @@ class AccountItem(PoolItem):
 class LeaseItem(PoolItem):
     """``lease_id#<uuid>``."""
 
-    base_table_name = "AccountPool"
-
-    class Meta:
-        table_name = "AccountPool"
-        billing_mode = "PAY_PER_REQUEST"
-
     data: Any = MapAttribute()
     # ours
     lease_id = UnicodeAttribute()
@@ -144,12 +100,6 @@ class LeaseItem(PoolItem):
 class PersonItem(PoolItem):
     """``user_id#<e-mail>``: the newest lease in ``data``, all of them in ``leases``."""
 
-    base_table_name = "AccountPool"
-
-    class Meta:
-        table_name = "AccountPool"
-        billing_mode = "PAY_PER_REQUEST"
-
     data: Any = MapAttribute()
     user = UnicodeAttribute()
     leases: Any = ListAttribute()
@@ -159,24 +109,12 @@ class PersonItem(PoolItem):
 class ListItem(PoolItem):
     """One of the seed's lists of ids."""
 
-    base_table_name = "AccountPool"
-
-    class Meta:
-        table_name = "AccountPool"
-        billing_mode = "PAY_PER_REQUEST"
-
     data: Any = ListAttribute(of=UnicodeAttribute, null=True)
 
 
 @register
 class CountItem(PoolItem):
     """How the pool stood in one day: a text of numbers for each count, in ``data``; or the ``last`` count."""
-
-    base_table_name = "AccountPool"
-
-    class Meta:
-        table_name = "AccountPool"
-        billing_mode = "PAY_PER_REQUEST"
 
     data: Any = ListAttribute(of=UnicodeAttribute, null=True)
     counted_at = NumberAttribute(null=True)

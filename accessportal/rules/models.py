@@ -24,10 +24,6 @@ class RuleItem(PortalModel):
 
     base_table_name = "AccessRules"
 
-    class Meta:
-        table_name = "AccessRules"
-        billing_mode = "PAY_PER_REQUEST"
-
     rule_name = UnicodeAttribute(hash_key=True)
     version = NumberAttribute(range_key=True)
     hash = UnicodeAttribute(null=True)

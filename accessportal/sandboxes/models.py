@@ -10,58 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
-from accessportal.store.base import PortalModel, register
+from accessportal.store.base import PortalModel, global_index, register
 from accessportal.store.keys import join_key, split_key
 
 META = "META"
 FREE_SHARDS = 8
 _SANDBOX = "SBX#"
-
-
-class StatusIndex(GlobalSecondaryIndex["SandboxItem"]):
-    """The seed's: by status, by time of allocation (0: not allocated)."""
-
-    class Meta:
-        index_name = "StatusIndex"
-        projection = AllProjection()
-
-    status = UnicodeAttribute(hash_key=True)
-    allocated_at = NumberAttribute(range_key=True)
-
-
-class TrackIndex(GlobalSecondaryIndex["SandboxItem"]):
-    """The seed's: what a track holds or held last."""
-
-    class Meta:
-        index_name = "TrackIndex"
-        projection = AllProjection()
-
-    allocated_to_track = UnicodeAttribute(hash_key=True)
-    allocated_at = NumberAttribute(range_key=True)
-
-
-class IdempotencyIndex(GlobalSecondaryIndex["SandboxItem"]):
-    """The seed's: by idempotency key."""
-
-    class Meta:
-        index_name = "IdempotencyIndex"
-        projection = AllProjection()
-
-    idempotency_key = UnicodeAttribute(hash_key=True)
-    allocated_at = NumberAttribute(range_key=True)
-
-
-class DueIndex(GlobalSecondaryIndex["SandboxItem"]):
-    """Ours, sparse: what must be expired or cleaned, by when."""
-
-    class Meta:
-        index_name = "DueIndex"
-        projection = AllProjection()
-
-    due = UnicodeAttribute(hash_key=True)
-    due_at = NumberAttribute(range_key=True)
 
 
 @register
@@ -71,10 +26,6 @@ class SandboxItem(PortalModel):
     milliseconds."""
 
     base_table_name = "SandboxPool"
-
-    class Meta:
-        table_name = "SandboxPool"
-        billing_mode = "PAY_PER_REQUEST"
 
     pk = UnicodeAttribute(hash_key=True, attr_name="PK")
     sk = UnicodeAttribute(range_key=True, attr_name="SK")
@@ -145,10 +96,18 @@ class SandboxItem(PortalModel):
     error = UnicodeAttribute(null=True)
     run_id = UnicodeAttribute(null=True)
 
-    status_index = StatusIndex()
-    track_index = TrackIndex()
-    idempotency_index = IdempotencyIndex()
-    due_index = DueIndex()
+    status_index = global_index("StatusIndex", status=UnicodeAttribute(hash_key=True), allocated_at=NumberAttribute(range_key=True))
+    """The seed's: by status, by time of allocation (0: not allocated)."""
+    track_index = global_index(
+        "TrackIndex", allocated_to_track=UnicodeAttribute(hash_key=True), allocated_at=NumberAttribute(range_key=True)
+    )
+    """The seed's: what a track holds or held last."""
+    idempotency_index = global_index(
+        "IdempotencyIndex", idempotency_key=UnicodeAttribute(hash_key=True), allocated_at=NumberAttribute(range_key=True)
+    )
+    """The seed's: by idempotency key."""
+    due_index = global_index("DueIndex", due=UnicodeAttribute(hash_key=True), due_at=NumberAttribute(range_key=True))
+    """Ours, sparse: what must be expired or cleaned, by when."""
 
 
 Key = tuple[str, str]

@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pynamodb.attributes import NumberAttribute
+from pynamodb.attributes import Attribute, NumberAttribute
 from pynamodb.connection import Connection, TableConnection
 from pynamodb.exceptions import PynamoDBException
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 from pynamodb.models import Model
 
 from accessportal.kernel.answers import refuse_garbled
@@ -71,6 +72,13 @@ class PortalModel(Model):
             return table
 
 
+def global_index(name: str, /, **keys: Attribute[Any]) -> GlobalSecondaryIndex[Any]:
+    """A global secondary index, by these keys, which carries the items whole."""
+    meta = type("Meta", (), {"index_name": name, "projection": AllProjection()})
+    made: type[GlobalSecondaryIndex[Any]] = type(name, (GlobalSecondaryIndex,), {"Meta": meta, **keys})
+    return made()
+
+
 class _Connection(Connection):
     """What is no answer of DynamoDB counts as none."""
 
@@ -93,6 +101,9 @@ _connection: _Connection | None = None
 
 def register(model: type[PortalModel]) -> type[PortalModel]:
     """Class decorator: the table of ``model`` is made by ``create_tables`` and gets the configured name and region."""
+    # Beside the one it inherits, which all tables would else share.
+    made: Any = model
+    made.Meta = type("Meta", (PortalModel.Meta,), {"table_name": model.base_table_name})
     _models.append(model)
     if _settings is not None:
         _apply(model, _settings)

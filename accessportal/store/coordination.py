@@ -24,10 +24,6 @@ class CoordinationItem(PortalModel):
 
     base_table_name = "Coordination"
 
-    class Meta:
-        table_name = "Coordination"
-        billing_mode = "PAY_PER_REQUEST"
-
     name = UnicodeAttribute(hash_key=True)
     next_at = NumberAttribute(null=True)
     holders = UnicodeSetAttribute(null=True)

@@ -24,10 +24,6 @@ class ErasureItem(PortalModel):
 
     base_table_name = "Erasures"
 
-    class Meta:
-        table_name = "Erasures"
-        billing_mode = "PAY_PER_REQUEST"
-
     pseudonym = UnicodeAttribute(hash_key=True)
     begun_by = UnicodeAttribute()
     begun_at = NumberAttribute()

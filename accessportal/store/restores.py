@@ -37,10 +37,6 @@ class RestoreItem(PortalModel):
 
     base_table_name = "Restores"
 
-    class Meta:
-        table_name = "Restores"
-        billing_mode = "PAY_PER_REQUEST"
-
     name = UnicodeAttribute(hash_key=True)
     epoch = NumberAttribute(range_key=True)
     restored_to = NumberAttribute()

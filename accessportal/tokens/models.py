@@ -3,44 +3,10 @@
 from __future__ import annotations
 
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
-from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
-from accessportal.store.base import PortalModel, register
+from accessportal.store.base import PortalModel, global_index, register
 
 LISTED = "token"
-
-
-class ListIndex(GlobalSecondaryIndex["TokenItem"]):
-    """Every token, by the time of its creation."""
-
-    class Meta:
-        index_name = "ListIndex"
-        projection = AllProjection()
-
-    list = UnicodeAttribute(hash_key=True)
-    created_at = NumberAttribute(range_key=True)
-
-
-class UnrevokedIndex(GlobalSecondaryIndex["TokenItem"]):
-    """Sparse: those that are not revoked, by the time of their creation."""
-
-    class Meta:
-        index_name = "UnrevokedIndex"
-        projection = AllProjection()
-
-    unrevoked = UnicodeAttribute(hash_key=True)
-    created_at = NumberAttribute(range_key=True)
-
-
-class MakerIndex(GlobalSecondaryIndex["TokenItem"]):
-    """What somebody made, by time."""
-
-    class Meta:
-        index_name = "MakerIndex"
-        projection = AllProjection()
-
-    created_by = UnicodeAttribute(hash_key=True)
-    created_at = NumberAttribute(range_key=True)
 
 
 _RATE = "RATE#"
@@ -52,10 +18,6 @@ class TokenItem(PortalModel):
     moves without a version."""
 
     base_table_name = "ApiTokens"
-
-    class Meta:
-        table_name = "ApiTokens"
-        billing_mode = "PAY_PER_REQUEST"
 
     token_id = UnicodeAttribute(hash_key=True)
     list = UnicodeAttribute(null=True)
@@ -79,9 +41,12 @@ class TokenItem(PortalModel):
     window_at = NumberAttribute(null=True)
     used = NumberAttribute(null=True)
 
-    list_index = ListIndex()
-    unrevoked_index = UnrevokedIndex()
-    maker_index = MakerIndex()
+    list_index = global_index("ListIndex", list=UnicodeAttribute(hash_key=True), created_at=NumberAttribute(range_key=True))
+    """Every token, by the time of its creation."""
+    unrevoked_index = global_index("UnrevokedIndex", unrevoked=UnicodeAttribute(hash_key=True), created_at=NumberAttribute(range_key=True))
+    """Sparse: those that are not revoked, by the time of their creation."""
+    maker_index = global_index("MakerIndex", created_by=UnicodeAttribute(hash_key=True), created_at=NumberAttribute(range_key=True))
+    """What somebody made, by time."""
 
 
 def rate_key(token_id: str) -> str:

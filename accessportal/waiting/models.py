@@ -20,10 +20,6 @@ class WaitingItem(PortalModel):
 
     base_table_name = "WaitingLine"
 
-    class Meta:
-        table_name = "WaitingLine"
-        billing_mode = "PAY_PER_REQUEST"
-
     pk = UnicodeAttribute(hash_key=True, attr_name="PK")
     sk = UnicodeAttribute(range_key=True, attr_name="SK")
     line = UnicodeAttribute(null=True)
