@@ -182,7 +182,7 @@ def _invalid(fault: Mapping[str, Any]) -> Answer:
         return _NO_SUCH.get(name) or of_status(404)
     if source == "header" and fault["type"] == "missing":
         return Answer(400, "MISSING_HEADER", f"The header {name} is missing.", field=name)
-    if name in ("", "body"):
+    if source == "body" and name in ("", "body"):
         return Answer(400, "INVALID_REQUEST", "The body is missing or no JSON object. Send one JSON object.", field="body")
     where = {"header": f"The header {name}", "query": f"The parameter {name}"}.get(source, f"{name} in the body")
     return Answer(400, "INVALID_REQUEST", f"{where} can't be used: {cut(fault['msg'], longest=200)}.", field=name)

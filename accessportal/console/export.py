@@ -10,13 +10,14 @@ from django.views.decorators.http import require_safe
 from accessportal.console.resource import Resource
 from accessportal.console.views import asked_list
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.web.exporting import ROWS_AT_ONCE, Listed, send
+from accessportal.web.exporting import ROWS_AT_ONCE, Listed, require_inputs, send
 
 
 @require_safe
 def export(request: HttpRequest, resource: Resource, form: str) -> HttpResponseBase:
     """Everything that the list shows on its pages, for whoever may see it."""
     pattern, ask = asked_list(request, resource)
+    require_inputs(request.GET, ["pattern", *(one.name for one in pattern.inputs)])
     given = {"q": ask.parameter, **ask.more}
     for one in pattern.inputs:
         if one.required and not given[one.name]:

@@ -189,7 +189,7 @@ def _list_context(resource: Resource, pattern: Pattern, ask: Ask, was: Sequence[
 
 def _exports(resource: Resource, pattern: Pattern, ask: Ask) -> list[tuple[str, str]]:
     """Name and address of each file that the list can be had as."""
-    given = {"pattern": pattern.name, "q": ask.parameter, **ask.more}
+    given = {"pattern": pattern.name, **({"q": ask.parameter} if pattern.parameter else {}), **ask.more}
     query = urlencode({name: value for name, value in given.items() if value})
     return [(form.upper(), f"{reverse(f'admin:console_{resource.name}_export', args=[form])}?{query}") for form in FORMS]
 

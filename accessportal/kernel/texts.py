@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import string
 import unicodedata
+from collections.abc import Sequence
 
 from accessportal.kernel.errors import InvalidRequest
 
@@ -58,6 +60,14 @@ def check_length(text: str, *, field: str, name: str, longest: int) -> None:
 def cut(text: str, *, longest: int = 60) -> str:
     """Return ``text`` as it may stand in a sentence."""
     return text if len(text) <= longest else text[:longest] + "…"
+
+
+def words_on_unknown(name: str, known: Sequence[str]) -> str:
+    """What is wrong with a parameter that is none of ``known``, and which of these was probably meant."""
+    near = difflib.get_close_matches(cut(name), known, n=1)
+    if not known:
+        return "it is not known here, where no parameters are. Leave it out"
+    return f"it is not known here. {f'Did you mean {near[0]}? ' if near else ''}Known are: {', '.join(known)}"
 
 
 def is_visible(text: str) -> bool:

@@ -15,7 +15,7 @@ from accessportal.history import queries
 from accessportal.identity.middleware import actor_of, book_of
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import InvalidRequest
-from accessportal.web.exporting import FORMS, ROWS_AT_ONCE, Listed, send
+from accessportal.web.exporting import FORMS, ROWS_AT_ONCE, Listed, require_inputs, send
 from accessportal.web.holdings import FILE_COLUMNS, USUAL_TIME, AnswerPage, names_of, page_of
 from accessportal.web.moments import in_utc, read_moment, to_text
 
@@ -53,6 +53,7 @@ def show(request: HttpRequest) -> HttpResponse:
 def export(request: HttpRequest, form: str) -> HttpResponseBase:
     """All of it as a file."""
     given, actor = _given(request), actor_of(request)
+    require_inputs(request.GET, [*given])
     fetch = partial(_fetch, given, actor, limit=ROWS_AT_ONCE)
     return send(Listed(name="my-history", columns=FILE_COLUMNS, fetch=fetch, asked=given, now=book_of(request).now), form)
 

@@ -18,8 +18,9 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.http import StreamingHttpResponse
 
-from accessportal.kernel.errors import NotFound, Unavailable
+from accessportal.kernel.errors import InvalidRequest, NotFound, Unavailable
 from accessportal.kernel.pages import Page
+from accessportal.kernel.texts import cut, words_on_unknown
 from accessportal.web.frame import reference
 
 ROWS_AT_ONCE = 200
@@ -28,6 +29,8 @@ EXPORTS_BUSY = "exports_busy"
 # another sign see a cell begin within a text.
 _UNSEEN = r"""[ "'\u00a0\u2000-\u200f\u2028\u2029\u2060\u3000\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*+"""
 _FORMULA = re.compile(rf"(^|[;\t\r\n])(?={_UNSEEN}[=+\-@＝＋－＠])")
+# What the address of a page may have besides; a file is the same with and without.
+_OF_PAGES = frozenset({"zone", "cursor", "was", "shown", "mark"})
 _CELL_ENDS = ("\t", "\r", "\n")
 # A file is sent for as long as its list is read, and the pages of others come first.
 _LANES = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 4))
@@ -120,6 +123,14 @@ class _Json:
 
 
 FORMS: dict[str, type[_Form]] = {"csv": _Csv, "json": _Json}
+
+
+def require_inputs(given: Iterable[str], known: Sequence[str]) -> None:
+    """A file of everything must not look like the part that a misspelt input asks for. :raises InvalidRequest: naming it."""
+    for name in given:
+        if name not in {*known, *_OF_PAGES}:
+            words = f"The parameter {cut(name)} can't be used: {words_on_unknown(name, known)}."
+            raise InvalidRequest(words, code="input_unknown", field=cut(name))
 
 
 def send(listed: Listed, form: str) -> StreamingHttpResponse:

@@ -17,9 +17,19 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from accessportal.api.documenting import document
+from accessportal.api.service import api
 from accessportal.sandboxes import operations
 from accessportal.sandboxes.operations import taking
+from accessportal.tokens.states import Scope
 from tests.api.conftest import Lab
+
+OPERATIONS = [
+    (method.upper(), path.removeprefix("/v1/"), [one["name"] for one in told["parameters"] if one["in"] == "query"])
+    for path, methods in document(api)["paths"].items()
+    for method, told in methods.items()
+]
+ODD_NAMES = ("=x", "body=1", "%00=1", "status=available&Status=available", f"{'a' * 3_000}=1", "&".join(f"a{n}=1" for n in range(1_500)))
 
 
 @pytest.mark.parametrize("token", ["garbage", "apt_", "apt_abc", "apt_aaaaaaaaaaaa_" + "x" * 43, "ä", "x" * 5000, "apt__"])
@@ -267,3 +277,31 @@ def test_an_allocation_costs_no_request_more_than_the_take(lab: Lab, monkeypatch
     lab.allocate("track-2")
 
     assert sorted(calls) == sorted(plain), "the token is read with what a take begins with"
+
+
+def test_a_parameter_that_no_operation_knows_is_refused_with_the_nearest_name(lab: Lab) -> None:
+    """Every operation of the document; nothing of it is done."""
+    lab.pool.fill(1)
+    tokens = [lab.new_token(one.value, one, rate=1_000, home="global" if one.has_home else "") for one in Scope]
+
+    for method, path, known in OPERATIONS:
+        for name, nearest in [("zzz", ""), *((f"{one}{one[-1]}", one) for one in known)]:
+            sent = f"{path}?{'&'.join(f'{one}=5' for one in known)}&{name}=x"
+            told = [lab.send(method, sent, token=token, X_Track_ID="track-1") for token in tokens]
+
+            (refused, *_) = [one for one in told if one.status != 403]
+            assert (refused.error, refused.body["error"]["field"]) == ((400, "INVALID_REQUEST"), name), sent
+            said = refused.body["error"]["message"]
+            assert said.startswith(f"The parameter {name} can't be used: it is not known here"), sent
+            assert all(one in said for one in known), said
+            assert (f"Did you mean {nearest}?" in said) is bool(nearest), said
+            assert lab.send(method, sent, token="").status == 401, "who sends no token is told that first"
+    assert lab.admin("GET", "sandboxes?status=allocated").body["items"] == []
+
+
+@pytest.mark.parametrize("query", ODD_NAMES)
+def test_no_name_of_a_parameter_is_too_odd_to_be_refused(lab: Lab, query: str) -> None:
+    refused = lab.admin("GET", f"sandboxes?{query}")
+
+    assert refused.error == (400, "INVALID_REQUEST")
+    assert len(refused.body["error"]["message"]) < 300

@@ -135,6 +135,9 @@ def test_whoever_may_not_see_a_list_does_not_get_its_file(story: Story, as_perso
         ("audit/export/csv/?pattern=actor", 400, "Actor is missing"),
         ("audit/export/pdf/", 404, "csv or json"),
         ("audit/export/csv/?pattern=nothing", 404, "no list"),
+        ("requests/export/csv/?pattern=all&statee=active", 400, "statee can&#x27;t be used: it is not known here. Did you mean state?"),
+        ("requests/export/csv/?pattern=active&q=alice@example.com", 400, "The parameter q can&#x27;t be used"),
+        ("requests/export/json/?patern=active", 400, "Did you mean pattern?"),
     ],
 )
 def test_what_can_not_be_exported_is_refused_before_anything_is_sent(as_person: SignIn, query: str, status: int, words: str) -> None:

@@ -193,6 +193,7 @@ def test_everybody_reads_their_own_and_nobody_elses(told: Story, as_person: Sign
     assert "through" not in mine or "payments" in mine
     assert "/admin/" not in mine.partition("<main")[2]
     assert "prod-readonly" in sent(alice, "/history/export/csv/")
+    assert "Did you mean from?" in text(alice, "/history/export/csv/?form=2026-03-01T00:00:00Z", 400)
     assert "You had nothing in that time" in text(as_person("mallory"), "/history/")
     assert "Everything you had" in text(alice, "/people/alice@example.com/")
     assert "What I had" in text(alice, "/")
