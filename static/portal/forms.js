@@ -26,7 +26,11 @@ for (const group of document.querySelectorAll("[data-chips]")) {
   });
   const offer = () => {
     const usual = document.querySelector("[data-usual]")?.dataset.usual;
-    if ("offered" in input.dataset && usual) input.value = usual;
+    if ("offered" in input.dataset && usual && input.value !== usual) {
+      input.value = usual;
+      // Whoever is about to type there writes over it, not behind it.
+      if (document.activeElement === input) input.select();
+    }
     show();
   };
   document.addEventListener("htmx:afterSettle", offer);

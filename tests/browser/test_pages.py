@@ -394,6 +394,24 @@ def test_the_form_goes_on_to_the_ticket_also_when_the_verdict_of_before_comes_la
     expect(alice.get_by_label(re.compile("^Ticket"))).to_be_focused()
 
 
+def test_a_usual_length_that_comes_late_leaves_alone_whoever_types_there(open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/requests/new/group/?group=/engineering")
+    length = alice.get_by_label("For how long")
+    expect(length).to_have_value("1h")
+    verdicts = Held(alice, re.compile("/group/preview/"))
+    alice.get_by_label("Contributor").check()
+    verdicts.wait_for(1)
+    # As Tab does.
+    length.select_text()
+
+    verdicts.let_go()
+    expect(length).to_have_value("1d")
+    alice.keyboard.type("10m")
+
+    expect(length).to_have_value("10m")
+
+
 def test_the_whole_bar_is_in_sight_stands_still_and_paper_is_light(story: Story, open_as: OpenAs) -> None:
     for number in range(25):
         story.ask_for_prod(seconds=3600 + number)
