@@ -21,6 +21,7 @@ from accessportal.audit.operations import prepare_event
 from accessportal.audit.states import AuditEvent, Draft
 from accessportal.audit.store import event_of
 from accessportal.history import store
+from accessportal.history.models import HistoryItem
 from accessportal.history.policy.readers import fold, tells
 from accessportal.history.policy.requests import RequestFacts, facts_of
 from accessportal.history.states import Mark
@@ -111,7 +112,7 @@ def _row_of(step: Step) -> Row:
             assert isinstance(path, Path), action
             assert isinstance(value, Value), action
             row[path.path[0]] = value.value
-    return row | {"schema_version": {"N": "1"}}
+    return row | {"schema_version": {"N": str(HistoryItem.known_schema)}}
 
 
 def _refuse(event: AuditEvent, why: str) -> None:

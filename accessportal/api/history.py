@@ -110,7 +110,7 @@ def who_had(
     limit: PageLimit = 50,
     cursor: PageCursor = "",
 ) -> HistoryPage:
-    """`at` a moment, or at any time `from` one and before another (`to`), at most 92 days later. A group that had it is followed by whoever
+    """`at` a moment, or at any time `from` one and before another (`to`), at most a year later. A group that had it is followed by whoever
     was in it then. A page may hold fewer than `limit`, or none, while more follow; and more, where groups
     had it. `CONFLICT`: several accounts have that name."""
     since = at if begin is None else begin

@@ -74,7 +74,7 @@ def who_had(
     relationship: Annotated[str | None, Flag("an object within its scope, like tenant:acme/team", "SCOPE/OBJECT")] = None,
     right: Annotated[str, Flag("only with this permission set, role, action or relation", "NAME")] = "",
     at: Annotated[datetime | None, Flag("the moment, like 2026-03-02T08:15:00Z (default: now)", "T", read_moment)] = None,
-    begin: Annotated[datetime | None, Flag("or from this moment on (at most 92 days before --to)", "T", read_moment, name="--from")] = None,
+    begin: Annotated[datetime | None, Flag("or from this moment on (at most a year before --to)", "T", read_moment, name="--from")] = None,
     end: Annotated[datetime | None, Flag("before this moment (default: now, with --from)", "T", read_moment, name="--to")] = None,
     limit: Annotated[int, _LIMIT] = 200,
     actor: Actor,

@@ -9,7 +9,7 @@ from accessportal.store.base import PortalModel, register
 
 
 class PersonIndex(GlobalSecondaryIndex["HistoryItem"]):
-    """The rows of one person, group or track, in the parts in which those of a thing lie."""
+    """The rows of one person, group or track, in the order of those of a thing."""
 
     class Meta:
         index_name = "PersonIndex"
@@ -22,9 +22,11 @@ class PersonIndex(GlobalSecondaryIndex["HistoryItem"]):
 @register
 class HistoryItem(PortalModel):
     """An interval, the mark of how far an entity's events were read, or how far all is: its keys tell which. An interval lies under its
-    thing and ``open``; when it is over, under its thing and each month (or year) that it touches."""
+    thing, in the part ``open``; when it is over, in those of the months (or years) that it touches. A row begins with its part."""
 
     base_table_name = "AccessHistory"
+    # Of schema 1 each part lay under a hash key of its own.
+    known_schema = 2
 
     class Meta:
         table_name = "AccessHistory"

@@ -35,9 +35,12 @@ _CONTENDED = NoAnswer("Others are reading the same events right now. Try again."
 
 
 def follow(*, until: datetime | None = None, workers: int = 8, clock: Clock) -> FollowReport:
-    """Read what has reached the log since the last run; first, once, all of it in parts. Nothing is begun after ``until``."""
+    """Read what has reached the log since the last run; first, and where a former version made the history, all of it in parts. Nothing is
+    begun after ``until``."""
     run = _Following(clock=clock, until=until, workers=workers)
-    progress = store.get_progress() or _begun(generation=1, clock=clock)
+    progress = store.get_progress()
+    if progress is None or progress.is_outdated:
+        progress = _begun_after(progress, clock=clock)
     try:
         while progress.parts_done < policy.PARTS and not run.is_over:
             progress = run.read_part(progress)
@@ -61,12 +64,13 @@ def rebuild(*, until: datetime | None = None, workers: int = 8, actor: Actor, cl
     policy.may_rebuild(actor).require()
     progress = store.get_progress()
     if progress is None or progress.parts_done == policy.PARTS:
-        _begun(generation=1 if progress is None else progress.generation + 1, clock=clock)
+        _begun_after(progress, clock=clock)
     return follow(until=until, workers=workers, clock=clock)
 
 
-def _begun(*, generation: int, clock: Clock) -> Progress:
-    """The history of that generation is begun, by this run or another."""
+def _begun_after(former: Progress | None, *, clock: Clock) -> Progress:
+    """The next generation of the history is begun, by this run or another."""
+    generation = former.generation + 1 if former else 1
 
     def attempt() -> Progress:
         before = store.get_progress()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache, partial
-from itertools import islice
+from functools import partial
+from itertools import islice, tee
+from operator import attrgetter
+from typing import Any
 
 from accessportal.catalog.queries import find_account
 from accessportal.history import policy, store
@@ -22,9 +25,8 @@ from accessportal.store.cursors import read_cursor, sign_cursor
 from accessportal.store.reading import side_by_side
 
 LONGEST_TIME = timedelta(days=366)
-"""Of what somebody had."""
-LONGEST_PERIOD = timedelta(days=92)
-"""Of who had something: any three months, which are nine reads, however long the past is."""
+# Of people and groups as much is read in vain at most, where that saves two of three queries.
+_LATELY = timedelta(days=366)
 # A moment is asked for as the shortest time that begins with it.
 _MOMENT = timedelta(microseconds=1)
 # Of a group's members so many stand in one answer; who wants all asks for the group.
@@ -48,38 +50,34 @@ def who_had(
     fewer than ``limit``, or none, while more follow.
 
     :raises NotAllowed: unless the actor reads everything.
-    :raises InvalidRequest: for more than three months at once.
+    :raises InvalidRequest: for more than a year at once.
     :raises NotMadeYet: while the history is being made.
     """
     policy.may_ask(actor).require()
-    end = at + _MOMENT if until is None else until
-    _check_time(at, end, LONGEST_PERIOD)
-    progress = made()
-    time = _Time(progress.generation, at, end)
-    places_of = cache(time.places)
-    above, too_many = _ways(time, [(edge,) for edge in places_of(thing.name)] if thing.kind is ThingKind.GROUP else [], places_of)
-    sources = [source for way in ((), *above) for source in time.sources(way[-1].thing.key if way else thing.key, way)]
+    time = _Time.of(at, at + _MOMENT if until is None else until, about=f"who_had:{thing.key}:{right}", cursor=cursor)
+    above, too_many = _ways(time, [(edge,) for edge in time.places(thing.name)] if thing.kind is ThingKind.GROUP else [])
+    sources = [_Source(way[-1].thing.key if way else thing.key, way, span) for way in ((), *above) for span in time.spans()]
     left_out = list(too_many)
 
     def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
-        page = source.page(end, inner, most)
-        off = _off(places_of(policy.top_of(source.path) if source.path else thing.name)) if thing.kind is ThingKind.GROUP else []
+        page = time.page(source.name, source.span, cursor=inner, limit=most)
+        off = time.off(policy.top_of(source.path) if source.path else thing.name) if thing.kind is ThingKind.GROUP else []
         held: list[Held] = []
         for interval in page.items:
             # Roles in a group above reach down, being in another group below it does not.
-            if not time.meets(source, interval) or right not in ("", interval.right) or (source.path and interval.is_group):
+            if right not in ("", interval.right) or (source.path and interval.is_group):
                 continue
             held += time.real(off, Held(interval, source.path))
             if interval.is_group:
                 # Of a group below a group, those below it are in both.
-                off_then = off if policy.is_edge(interval) else _off(places_of(interval.who))
+                off_then = off if policy.is_edge(interval) else time.off(interval.who)
                 members = list(islice(time.members(off_then, interval), MOST_MEMBERS + 1))
                 held += members[:MOST_MEMBERS]
                 left_out.extend([interval.who] if len(members) > MOST_MEMBERS else [])
         return Page(tuple(held), page.next_cursor, page.unreadable)
 
-    page, known_until = _paged(f"history.who_had:{thing.key}:{right}:{at}:{end}", progress, sources, read, cursor, limit)
-    return Answer(page, known_until, tuple(dict.fromkeys(left_out)), policy.unfollowed_for(actor, progress))
+    page = _paged(time, sources, read, limit)
+    return Answer(page, time.known_until, tuple(dict.fromkeys(left_out)), policy.unfollowed_for(actor, time.progress))
 
 
 def find_thing(kind: ThingKind, text: str) -> Thing:
@@ -122,67 +120,77 @@ def what_had(*, email: str, begin: datetime, end: datetime, cursor: str | None =
     """
     who = fold_email(email)
     policy.may_ask_about(actor, who).require()
-    _check_time(begin, end, LONGEST_TIME)
-    progress = made()
-    time = _Time(progress.generation, begin, end)
-    # Many ways meet at the same groups.
-    places_of = cache(time.places)
-    ways, left_out = _ways(time, [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP], places_of)
-    sources = [source for way in ((), *ways) for source in time.sources(policy.top_of(way) if way else who, way, is_person=True)]
+    time = _Time.of(begin, end, about=f"what_had:{who}", cursor=cursor)
+    ways, left_out = _ways(time, [(one,) for one in time.rows(who) if one.thing.kind is ThingKind.GROUP])
+    sources = [_Source(policy.top_of(way) if way else who, way) for way in ((), *ways)]
 
     def read(source: _Source, inner: str | None, most: int) -> Page[Held]:
-        page = source.page(end, inner, most)
-        off = _off(places_of(policy.top_of(source.path))) if source.path and page.items else []
+        # All of it was read to find the ways; in this order it stays whatever is over meanwhile.
+        found = sorted(time.rows(source.name), key=attrgetter("key"))
+        rest = [one for one in found if one.key > (inner or "")]
+        off = time.off(source.name) if source.path else []
         # Places in the tree are no access.
-        met = (one for one in page.items if time.meets(source, one) and not policy.is_edge(one))
-        held = tuple(one for interval in met for one in time.real(off, Held(interval, source.path)))
-        return Page(held, page.next_cursor, page.unreadable)
+        had = (one for one in rest[:most] if not policy.is_edge(one))
+        held = tuple(one for interval in had for one in time.real(off, Held(interval, source.path)))
+        return Page(held, rest[most - 1].key if len(rest) > most else None)
 
-    page, known_until = _paged(f"history.what_had:{who}:{begin}:{end}", progress, sources, read, cursor, limit)
-    return Answer(page, known_until, left_out, policy.unfollowed_for(actor, progress))
+    return Answer(_paged(time, sources, read, limit), time.known_until, left_out, policy.unfollowed_for(actor, time.progress))
 
 
 def made() -> Progress:
     """:raises NotMadeYet: while the history is being made."""
     found = store.get_progress()
-    if found is None or found.parts_done < policy.PARTS:
-        raise NotMadeYet(0 if found is None else found.parts_done, policy.PARTS)
+    if found is None or found.is_outdated or found.parts_done < policy.PARTS:
+        raise NotMadeYet(0 if found is None or found.is_outdated else found.parts_done, policy.PARTS)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """One part of what a thing or a person had. ``path`` leads from there to what was asked for."""
+    """What a thing (in ``span``) or a person had. ``path`` leads from there to what was asked for."""
 
-    generation: int
     name: str
-    part: str
-    is_person: bool = False
     path: Path = ()
+    span: store.Span = ("", "")
 
     @property
     def mark(self) -> str:
         """What tells it from the other sources of an answer, also when these have changed since."""
-        names = (self.name, self.part, *(one.key for one in self.path))
+        names = (self.name, *self.span, *(one.key for one in self.path))
         return hashlib.sha256("\n".join(names).encode()).hexdigest()[:20]
-
-    def page(self, until: datetime, cursor: str | None, limit: int) -> Page[Interval]:
-        return store.page_of(self.generation, self.name, self.part, until=until, is_person=self.is_person, cursor=cursor, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    generation: int
+    """What was so from ``begin`` on and before ``end``, for one page of an answer: ``start`` tells where it begins, and ``known_until`` is
+    what the first page knew, so that all pages are one answer."""
+
+    progress: Progress
     begin: datetime
     end: datetime
+    known_until: datetime
+    pattern: str
+    start: Mapping[str, Any] | None
+    _found: dict[tuple[str, bool], Iterator[Interval]] = field(default_factory=dict)
 
-    def sources(self, name: str, path: Path = (), *, is_person: bool = False) -> list[_Source]:
-        parts = (*store.months_between(self.begin, self.end), *map(str, range(self.begin.year, self.end.year + 1)))
-        return [_Source(self.generation, name, part, is_person=is_person, path=path) for part in (store.OPEN, *parts)]
+    @classmethod
+    def of(cls, begin: datetime, end: datetime, *, about: str, cursor: str | None) -> _Time:
+        """:raises InvalidRequest: for a time that is reversed or too long, and for a cursor of a history that was made anew since."""
+        _check_time(begin, end)
+        progress, pattern = made(), f"history.{about}:{begin}:{end}"
+        start = read_cursor(pattern, cursor)
+        if start is not None and start.get("generation") != progress.generation:
+            raise _outdated()
+        known_until = policy.known_until(progress) if start is None else from_epoch(start["known_until"])
+        return cls(progress, begin, end, known_until, pattern, start)
 
-    def meets(self, source: _Source, interval: Interval) -> bool:
-        """Whether it was so in this time, and is met in this part first."""
-        return interval.overlaps(self.begin, self.end) and source.part == store.first_part(interval, self.begin)
+    def spans(self, lately: timedelta = timedelta(0)) -> list[store.Span]:
+        """In one query where at most as much as ``lately`` of it is read in vain, besides this month."""
+        since = self.known_until - lately
+        return store.spans_of(self.begin, self.end, is_late=(self.end.year, self.end.month) >= (since.year, since.month))
+
+    def page(self, name: str, span: store.Span, **part: Any) -> Page[Interval]:
+        return store.page_of(self.progress.generation, name, span, begin=self.begin, end=self.end, **part)
 
     def is_real(self, held: Held) -> bool:
         """Whether there was a moment at which all that it takes was so."""
@@ -195,6 +203,10 @@ class _Time:
     def places(self, group_id: str) -> list[Interval]:
         """Where the group stood below another, and whether it was disabled there."""
         return [one for one in self.rows(group_id) if policy.is_edge(one) and one.thing.name]
+
+    def off(self, group_id: str) -> list[Interval]:
+        """When the group was disabled."""
+        return [one for one in self.places(group_id) if one.is_off]
 
     def members(self, off: Sequence[Interval], held: Interval, path: Path = ()) -> Iterator[Held]:
         """How each person was in the group that ``held`` it, or in a group below, while it did; but for ``off``."""
@@ -210,16 +222,16 @@ class _Time:
                 yield from self.real(off, Held(held, way))
 
     def rows(self, name: str, *, is_person: bool = True) -> Iterator[Interval]:
-        sources = self.sources(name, is_person=is_person)
-        first = side_by_side([partial(source.page, self.end, None, _BIG_PAGE) for source in sources])
-        for source, page in zip(sources, first, strict=True):
-            for one in every(lambda cursor: page if cursor is None else source.page(self.end, cursor, _BIG_PAGE)):  # noqa: B023
-                if self.meets(source, one):
-                    yield one
+        """All of a person, a group or (else) a thing; read once, and no further than somebody looks."""
+        if (name, is_person) not in self._found:
+            (self._found[name, is_person],) = tee(self._read(name, is_person=is_person), 1)
+        return copy(self._found[name, is_person])
 
-
-def _off(places: Sequence[Interval]) -> list[Interval]:
-    return [one for one in places if one.is_off]
+    def _read(self, name: str, *, is_person: bool) -> Iterator[Interval]:
+        fetches = [partial(self.page, name, span, is_person=is_person, limit=_BIG_PAGE) for span in self.spans(_LATELY)]
+        first = side_by_side([partial(fetch, cursor=None) for fetch in fetches])
+        for fetch, page in zip(fetches, first, strict=True):
+            yield from every(lambda cursor: page if cursor is None else fetch(cursor=cursor))  # noqa: B023
 
 
 def _but_for(off: Sequence[Interval], held: Held) -> Iterator[Held]:
@@ -233,7 +245,7 @@ def _but_for(off: Sequence[Interval], held: Held) -> Iterator[Held]:
     yield replace(held, since=since)
 
 
-def _ways(time: _Time, ways: list[Path], places_of: Callable[[str], Sequence[Interval]]) -> tuple[list[Path], tuple[str, ...]]:
+def _ways(time: _Time, ways: list[Path]) -> tuple[list[Path], tuple[str, ...]]:
     """``ways``, each a membership or a place in the tree, with those that lead on from them up the tree; and the groups at which there were
     too many to look on."""
     left_out: list[str] = []
@@ -246,28 +258,20 @@ def _ways(time: _Time, ways: list[Path], places_of: Callable[[str], Sequence[Int
             continue
         # Who is in a group that is disabled, is not in those above by it.
         is_member = len(way) == 1 and not policy.is_edge(way[0])
-        edges = (edge for edge in places_of(group_id) if not (edge.is_off and is_member))
+        edges = (edge for edge in time.places(group_id) if not (edge.is_off and is_member))
         ways += [(*way, edge) for edge in edges if time.is_real(Held(way[0], (*way[1:], edge)))]
     return ways, tuple(dict.fromkeys(left_out))
 
 
-def _paged(
-    pattern: str,
-    progress: Progress,
-    sources: Sequence[_Source],
-    read: Callable[[_Source, str | None, int], Page[Held]],
-    cursor: str | None,
-    limit: int,
-) -> tuple[Page[Held], datetime]:
-    """One page of many sources, one after the other, and up to when the first page knew: so all pages are one answer. The cursor tells in
-    which source it goes on, by its mark, and where; a page that is full looks further for whether anything follows."""
-    known_until, number, inner = policy.known_until(progress), 0, None
-    if (start := read_cursor(pattern, cursor)) is not None:
+def _paged(time: _Time, sources: Sequence[_Source], read: Callable[[_Source, str | None, int], Page[Held]], limit: int) -> Page[Held]:
+    """One page of many sources, one after the other. The cursor tells in which source it goes on, by its mark, and where; a page that is
+    full looks further for whether anything follows."""
+    number, inner = 0, None
+    if time.start is not None:
         marks = [source.mark for source in sources]
-        if start.get("generation") != progress.generation or start["source"] not in marks:
-            words = "The history has changed since the first page of this answer. Begin with the first page."
-            raise InvalidRequest(words, code="cursor_outdated", field="cursor")
-        known_until, number, inner = from_epoch(start["known_until"]), marks.index(start["source"]), start["cursor"]
+        if time.start["source"] not in marks:
+            raise _outdated()
+        number, inner = marks.index(time.start["source"]), time.start["cursor"]
     held: list[Held] = []
     broken: list[Unreadable] = []
     for _ in range(_MOST_READS):
@@ -283,17 +287,22 @@ def _paged(
     following = None
     if number < len(sources):
         following = {
-            "generation": progress.generation,
-            "known_until": to_epoch(known_until),
+            "generation": time.progress.generation,
+            "known_until": to_epoch(time.known_until),
             "source": sources[number].mark,
             "cursor": inner,
         }
-    return Page(tuple(held), sign_cursor(pattern, following), tuple(broken)), known_until
+    return Page(tuple(held), sign_cursor(time.pattern, following), tuple(broken))
 
 
-def _check_time(begin: datetime, end: datetime, longest: timedelta) -> None:
+def _outdated() -> InvalidRequest:
+    words = "The history has changed since the first page of this answer. Begin with the first page."
+    return InvalidRequest(words, code="cursor_outdated", field="cursor")
+
+
+def _check_time(begin: datetime, end: datetime) -> None:
     if begin >= end:
         raise InvalidRequest("“From” must lie before “To”. Give the earlier moment first.", code="time_reversed", field="to")
-    if end - begin > longest:
-        words = f"That is more than {longest.days} days. Ask for {'a year' if longest == LONGEST_TIME else 'three months'} at a time."
+    if end - begin > LONGEST_TIME:
+        words = f"That is more than {LONGEST_TIME.days} days. Ask for a year at a time."
         raise InvalidRequest(words, code="time_too_long", field="to")

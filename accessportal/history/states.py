@@ -163,10 +163,11 @@ class Progress:
     """How far the history is. The keys of its rows begin with ``generation``. While it is being made from nothing, ``parts_done`` of the
     parts of the log are read as it was at ``begun_at``. ``read_until``: up to where each reading of the log's days has come.
     ``unfollowed``: entities whose events it was not able to read on the way; each run tries them again. ``passed_over``: those of which it
-    left out an event that was damaged, until it is made anew."""
+    left out an event that was damaged, until it is made anew. ``is_outdated``: a former version made it, whose rows lie elsewhere."""
 
     generation: int
     begun_at: datetime
+    is_outdated: bool = False
     parts_done: int = 0
     read_until: Mapping[str, datetime] = field(default_factory=dict)
     unfollowed: tuple[str, ...] = ()

@@ -18,6 +18,8 @@ from accessportal.store.records import form_of
 from accessportal.store.transactions import Change, ConditionFailed, Insert, Overtaken, Remove, Step, Upsert, transact
 
 T = TypeVar("T", Mark, Progress)
+Span = tuple[str, str]
+"""From one part to another, and all between them: one query."""
 OPEN = "open"
 # Of a transaction's 100 items; one is the mark.
 _MOST_STEPS = 90
@@ -37,7 +39,11 @@ def _load(kind: type[T]) -> Callable[[HistoryItem], T]:
 
 def get_progress() -> Progress | None:
     """Strongly read."""
-    return read_item(HistoryItem, _load(Progress), *_PROGRESS)
+
+    def load(item: HistoryItem) -> Progress:
+        return replace(_load(Progress)(item), is_outdated=(item.schema_version or 0) < HistoryItem.known_schema)
+
+    return read_item(HistoryItem, load, *_PROGRESS)
 
 
 def keep_progress(before: Progress | None, after: Progress) -> Progress:
@@ -88,47 +94,50 @@ def _kept(before: T | None, after: T, key: tuple[str, str], steps: list[Step]) -
 def _steps_of(generation: int, interval: Interval, *, is_shown: bool) -> list[Step]:
     """What is written of an interval that has changed: its open row, or (when it is over) the rows of the months that it touches.
     ``is_shown``: it has an open row."""
-    shown = _place(generation, interval.thing.key, OPEN)
+    place = _place(generation, interval.thing.key)
     if interval.gone_at is None:
-        return [_row(generation, interval, OPEN)]
-    gone: list[Step] = [Remove(HistoryItem, shown, HistoryItem.place.exists(), interval.key)] if is_shown else []
-    return [*gone, *(_row(generation, interval, part) for part in parts_of(interval.from_at, interval.gone_at))]
+        return [_row(place, generation, interval, OPEN)]
+    shown = Remove(HistoryItem, place, HistoryItem.place.exists(), _row_key(OPEN, interval.key))
+    parts = parts_of(interval.from_at, interval.gone_at)
+    return [*([shown] if is_shown else []), *(_row(place, generation, interval, part) for part in parts)]
 
 
-def _row(generation: int, interval: Interval, part: str) -> Upsert:
+def _row(place: str, generation: int, interval: Interval, part: str) -> Upsert:
     person, told = HistoryItem.person_place, HistoryItem.told
-    actions = [person.set(_place(generation, interval.who, part)), told.set(_text(interval))]
+    actions = [person.set(_place(generation, interval.who)), told.set(_text(interval))]
     # Written once, or as it is after the mark's last event: whoever comes late fails at the mark.
-    return Upsert(HistoryItem, _place(generation, interval.thing.key, part), actions, told.exists() | told.does_not_exist(), interval.key)
+    return Upsert(HistoryItem, place, actions, told.exists() | told.does_not_exist(), _row_key(part, interval.key))
 
 
 def parts_of(begin: datetime, end: datetime) -> list[str]:
-    """The months that it touches; of what is longer than a year, the years."""
-    months = months_between(begin, end)
-    return months if len(months) <= _MOST_MONTHS else [str(year) for year in range(begin.year, end.year + 1)]
-
-
-def months_between(begin: datetime, end: datetime) -> list[str]:
-    """Every month from that of one moment to that of another, both included."""
+    """The months that it touches; of what is longer than a year, the years. In order of text a year comes after its months, and what is
+    open after all."""
     first, last = begin.year * 12 + begin.month - 1, end.year * 12 + end.month - 1
-    return [f"{number // 12:04d}-{number % 12 + 1:02d}" for number in range(first, last + 1)]
+    if last - first < _MOST_MONTHS:
+        return [f"{number // 12}-{number % 12 + 1:02d}" for number in range(first, last + 1)]
+    return [str(year) for year in range(begin.year, end.year + 1)]
 
 
-def first_part(interval: Interval, begin: datetime) -> str:
-    """Of the parts in which it lies the first that is read by whoever reads from ``begin`` on, so that they meet it once."""
-    if interval.gone_at is None:
-        return OPEN
-    since = max(interval.from_at, begin)
-    return next(part for part in parts_of(interval.from_at, interval.gone_at) if part in (f"{since:%Y-%m}", f"{since:%Y}"))
+def spans_of(begin: datetime, end: datetime, *, is_late: bool) -> list[Span]:
+    """The parts in which something that was so in this time may lie; ``is_late``: with those of the months after it, as one span."""
+    first, last, year = f"{begin:%Y-%m}", f"{end:%Y-%m}", f"{end:%Y}"
+    return [(first, OPEN)] if is_late else [(first, last), (year, year), (OPEN, OPEN)]
 
 
 def page_of(
-    generation: int, name: str, part: str, *, until: datetime, is_person: bool = False, cursor: str | None = None, limit: int
+    generation: int, name: str, span: Span, *, begin: datetime, end: datetime, is_person: bool = False, cursor: str | None, limit: int
 ) -> Page[Interval]:
-    """Intervals of a thing, or of a person (the index may lag), in one part, that began up to ``until``, in that order."""
+    """What of a thing, or of a person (the index may lag), lies in ``span`` and was so at some moment from ``begin`` on and before ``end``.
+    Whoever reads all spans of that time meets each interval once: in the first of its parts there."""
+
+    def is_met(part: str, interval: Interval) -> bool:
+        since = max(interval.from_at, begin)
+        return interval.overlaps(begin, end) and part in (OPEN, f"{since:%Y-%m}", f"{since:%Y}")
+
+    where = HistoryItem.row.between(_row_key(span[0], ""), _row_key(span[1], f"{moment_key(end)}~"))
     listing = _of_person if is_person else _of_thing
-    where = HistoryItem.row < f"{moment_key(until)}~"
-    return listing(_place(generation, name, part), cursor=cursor, limit=limit, where=where, bound=until)
+    page = listing(_place(generation, name), cursor=cursor, limit=limit, where=where, bound=(span, end))
+    return Page(tuple(one for part, one in page.items if is_met(part, one)), page.next_cursor, page.unreadable)
 
 
 def clear(generation: int, *, segment: int, segments: int) -> int:
@@ -152,20 +161,23 @@ def _forget(key: tuple[str, str]) -> None:
         return
 
 
-def _place(generation: int, name: str, part: str) -> str:
+def _place(generation: int, name: str) -> str:
     """A longer name than a key may have is told by its hash."""
     if len(name.encode()) > _LONGEST_KEY_BYTES:
         name = hashlib.sha256(name.encode()).hexdigest()
-    return f"{generation}|{name}|{part}"
+    return f"{generation}|{name}"
+
+
+def _row_key(part: str, key: str) -> str:
+    return f"{part}|{key}"
 
 
 def _mark_key(generation: int, entity: str) -> tuple[str, str]:
-    return _place(generation, entity, "mark"), "mark"
+    return _place(generation, f"mark|{entity}"), "mark"
 
 
-def _interval(item: HistoryItem) -> Interval:
-    record: Interval = _FORMS[Interval].load(json.loads(item.told))
-    return record
+def _placed(item: HistoryItem) -> tuple[str, Interval]:
+    return item.row.partition("|")[0], _FORMS[Interval].load(json.loads(item.told))
 
 
 def _text(record: Interval | Mark | Progress) -> str:
@@ -173,5 +185,5 @@ def _text(record: Interval | Mark | Progress) -> str:
     return json.dumps(_FORMS[type(record)].store(record), separators=(",", ":"), ensure_ascii=False)
 
 
-_of_thing = Listing("history.thing", HistoryItem, _interval, consistent=True)
-_of_person = Listing("history.person", HistoryItem, _interval, HistoryItem.person_index)
+_of_thing = Listing("history.thing", HistoryItem, _placed, consistent=True)
+_of_person = Listing("history.person", HistoryItem, _placed, HistoryItem.person_index)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from pynamodb.expressions.condition import Condition
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.states import AccessRequest, Status
@@ -17,6 +19,7 @@ from accessportal.authz.states import Approval, Relationship, RelationType
 from accessportal.directory import operations as directory
 from accessportal.directory.states import GroupRole, State
 from accessportal.history import operations, store
+from accessportal.history.models import HistoryItem
 from accessportal.history.policy import readers
 from accessportal.history.states import Interval
 from accessportal.kernel.actors import system
@@ -26,6 +29,7 @@ from accessportal.leases import operations as leases
 from accessportal.rules import operations as rules
 from accessportal.sandboxes import operations as sandboxes
 from accessportal.sandboxes import queries as pool
+from accessportal.store.listing import Listing
 from tests.fixtures_accounts import LEASE_RULES, Borrowed
 from tests.fixtures_pool import POOL_RULES, Labs
 from tests.fixtures_records import APPROVAL, RECORD_RULES, RELATIONSHIP, SCOPE, Case, ask
@@ -201,16 +205,23 @@ def moments(since: datetime) -> list[datetime]:
 
 
 def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is written any more: each part of the history is read from the table once, since the moments are many."""
-    page_of, parts = store.page_of, dict[tuple[object, ...], Page[Interval]]()
+    """Nothing is written any more: what lies under each key is read from the table once, since the moments are many."""
 
-    def page(*place: Any, until: datetime, is_person: bool = False, cursor: str | None = None, limit: int) -> Page[Interval]:
-        if (part := parts.get((*place, is_person))) is None:
-            part = parts[*place, is_person] = page_of(*place, until=datetime.max.replace(tzinfo=UTC), is_person=is_person, limit=500)
-        assert (part.next_cursor, cursor) == (None, None)
-        return Page(tuple(one for one in part.items if one.from_at <= until), None, part.unreadable)
+    def remembered(listing: Listing[HistoryItem, tuple[str, Interval]]) -> Callable[..., Page[tuple[str, Interval]]]:
+        places: dict[str, Page[tuple[str, Interval]]] = {}
 
-    monkeypatch.setattr(store, "page_of", page)
+        def page(place: str, *, where: Condition, cursor: str | None, limit: int, bound: object) -> Page[tuple[str, Interval]]:
+            if place not in places:
+                places[place] = listing(place, limit=500)
+            assert (places[place].next_cursor, cursor) == (None, None)
+            first, last = (operand.value["S"] for operand in where.values[1:])
+            met = (one for one in places[place].items if first <= f"{one[0]}|{one[1].key}" <= last)
+            return Page(tuple(met), None, places[place].unreadable)
+
+        return page
+
+    for name in ("_of_thing", "_of_person"):
+        monkeypatch.setattr(store, name, remembered(getattr(store, name)))
     progress = store.get_progress()
     monkeypatch.setattr(store, "get_progress", lambda: progress)
 

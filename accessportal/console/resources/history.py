@@ -89,7 +89,7 @@ class History(Resource):
                 Parameter("What it is", name="kind", choices=_KINDS, required=False),
                 Parameter("At", name="at", ago=_NOW, required=False, unless="since"),
                 Parameter("Or from (UTC day)", input_type="date", name="since", required=False, days_ago=LATELY_DAYS),
-                Parameter("To (92 days at most)", input_type="date", name="until", required=False),
+                Parameter("To (a year at most)", input_type="date", name="until", required=False),
                 Parameter("Right, if only one", "ReadOnlyAccess", name="right", required=False),
             ),
             empty_title="Nobody had it then",
