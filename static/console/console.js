@@ -31,6 +31,16 @@ document.addEventListener("change", (event) => {
   updateSelection(form);
 });
 
+// The whole row opens what its name opens, unless something else in it was meant: a control, a text to copy, or one more row to tick.
+document.addEventListener("click", (event) => {
+  const row = event.target.closest("#results table.list tbody tr");
+  const link = row?.querySelector(".what a");
+  if (!link || event.target.closest("a, button, input, label, summary, .col-tick, .col-do")) return;
+  if (!getSelection().isCollapsed || row.closest("table").querySelector("input[name=key]:checked")) return;
+  const { ctrlKey, metaKey, shiftKey } = event;
+  link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey }));
+});
+
 // An answer that is an error must never leave an old table standing as if it were current.
 document.addEventListener("htmx:responseError", (event) => {
   const { pathInfo, requestConfig } = event.detail;

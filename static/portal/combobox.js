@@ -29,6 +29,7 @@ class Combo {
     // Pressing the list must not take the focus from the field, or the list would close before the click counts.
     this.list.addEventListener("mousedown", (event) => event.preventDefault());
     this.list.addEventListener("click", (event) => this.choose(event.target.closest("[role=option]")));
+    this.list.addEventListener("keydown", (event) => this.keyInList(event));
     box.combo = this;
   }
 
@@ -38,6 +39,11 @@ class Combo {
 
   get options() {
     return [...this.list.querySelectorAll("[role=option]")];
+  }
+
+  // Opens what can't be asked for; the arrows lead there, and Tab to the next field.
+  get others() {
+    return this.list.querySelector("summary");
   }
 
   askSoon() {
@@ -152,7 +158,9 @@ class Combo {
   key(event) {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      if (this.isOpen) this.move(event.key === "ArrowDown" ? 1 : -1);
+      const isBehindLast = event.key === "ArrowDown" && this.isOpen && this.at === this.options.length - 1;
+      if (isBehindLast && this.others) this.others.focus();
+      else if (this.isOpen) this.move(event.key === "ArrowDown" ? 1 : -1);
       else this.ask();
     } else if (event.key === "Enter" && this.isAwaited && !this.isWhole) {
       event.preventDefault();
@@ -160,12 +168,21 @@ class Combo {
     } else if (event.key === "Enter" && this.isOpen && this.meant()) {
       event.preventDefault();
       this.choose(this.meant());
-    } else if (event.key === "Tab" && !event.shiftKey && this.isOpen && this.input.value.trim() && !this.list.querySelector("summary")) {
-      this.choose(this.meant(), false);
+    } else if (event.key === "Tab" && this.isOpen) {
+      // What was typed may be among those that can't be asked for: then it stays as it is.
+      if (!event.shiftKey && this.input.value.trim() && !this.others) this.choose(this.meant(), false);
+      this.close();
     } else if (event.key === "Escape" && this.isOpen) {
       event.preventDefault();
       this.close();
     }
+  }
+
+  keyInList(event) {
+    if (event.key !== "Escape" && !(event.key === "ArrowUp" && event.target === this.others)) return;
+    event.preventDefault();
+    this.input.focus();
+    if (event.key === "Escape") this.close();
   }
 }
 

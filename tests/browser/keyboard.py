@@ -15,7 +15,7 @@ _FOCUSED = """
   const name = element.getAttribute("aria-label") || element.labels?.[0]?.innerText || element.innerText || "";
   return {
     name: name.replace(/\\s+/g, " ").trim(),
-    isSeen: element.matches(":focus-visible") && (style.outlineStyle !== "none" || style.boxShadow !== "none"),
+    isSeen: element.matches(":focus-visible, :focus-within") && (style.outlineStyle !== "none" || style.boxShadow !== "none"),
   };
 }
 """

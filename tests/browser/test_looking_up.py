@@ -55,6 +55,9 @@ def test_lists_are_narrowed_by_people_and_groups_of_whom_a_few_letters_are_known
     expect(who).to_have_value("alice@example.com")
     who.press("Enter")
     expect(olga).to_have_url(re.compile("q=alice%40example.com"))
+    # Each part of the days, and the buttons of their calendars, show that they have the focus.
+    olga.get_by_label("Ticket", exact=True).focus()
+    tab_to(olga, "Show")
 
     olga.goto("/admin/rules/explain/")
     olga.get_by_role("combobox", name="Person or group").press_sequentially("nobody")
@@ -101,7 +104,15 @@ def test_people_looked_at(story: Story, open_as: OpenAs) -> None:
         expect(olga.locator("#results")).to_be_visible()
         look_at(olga, f"people-{pattern.partition('&')[0]}")
 
-    olga.goto("/people/alice@example.com/")
+    # The whole row opens the page, unless a row is ticked: then another one is to be.
+    olga.goto("/admin/people/")
+    since = alice.get_by_role("cell").last
+    olga.get_by_role("checkbox", name=re.compile("Bob")).check()
+    since.click()
+    expect(olga).to_have_url(re.compile("/admin/people/$"))
+    olga.get_by_role("checkbox", name=re.compile("Bob")).uncheck()
+    since.click()
+    expect(olga).to_have_url(re.compile("/people/alice@example.com/$"))
     # What further groups give comes when one looks.
     olga.locator("#access-title").scroll_into_view_if_needed()
     expect(olga.get_by_text(re.compile("more groups give"))).to_have_count(0)

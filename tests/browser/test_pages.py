@@ -337,6 +337,37 @@ def test_enter_takes_the_first_of_a_list_also_before_the_list_is_there(story: St
     assert jumps(alice) == []
 
 
+@pytest.mark.usefixtures("story")
+def test_a_list_of_choices_is_gone_once_somebody_chose_or_left_the_field(open_as: OpenAs) -> None:
+    alice = open_as("alice")
+    alice.goto("/requests/new/aws_account/")
+    permission_set, shown = alice.get_by_role("combobox", name="Permission set"), alice.locator(".combo-list:visible")
+    alice.get_by_role("combobox", name="Account").press_sequentially("payments-pr")
+    alice.get_by_role("option", name=re.compile("payments-prod")).click()
+    # It opened by itself, with what Alice can't ask for below: the arrows lead there and back, and Tab to the length.
+    expect(permission_set).to_be_focused()
+    others = alice.locator("summary", has_text="that you can’t ask for")
+    expect(others).to_be_visible()
+    alice.keyboard.press("ArrowUp")
+    alice.keyboard.press("ArrowDown")
+    expect(others).to_be_focused()
+    alice.keyboard.press("ArrowUp")
+    expect(permission_set).to_be_focused()
+    expect(shown).to_have_count(1)
+    alice.keyboard.press("Tab")
+    expect(alice.get_by_label("For how long")).to_be_focused()
+    expect(shown).to_have_count(0)
+
+    permission_set.click()
+    alice.get_by_role("option", name=re.compile("ReadOnlyAccess")).click()
+    expect(permission_set).to_have_value("ReadOnlyAccess")
+    expect(shown).to_have_count(0)
+    permission_set.click()
+    expect(shown).to_have_count(1)
+    alice.get_by_role("heading", name="Request access").click()
+    expect(shown).to_have_count(0)
+
+
 def test_one_box_leads_from_home_to_the_form_by_keyboard(story: Story, open_as: OpenAs) -> None:
     alice = open_as("alice")
     alice.goto("/")
