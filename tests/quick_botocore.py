@@ -14,6 +14,7 @@ import pynamodb.connection.base
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.client import BaseClient
 from botocore.endpoint import Endpoint
+from botocore.validate import ParamValidationDecorator
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.models import botocore_stubber
 
@@ -40,7 +41,7 @@ def quicken_botocore() -> None:
 def _make_api_call(self: Any, operation_name: str, api_params: dict[str, Any]) -> Any:
     """PynamoDB's calls of one operation differ in what they ask for alone; it has botocore check nothing."""
     sent = vars(self._endpoint).get("sent", {}).get(operation_name)
-    if sent is None or self.meta.config.parameter_validation:
+    if sent is None or isinstance(self._serializer, ParamValidationDecorator):
         return _call(self, operation_name, api_params)
     try:
         body = json.dumps(api_params).encode()

@@ -17,8 +17,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws  # noqa: F401 -- the other process's
+from pynamodb.connection import Connection
 
-from tests import quick_dynamodb
+from tests import quick_botocore, quick_dynamodb
 from tests.fixtures_twin import plain_twin
 
 KEY = {"id": {"S": "one"}}
@@ -283,3 +284,23 @@ def test_what_is_usual_does_not_reach_moto(monkeypatch: pytest.MonkeyPatch) -> N
     odd = {"Query": 4, "Scan": 1, "GetItem": 1, "BatchGetItem": 1, "BatchWriteItem": 1}
     odd |= {"PutItem": 5, "DeleteItem": 1, "UpdateItem": 2, "TransactWriteItems": 3}
     assert kinds == {"CreateTable": 1, **odd}
+
+
+def test_what_pynamodb_asks_again_goes_past_botocore(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = list[str]()
+    call = quick_botocore._call
+
+    def call_of_botocore(own: Any, operation_name: str, asked: Any) -> Any:
+        gone.append(operation_name)
+        return call(own, operation_name, asked)
+
+    monkeypatch.setattr(quick_botocore, "_call", call_of_botocore)
+    with plain_twin():
+        _create_rows(boto3.client("dynamodb", region_name="eu-central-1"))
+        gone.clear()
+        connection: Any = Connection(region="eu-central-1")
+
+        told = [connection.dispatch("GetItem", {"TableName": "Rows", "Key": key}) for key in (START, FREE, START)]
+
+    assert gone == ["GetItem"]
+    assert [answer.get("Item") for answer in told] == [None] * 3
