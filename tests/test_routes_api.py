@@ -9,8 +9,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from accessportal.api.documenting import document
-from accessportal.api.service import api
+from accessportal.api import views
 from accessportal.sandboxes import operations
 from accessportal.tokens import operations as tokens
 from accessportal.tokens.states import Scope
@@ -131,7 +130,7 @@ CALLS = {
 
 
 def test_every_operation_is_in_the_table() -> None:
-    told = json.loads(json.dumps(document(api)))
+    told = json.loads(views._document())
 
     assert {operation["operationId"] for methods in told["paths"].values() for operation in methods.values()} == set(CALLS)
 

@@ -68,7 +68,10 @@ def _modules(*, told: str = "") -> list[tuple[str, str, ast.Module]]:
 
 
 def _is_of_re(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "re"
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
+            return True
+    return False
 
 
 def _patterns() -> Iterator[tuple[str, str, Callable[[str], object]]]:
