@@ -104,7 +104,10 @@ class Target(ABC):
 
 
 class Grant(ABC):
-    """Making it so, and undoing it. Stateless."""
+    """Making it so, and undoing it. Stateless. ``is_had_anew``: an extension that is approved when the time of what it extends is up gives
+    the same again."""
+
+    is_had_anew: ClassVar[bool] = True
 
     @abstractmethod
     def grant(self, *, request: AccessRequest, guards: Sequence[Guard], actor: Actor, clock: Clock) -> Proof | Waiting:

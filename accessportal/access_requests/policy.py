@@ -22,6 +22,7 @@ from accessportal.rules.states import LONGEST_TICKET
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 366 * 86_400
 MOST_STOOD_IN_FOR = 5
+NOT_EXTENDED = "Only access that is active can be extended; ask for it anew."
 EXTENSION_TOO_SHORT = "That would end no later than what you already hold. Ask for longer than the time that is left."
 # One transaction ends a request and its thread, and DynamoDB takes no more than a hundred items in it.
 MOST_COMMENTS = 50
@@ -249,10 +250,17 @@ def may_end(request: AccessRequest, actor: Actor, standing: Standing) -> Decisio
 
 def may_extend(request: AccessRequest, standing: Standing, now: datetime) -> Decision:
     if request.status is not Status.ACTIVE or request.work is Work.REVOKE or request.is_over(now):
-        return refuse("Only access that is active can be extended; ask for it anew.", code="not_active")
+        return refuse(NOT_EXTENDED, code="not_active")
     if not (standing.is_requester or standing.is_holder):
         return refuse("Only the holder may extend access.", code="not_a_holder")
     return allow("May extend")
+
+
+def may_be_continued(held: AccessRequest) -> Decision:
+    """Whether an extension that waits may still give what ``held`` gave: when its time was up, and not when it was ended early."""
+    if held.ended_by:
+        return refuse("What this would extend was ended early.", code="base_ended")
+    return allow("May go on")
 
 
 def ends_no_later(held: AccessRequest, duration_seconds: int, now: datetime) -> bool:

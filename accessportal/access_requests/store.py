@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -121,16 +121,34 @@ def _with_checks(draft: Draft, before: AccessRequest | None, after: AccessReques
     return replace(draft, data=draft.data | {name: value for name, value in told.items() if name in fields or (value and name == "checks")})
 
 
-def insert(request: AccessRequest, *, draft: Draft, actor: Actor, now: datetime) -> AccessRequest:
+def insert(request: AccessRequest, *, draft: Draft, guards: Sequence[Guard] = (), actor: Actor, now: datetime) -> AccessRequest:
     """A new request and its first event.
 
     :raises Overtaken: when the id exists already, or was a request's whose events were removed.
+    :raises ConditionFailed: when one of ``guards`` does not hold.
     """
     draft = _with_checks(draft, None, request)
     try:
-        return audit.insert(_requests, request, draft=draft, actor=actor, now=now, further=[is_unspent(request.entity)])
+        return audit.insert(_requests, request, draft=draft, actor=actor, now=now, further=[is_unspent(request.entity), *guards])
     except ConditionFailed as error:
+        if any(error.step is one for one in guards):
+            raise
         raise Overtaken from error
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What becomes of a request as it was read, and what its event tells."""
+
+    before: AccessRequest
+    after: AccessRequest
+    action: str
+    data: dict[str, Any]
+
+    @property
+    def steps_needed(self) -> int:
+        """In a transaction: the request, its event, and its thread."""
+        return 2 + self.before.comments
 
 
 def change(
@@ -140,25 +158,36 @@ def change(
     data: dict[str, Any],
     *,
     guards: Sequence[Guard] = (),
+    besides: Sequence[Move] = (),
     actor: Actor,
     now: datetime,
 ) -> AccessRequest:
-    """Make ``after`` of the request as it was read, along the transition table, with the event ``action``. When it is over, its thread is
-    kept as long as it is.
+    """Make ``after`` of the request as it was read, along the transition table, with the event ``action``, and the moves ``besides`` in the
+    same transaction. When it is over, its thread is kept as long as it is.
 
-    :raises Overtaken: when somebody else changed it first, or one of ``guards`` does not hold any more.
+    :raises Overtaken: when somebody else changed one of them first, or one of ``guards`` does not hold any more.
     """
-    further: list[Step] = []
-    if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
-        raise ValueError(f"a request does not go from {before.status} to {after.status}")
-    if after.purge_at is not None and after.purge_at != before.purge_at:
-        data = {**data, "purge_at": to_epoch(after.purge_at)}
-        further += _kept_until(after.purge_at, before) if before.comments else []
-    draft = _with_checks(Draft(action, before.subject_id, data, scope=before.scope), before, after)
+    draft, further = _prepared(Move(before, after, action, data))
+    for move in besides:
+        its_draft, thread = _prepared(move)
+        changed, event = audit.told(move.after, its_draft, actor=actor, now=now)
+        further += [_requests.change(move.before, changed), event, *thread]
     try:
         return audit.change(_requests, before, after, draft=draft, actor=actor, now=now, further=[*further, *guards])
     except ConditionFailed as error:
         raise Overtaken from error
+
+
+def _prepared(move: Move) -> tuple[Draft, list[Step]]:
+    """Its event, and what becomes of its thread."""
+    before, after, data = move.before, move.after, move.data
+    thread: list[Step] = []
+    if before.status is not after.status and after.status not in ALLOWED_MOVES[before.status]:
+        raise ValueError(f"a request does not go from {before.status} to {after.status}")
+    if after.purge_at is not None and after.purge_at != before.purge_at:
+        data = {**data, "purge_at": to_epoch(after.purge_at)}
+        thread += _kept_until(after.purge_at, before) if before.comments else []
+    return _with_checks(Draft(move.action, before.subject_id, data, scope=before.scope), before, after), thread
 
 
 def add_comment(
@@ -229,6 +258,11 @@ def still_wanted(request_id: str) -> Guard:
     """The guard under which what this request gives may be given anew: it is active, and is not being taken back."""
     item = RequestItem
     return Guard(item, request_id, (item.status == Status.ACTIVE.value) & (item.work.does_not_exist() | (item.work != Work.REVOKE.value)))
+
+
+def not_ended_early(request_id: str) -> Guard:
+    """The guard that nobody ended this request early. It may be over, and forgotten."""
+    return Guard(RequestItem, request_id, RequestItem.ended_by.does_not_exist(), may_be_missing=True)
 
 
 # Lists, each by one of the table's indexes.

@@ -45,6 +45,7 @@ _ENDS = {
     Status.CANCELLED: Phase("cancelled", "Cancelled", Tone.DONE, "It was withdrawn before it was decided. Nothing was granted."),
     Status.LAPSED: Phase("lapsed", "Lapsed", Tone.DONE, "Nobody decided before the deadline. Nothing was granted."),
 }
+_CANCELLED_FOR = Phase("cancelled", "Cancelled", Tone.DONE, "It was cancelled before it was decided. Nothing was granted.")
 _WAITING = Phase("waiting", "Waiting for approval", Tone.WAIT, "It has not been decided yet. Nothing is granted until it is.")
 _TOO_LATE = Phase("too_late", "Too late to decide", Tone.WAIT, "The deadline for deciding has passed. It is being closed.")
 _GRANTING = Phase("granting", "Being granted", Tone.WAIT, "It is approved. The access is being created.")
@@ -71,7 +72,8 @@ def phase_of(request: AccessRequest, now: datetime) -> Phase:
         return _phase_of_active(request, now)
     if request.status is Status.REVOKED:
         return _phase_of_revoked(request)
-    return _ENDS[request.status]
+    # Whoever withdraws it says nothing.
+    return _CANCELLED_FOR if request.status is Status.CANCELLED and request.decision_reason else _ENDS[request.status]
 
 
 def _phase_of_revoked(request: AccessRequest) -> Phase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -77,8 +77,8 @@ def _cancel(request: AccessRequest, _data: Data, actor: Actor, now: datetime) ->
 
 
 def _end(done: str, request: AccessRequest, data: Data, actor: Actor, now: datetime) -> Told:
-    together, book = queries.ended_together(request=request), ApproverBook(now=now)
-    kept = [one for one in together if not _may("end", one, actor, now, book=book).allowed]
+    ends, book = queries.what_ends_beside(request=request), ApproverBook(now=now)
+    kept = [one for one in ends.together if not _may("end", one, actor, now, book=book).allowed]
     after = operations.end(request_id=request.request_id, reason=data["reason"], actor=actor, now=now)
     more = f" What you may not end goes on: {counted(len(kept), 'request', 'requests')} for the same." if kept else ""
     return _told(after, f"{done}{more}")
@@ -116,26 +116,28 @@ def _will_end(request: AccessRequest) -> str:
 
 
 def _what_ends(request: AccessRequest) -> str:
-    together, others = queries.ended_and_kept(request=request)
-    if others:
+    ends = queries.what_ends_beside(request=request)
+    if ends.kept:
         return format_html(
             'This request ends at once, and the access itself stays: <a href="{}">another request</a> holds the same until {}.{}',
-            reverse("request", args=[others[0].request_id]),
-            moment(others[0].expires_at),
-            _ends_for(together),
+            reverse("request", args=[ends.kept[0].request_id]),
+            moment(ends.kept[0].expires_at),
+            _ends_for(ends),
         )
     kind = kind_named(request.kind)
     if kind.grant.is_given_directly(request, now=SystemClock().now()):
-        return f"This request ends at once. The {kind.fields.thing} that {kind.fields.giver} gave directly stays.{_ends_for(together)}"
-    return f"It is taken back at once. To have it again, a new request is needed.{_ends_for(together)}"
+        return f"This request ends at once. The {kind.fields.thing} that {kind.fields.giver} gave directly stays.{_ends_for(ends)}"
+    return f"It is taken back at once. To have it again, a new request is needed.{_ends_for(ends)}"
 
 
-def _ends_for(together: Sequence[AccessRequest]) -> str:
-    return f" It ends for {len(together) + 1} requests: what was extended ends together with its extensions." if together else ""
+def _ends_for(ends: queries.Ends) -> str:
+    chain = f" It ends for {len(ends.together) + 1} requests: what was extended ends together with its extensions." if ends.together else ""
+    is_one, are_more = "extension that waits for approval is cancelled", "extensions that wait for approval are cancelled"
+    return f"{chain} {counted(len(ends.waiting), is_one, are_more)}." if ends.waiting else chain
 
 
 def _will_give_back(request: AccessRequest) -> str:
-    chain = _ends_for(queries.ended_together(request=request))
+    chain = _ends_for(queries.what_ends_beside(request=request))
     seconds = 0 if kind_named(request.kind).grant.ends_for_good(request) else queries.undo_seconds()
     undo = f" Whoever gives it back can take it back for {format_duration(seconds)} from when it shows as ended." if seconds else ""
     return f"It is cleaned, and everything in it is gone for good. To have one again, a new request is needed.{undo}{chain}"

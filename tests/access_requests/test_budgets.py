@@ -83,9 +83,9 @@ def test_an_end_at_the_limit_ends_every_request_on_the_lease_with_the_reason(bor
 def test_an_end_at_the_limit_ends_also_what_is_granted_while_the_others_end(borrowed: Borrowed) -> None:
     held = hold(borrowed, at_limit="end")
     borrowed.story.clock.advance(3600)
-    further = borrowed.story.extend(held, 5 * 86_400)
+    further = borrowed.story.approve(borrowed.story.extend(held, 5 * 86_400))
     assert cost(borrowed, held, 5000).ended == (held.request_id,)
-    borrowed.story.carry_out(borrowed.story.approve(further))
+    borrowed.story.carry_out(further)
     borrowed.story.tick()
     assert borrowed.story.now_of(further).is_granted
 

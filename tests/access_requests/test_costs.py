@@ -195,7 +195,7 @@ def test_a_page_reads_each_person_group_and_rule_once(story: Story) -> None:
         "form, refused": "QB" + "I" + "G" + "BIB",
         "pending": "QB" + "I" + "IIQ",
         "approve": "QB" + "GG" + "GQGQBBIT",
-        "end": "QB" + "G" + "I" + "GIT",  # the "I": what extends it, to tell what of that goes on
+        "end": "QB" + "G" + "IB" + "GIBT",  # each "IB": what extends it, to tell what of that goes on, and to end it as well
     }
 
 

@@ -387,6 +387,28 @@ def test_what_was_extended_ends_whole_on_whichever_page_it_is_ended(story: Story
     assert "the access itself stayed for another request" in kept
 
 
+def test_whoever_ends_it_reads_that_what_waits_to_extend_it_is_cancelled_and_so_does_whoever_asked(
+    story: Story, signed_in: SignedIn
+) -> None:
+    alice, olga = signed_in("alice"), signed_in("olga")
+    held = story.carry_out(story.approve(story.ask_for_prod()))
+    question = f"/requests/{held.request_id}/end/"
+    assert "cancelled" not in text_of(alice.get(question))
+    waiting = [story.extend(held, 7200), story.extend(held, 7200)]
+    assert "2 extensions that wait for approval are cancelled." in text_of(alice.get(question))
+    story.cancel(waiting.pop())
+    assert "1 extension that waits for approval is cancelled." in text_of(olga.get(question))
+
+    olga.post(question, {"reason": "Lost laptop"})
+
+    why = "What this would extend was ended early. Lost laptop"
+    page = text_of(alice.get(f"/requests/{waiting[0].request_id}/"))
+    assert f"It was cancelled before it was decided. Nothing was granted. {why}" in page
+    home = text_of(alice.get("/"))
+    assert f"Cancelled by Olga Berg: “{why}”" in home
+    assert "Withdrawn before it was decided" in home
+
+
 def test_a_chain_of_extensions_ends_from_its_last_one_and_what_does_not_belong_to_it_stays(story: Story, signed_in: SignedIn) -> None:
     first = story.carry_out(story.ask(seconds=600))
     second = story.carry_out(story.extend(first, 1200))

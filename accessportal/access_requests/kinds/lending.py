@@ -49,6 +49,8 @@ class LentTarget(Target):
 
 
 class LentGrant(Grant):
+    is_had_anew = False
+
     def longest_wait_seconds(self, stored: Mapping[str, Any]) -> int:
         """More time with what is held is waited for by nobody."""
         return 0 if stored["continues"] else current().longest_wait_seconds

@@ -32,7 +32,7 @@ from accessportal.kernel.ids import request_id_for
 from accessportal.kernel.pages import Unreadable
 from accessportal.rules.matching import is_served_by_membership
 from accessportal.rules.states import Rule, RuleDecision
-from accessportal.store.transactions import Overtaken
+from accessportal.store.transactions import ConditionFailed, Overtaken
 
 # What somebody types beside the target, and how it is told that it differs.
 _TYPED = {
@@ -109,8 +109,11 @@ def submit(
         now=now,
     )
     action = "request.submitted" if rule.approval.required else "request.auto_approved"
+    guards = [store.still_wanted(extends.request_id)] if extends else []
     try:
-        written = store.insert(request, draft=draft_of(action, request), actor=asker, now=now)
+        written = store.insert(request, draft=draft_of(action, request), guards=guards, actor=asker, now=now)
+    except ConditionFailed as error:
+        raise Conflict(policy.NOT_EXTENDED, code="not_active", present=extends) from error
     except Overtaken:
         # The usual length is the rule's of the moment; nobody typed it.
         typed = _TYPED if duration_seconds is not None else {name: words for name, words in _TYPED.items() if name != "duration_seconds"}

@@ -134,7 +134,8 @@ def _activate(
         held_since=now - timedelta(seconds=held_seconds) if held_seconds else request.held_since,
     )
     data = {**_told_of_approval(approved, tally, reason), **place.data, "status": Status.ACTIVE.value, "expires_at": to_epoch(expires_at)}
-    return store.change(request, active, "request.approved", data, guards=place.guards, actor=actor, now=now)
+    guards = [*place.guards, *([store.not_ended_early(request.extends)] if request.extends else [])]
+    return store.change(request, active, "request.approved", data, guards=guards, actor=actor, now=now)
 
 
 def _require_still_allowed(request: AccessRequest, book: ApproverBook) -> int:
@@ -147,6 +148,7 @@ def _require_still_allowed(request: AccessRequest, book: ApproverBook) -> int:
         text = f"{request.subject_id} is disabled or gone from the directory; deny the request."
         raise Conflict(text, code="subject_disabled", present=request) from error
     _require_requester(request, book)
+    _require_not_ended(request, book.now)
     try:
         resolved = kind.target.resolve(
             target=kind.target.asked(request),
@@ -178,6 +180,19 @@ def _require_requester(request: AccessRequest, book: ApproverBook) -> None:
     if not still.allowed:
         text = f"{still.reason} They asked for it: deny the request, and let somebody else of {request.subject_id} ask."
         raise Conflict(text, code="requester_gone", present=request)
+
+
+def _require_not_ended(request: AccessRequest, now: datetime) -> None:
+    """What somebody ended or took away does not come back by an extension that waited meanwhile."""
+    held = store.get(request.extends) if request.extends else None
+    if held is None:
+        return
+    decision = policy.may_be_continued(held)
+    if decision.allowed and held.is_granted and not held.is_over(now):
+        decision = kind_named(held.kind).grant.is_there(held, now=now)
+    if not decision.allowed:
+        text = f"{decision.reason} Deny this request. Whoever needs the access again asks for it anew."
+        raise Conflict(text, code="base_ended", present=request)
 
 
 def _require_same(request: AccessRequest, resolved: Resolved, book: ApproverBook) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from accessportal.access_requests import policy, store
 from accessportal.access_requests.kind import kind_named
-from accessportal.access_requests.operations.ending import end_loaded, expire
+from accessportal.access_requests.operations.ending import close_waiting, end_loaded, expire
 from accessportal.access_requests.operations.shared import ask_for_work, load, load_for, purge_moment, require, until_written, watch_end
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.states import AccessRequest, Receipt, Status, Work
@@ -129,6 +129,8 @@ def _settle(request: AccessRequest, proof: Proof, now: datetime) -> AccessReques
             raise Overtaken
         return _settle_grant(request, done, proof, told, now)
     revoked = replace(done, status=Status.REVOKED, revoked_at=proof.proved_at, purge_at=purge_moment(now))
+    # What was asked for while it was being ended, or was too much for the transaction that ended it.
+    close_waiting(request, actor=WORKER, now=now)
     data = {"receipt": told, "status": Status.REVOKED.value}
     return store.change(request, revoked, "request.revoked", data, actor=WORKER, now=now)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.details import (
+    Ends,
     asked,
     can,
     describe,
-    ended_and_kept,
-    ended_together,
     extensions_of,
     get,
     get_many,
@@ -17,6 +16,7 @@ from accessportal.access_requests.queries.details import (
     title_of,
     undo_seconds,
     verbs_for,
+    what_ends_beside,
 )
 from accessportal.access_requests.queries.lists import (
     ACCESS_ENDS,
@@ -67,6 +67,7 @@ __all__ = [
     "CHECKED",
     "ApproverBook",
     "Ending",
+    "Ends",
     "asked",
     "can",
     "can_ask_to_join",
@@ -75,8 +76,6 @@ __all__ = [
     "count_stuck",
     "count_waiting_for",
     "describe",
-    "ended_and_kept",
-    "ended_together",
     "every_request",
     "every_stand_in",
     "every_threaded",
@@ -125,5 +124,6 @@ __all__ = [
     "undo_seconds",
     "verbs_for",
     "ways_in",
+    "what_ends_beside",
     "what_ends_with",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from accessportal.access_requests import policy, store
@@ -89,17 +90,65 @@ def verbs_for(*, request: AccessRequest, actor: Actor, now: datetime, book: Appr
     return frozenset(verb for verb, check in _CHECKS.items() if check(request, actor, standing, now).allowed)
 
 
-def ended_together(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
-    """The other active requests that end when somebody ends this one, as its kind says; not what can't be read, which the sweep
-    reports."""
-    return tuple(kind_named(request.kind).grant.ended_with(request, _beside(request)))
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What becomes of the subject's other requests when somebody ends one: ``together`` end with it, ``kept`` still give the same (the one
+    that ends last first), and ``waiting`` are extensions that nobody has decided and that are cancelled."""
+
+    together: tuple[AccessRequest, ...]
+    kept: tuple[AccessRequest, ...]
+    waiting: tuple[AccessRequest, ...]
 
 
-def _beside(request: AccessRequest) -> list[AccessRequest]:
-    """The subject's other active requests of its kind that nobody ends yet."""
-    others = list_open(subject_id=request.subject_id, past=_named_elsewhere)
-    active = [one for one in others if one.status is Status.ACTIVE and one.work is not Work.REVOKE]
-    return [one for one in active if one.kind == request.kind and one.request_id != request.request_id]
+def what_ends_beside(*, request: AccessRequest) -> Ends:
+    """As the kind of the request says; not what can't be read, which the sweep reports."""
+    kind, beside = kind_named(request.kind), _open_beside(request)
+    together = kind.grant.ended_with(request, _held(beside))
+    staying = [one for one in _held(beside) if one not in together]
+    kept = [one for one in staying if one.is_granted and kind.target.same_target(one.target, request.target)]
+    closed = {one.request_id: one for over in (request, *together) for one in _cut_off(over, beside, staying, is_early=True)}
+    return Ends(tuple(together), tuple(sorted(kept, key=lambda one: one.expires_at, reverse=True)), tuple(closed.values()))
+
+
+def closed_with(*, request: AccessRequest) -> list[AccessRequest]:
+    """What waits for a decision and can't go on with ``request``, which is over or being ended
+    (docs/decisions/0091-what-waits-to-go-on.md)."""
+    is_early = bool(request.ended_by)
+    if not is_early and kind_named(request.kind).grant.is_had_anew:
+        return []
+    beside = _open_beside(request)
+    return _cut_off(request, beside, _held(beside), is_early=is_early)
+
+
+def _open_beside(request: AccessRequest) -> list[AccessRequest]:
+    """The subject's other open requests of its kind, nearest end first. Strongly read: what is approved meanwhile counts as approved."""
+    listed = list_open(subject_id=request.subject_id, past=_named_elsewhere)
+    found = store.get_many(
+        (one.request_id for one in listed if one.kind == request.kind and one.request_id != request.request_id), past=_named_elsewhere
+    )
+    return sorted((one for one in found.values() if not one.status.is_terminal), key=lambda one: one.expires_at)
+
+
+def _held(requests: Iterable[AccessRequest]) -> list[AccessRequest]:
+    """Those of them that are active and that nobody ends yet."""
+    return [one for one in requests if one.status is Status.ACTIVE and one.work is not Work.REVOKE]
+
+
+def _cut_off(
+    request: AccessRequest, beside: Iterable[AccessRequest], staying: Sequence[AccessRequest], *, is_early: bool
+) -> list[AccessRequest]:
+    """Of what waits ``beside`` it: what extends ``request`` itself where that is ended early, and what extends the same thing where none of
+    those that are ``staying`` gives it any more."""
+    kind = kind_named(request.kind)
+
+    def is_cut_off(one: AccessRequest) -> bool:
+        if is_early and one.extends == request.request_id:
+            return True
+        goes_on = bool(one.extends) if is_early else not kind.grant.is_had_anew
+        gives = kind.target.gives
+        return goes_on and gives(request, one.target) and not any(gives(other, one.target) for other in staying)
+
+    return [one for one in beside if one.status is Status.PENDING and is_cut_off(one)]
 
 
 def asked(*, request: AccessRequest) -> dict[str, str]:
@@ -109,14 +158,6 @@ def asked(*, request: AccessRequest) -> dict[str, str]:
 
 def _named_elsewhere(_one: Unreadable) -> None:
     """The lists and the tick name it; one request is not hindered by another that can't be read."""
-
-
-def ended_and_kept(*, request: AccessRequest) -> tuple[Sequence[AccessRequest], Sequence[AccessRequest]]:
-    """As :func:`ended_together`, and the subject's other active requests that keep the same thing then, the one that ends last first."""
-    kind, beside = kind_named(request.kind), _beside(request)
-    together = kind.grant.ended_with(request, beside)
-    kept = [one for one in beside if one.is_granted and one not in together and kind.target.same_target(one.target, request.target)]
-    return together, sorted(kept, key=lambda one: one.expires_at, reverse=True)
 
 
 def extensions_of(*, request: AccessRequest) -> tuple[AccessRequest, ...]:
