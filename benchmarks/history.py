@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 
 import django
 from django.conf import settings
@@ -27,7 +28,7 @@ settings.configure(INSTALLED_APPS=["accessportal.catalog"])
 django.setup()
 
 from accessportal.history import operations, queries  # noqa: E402
-from accessportal.history.states import Thing, ThingKind  # noqa: E402
+from accessportal.history.states import Answer, Thing, ThingKind  # noqa: E402
 from accessportal.kernel.actors import Actor, Role, person  # noqa: E402
 from accessportal.kernel.clock import SystemClock  # noqa: E402
 from accessportal.store.base import registered_models  # noqa: E402
@@ -72,7 +73,9 @@ def main() -> int:
             _follow(size)
         large, filled = dict(_measure_all(began_at)), size
         print(f"\nAnswers at {first:,} and {size:,} events: round trips, units, milliseconds (medians)\n")
-        problems += meter.show_growth(small, large, most=_MOST_GROWTH, may_grow=["who had it: a busy account"])
+        problems += meter.show_growth(
+            small, large, most=_MOST_GROWTH, may_grow=["who had it: a busy account", "who had it: a busy account, for a year"]
+        )
         problems += [f"{name} takes {one.milliseconds:.0f} ms" for name, one in large.items() if one.milliseconds > _MOST_MS]
     for problem in problems:
         print(f"NOT GOOD ENOUGH: {problem}")
@@ -108,24 +111,34 @@ def _follow(events: int) -> None:
 def _measure_all(began_at: datetime) -> Iterator[tuple[str, Measured]]:
     moments = [began_at + timedelta(days=20 * number + 3, hours=number) for number in range(_TIMES)]
 
-    def who(thing: Thing) -> Measured:
-        return measured([lambda at=at: queries.who_had(thing=thing, at=at, actor=ANA) for at in moments])  # type: ignore[misc]
+    lately = [CLOCK.now() - timedelta(minutes=number) for number in range(_TIMES)]
 
-    yield "who had it: an account", who(Thing(ThingKind.ACCOUNT, account_of(141)))
-    yield "who had it: a busy account", who(Thing(ThingKind.ACCOUNT, account_of(0)))
-    yield "who had it: by a group", who(Thing(ThingKind.ACCOUNT, "999999999999"))
-    yield "who was in a group", who(Thing(ThingKind.GROUP, "/teams"))
+    def who(thing: Thing, ends: list[datetime], days: int = 0) -> Measured:
+        def ask(end: datetime) -> Answer:
+            return queries.who_had(thing=thing, at=end - timedelta(days=days), until=end if days else None, actor=ANA)
 
-    def what(days: int) -> Measured:
-        return measured(
-            [
-                lambda at=at: queries.what_had(email="person11@example.com", begin=at - timedelta(days=days), end=at, actor=ANA)  # type: ignore[misc]
-                for at in moments
-            ]
-        )
+        return measured([partial(ask, end) for end in ends])
 
-    yield "what had: a week", what(7)
-    yield "what had: a year", what(365)
+    def what(days: int, ends: list[datetime]) -> Measured:
+        def ask(end: datetime) -> Answer:
+            return queries.what_had(email="person11@example.com", begin=end - timedelta(days=days), end=end, actor=ANA)
+
+        return measured([partial(ask, end) for end in ends])
+
+    account, busy = (Thing(ThingKind.ACCOUNT, account_of(number)) for number in (141, 0))
+    through_group, group = Thing(ThingKind.ACCOUNT, "999999999999"), Thing(ThingKind.GROUP, "/teams")
+    yield "who had it: an account", who(account, moments)
+    yield "who had it: an account, for a year", who(account, moments, 365)
+    yield "who had it: a busy account", who(busy, moments)
+    yield "who had it: a busy account, for a year", who(busy, moments, 365)
+    yield "who had it: by a group", who(through_group, moments)
+    yield "who had it: by a group, lately", who(through_group, lately)
+    yield "who had it: by a group, for a year", who(through_group, moments, 365)
+    yield "who was in a group", who(group, moments)
+    yield "who was in a group, lately", who(group, lately)
+    yield "what had: a week", what(7, moments)
+    yield "what had: a year", what(365, moments)
+    yield "what had: a year, up to now", what(365, lately)
     # How far a run has come is written by the second.
     clocks = [_Ahead(seconds) for seconds in (1, 2, 3)]
     yield "a run that finds nothing", measured([lambda clock=clock: operations.follow(workers=1, clock=clock) for clock in clocks])  # type: ignore[misc]
