@@ -100,6 +100,8 @@ def _show_verdict(document: Document, console: Console) -> None:
     say(console, f"{looked} of {document['chains']} chains, {document['late']} of them late.")
     for line in (*document["notes"], *(f"RESTORED {one}" for one in document["restored"]), *document["breaks"]):
         say(console, line)
+    if document["unjudged"]:
+        say(console, f"Fine by themselves, and not judged by what is broken before them: {', '.join(document['unjudged'])}")
 
 
 @command("/mnt/evidence --last-day 2026-11-28", show=_show_verdict)

@@ -102,41 +102,47 @@ def _day(day: date, found: Mapping[date, _Read], signer: Signer, *, first: date,
     read = found.get(day)
     if read is None:
         return Day(day, DayState.DUE if day > newest else DayState.MISSING)
+    seen = _by_itself(day, read, signer)
+    if isinstance(read, Unavailable) or not seen.digest_sha256:
+        return seen
+    link = read[0]["before"]
+    if day == first:
+        return _broken(seen, "The day before it is missing: digests were taken away from the beginning.") if link is not None else seen
+    before = _by_itself(day - policy.DAY, found.get(day - policy.DAY), signer)
+    if link == {"name": policy.digest_name(before.day), "sha256": before.digest_sha256}:
+        return seen
+    if before.state in (DayState.MISSING, DayState.BROKEN):
+        return seen if seen.state is DayState.BROKEN else replace(seen, state=DayState.UNJUDGED)
+    return _broken(seen, "It does not continue the day before as that is now.")
+
+
+def _by_itself(day: date, read: _Read | None, signer: Signer) -> Day:
+    """Whatever the days before it are."""
+    if read is None:
+        return Day(day, DayState.MISSING)
     if isinstance(read, Unavailable):
         return Day(day, DayState.BROKEN, flaws=(read.message,))
     digest, content = read
     try:
-        (file,) = digest["files"]
-        key_id = str(digest["key"])
+        (file,), _link = digest["files"], digest["before"]
+        is_ours = digest["key"] == signer.key_id
         seen = Day(
             day,
-            DayState.SIGNED if key_id == signer.key_id else DayState.OTHER_KEY,
+            DayState.SIGNED if is_ours else DayState.OTHER_KEY,
             lines=int(file["lines"]),
             late=int(file["late"]),
             file_sha256=str(file["sha256"]),
             digest_sha256=hashlib.sha256(content).hexdigest(),
-            key_id=key_id,
+            key_id=str(digest["key"]),
             chains=len(digest["heads"]),
         )
-        flaws = tuple(_flaws(seen, digest, found.get(day - policy.DAY), signer, is_first=day == first))
+        if (digest["day"], file["name"]) != (day.isoformat(), policy.file_name(day)):
+            seen = _broken(seen, "It is the digest of another day.")
+        if is_ours and not is_signed_by(read_public_key(signer.public_key.encode()), digest):
+            seen = _broken(seen, "The signature is not of this digest.")
     except (ValueError, LookupError, TypeError) as error:
         return Day(day, DayState.BROKEN, flaws=(f"It is no digest of the form {policy.FORMAT} ({type(error).__name__}).",))
-    return replace(seen, state=DayState.BROKEN, flaws=flaws) if flaws else seen
-
-
-def _flaws(seen: Day, digest: Mapping[str, Any], before: _Read | None, signer: Signer, *, is_first: bool) -> Iterator[str]:
-    if digest["day"] != seen.day.isoformat() or digest["files"][0]["name"] != policy.file_name(seen.day):
-        yield "It is the digest of another day."
-    if seen.state is DayState.SIGNED and not is_signed_by(read_public_key(signer.public_key.encode()), digest):
-        yield "The signature is not of this digest."
-    link = digest["before"]
-    if is_first:
-        if link is not None:
-            yield "The day before it is missing: digests were taken away from the beginning."
-    elif before is None or isinstance(before, Unavailable):
-        yield "The day before it is missing, or can’t be read."
-    elif link != {"name": policy.digest_name(seen.day - policy.DAY), "sha256": hashlib.sha256(before[1]).hexdigest()}:
-        yield "It does not continue the day before as that is now."
+    return seen
 
 
 def _broken(seen: Day, flaw: str) -> Day:

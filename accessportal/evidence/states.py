@@ -36,10 +36,12 @@ class RemovalReport(Report):
 
 class DayState(enum.StrEnum):
     """``OTHER_KEY``: signed by a key that is not that of this installation (any more), so it was not held against it. ``DUE``: it is over,
-    and the next run writes it. ``MISSING``: later days are there."""
+    and the next run writes it. ``MISSING``: later days are there. ``UNJUDGED``: nothing is wrong with it, but the day before is broken or
+    missing, so it can't be held against that."""
 
     SIGNED = "signed"
     OTHER_KEY = "other_key"
+    UNJUDGED = "unjudged"
     BROKEN = "broken"
     MISSING = "missing"
     DUE = "due"

@@ -16,6 +16,7 @@ import json
 import re
 import sys
 import zlib
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -61,10 +62,12 @@ class Break:
 
 @dataclass(slots=True)
 class Chain:
-    """Where one entity's chain has come to. ``waiting``: links that were filed before the one that they follow, by sequence."""
+    """Where one entity's chain has come to, in the file of which ``day``. ``waiting``: links that were filed before the one that they
+    follow, by sequence."""
 
     sequence: int = 0
     hash: str = ""
+    day: str = ""
     is_keyed: bool = False
     named_until: datetime | None = None
     waiting: dict[int, Link] = field(default_factory=dict)
@@ -101,8 +104,9 @@ class Restored:
 
 @dataclass
 class Verdict:
-    """What was looked at, and ``breaks`` in the order in which they were met, the first of ``found``. ``unproved``: events with a key in
-    the hash that was not given; their links and the signed heads hold them. ``restored``: neither fine nor a forgery by itself."""
+    """What was looked at, and ``breaks`` in the order in which they were met, the first of ``found``. ``unjudged``: files that are fine by
+    themselves, and don't fit to one before that is broken. ``unproved``: events with a key in the hash that was not given; their links and
+    the signed heads hold them. ``restored``: neither fine nor a forgery by itself."""
 
     first_day: str = ""
     last_day: str = ""
@@ -113,6 +117,7 @@ class Verdict:
     chains: int = 0
     found: int = 0
     breaks: list[Break] = field(default_factory=list)
+    unjudged: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     restored: list[Restored] = field(default_factory=list)
 
@@ -148,7 +153,8 @@ def keys_by_id(public_keys: Sequence[bytes]) -> dict[str, PublicKey]:
 def flaws_of_digest(
     name: str, day: str, digest: Mapping[str, Any], *, keys: Mapping[str, PublicKey], before: tuple[str, str] | None
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with its signature, and with its place behind the digest ``before`` (name and SHA-256), each with the file to name."""
+    """What is wrong with its signature, and with its place behind the digest ``before`` (name and SHA-256; none where that is broken, and
+    tells nothing of this one), each with the file to name."""
     key = keys.get(str(digest.get("key")))
     if key is None:
         yield name, f"it is signed by the key {digest.get('key')}, whose public key was not given"
@@ -159,14 +165,13 @@ def flaws_of_digest(
     if digest["day"] != day:
         yield name, f"it is the digest of {digest['day']}"
     link = digest["before"]
+    yesterday = f"digests/{date.fromisoformat(day) - timedelta(days=1)}.json"
     if before is None:
         if link is not None:
-            yield name, f"{link['name']}, which comes before it, is missing"
-        return
-    yesterday = f"digests/{date.fromisoformat(day) - timedelta(days=1)}.json"
-    if before[0] != yesterday:
+            yield yesterday, f"it is missing: {name} continues {link['name']}"
+    elif before[0] != yesterday:
         yield yesterday, f"it is missing: {before[0]} is followed by {name}"
-    elif link is None or (link["name"], link["sha256"]) != before:
+    elif before[1] and (link is None or (link["name"], link["sha256"]) != before):
         yield name, f"it does not continue {before[0]} as that is now"
 
 
@@ -181,11 +186,8 @@ def read_public_key(pem: bytes) -> PublicKey:
 
 
 def _key_id(key: PublicKey) -> str:
-    if isinstance(key, Ed25519PublicKey):
-        public = key.public_bytes(Encoding.Raw, PublicFormat.Raw)
-    else:
-        public = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(public).hexdigest()[:16]
+    form = (Encoding.Raw, PublicFormat.Raw) if isinstance(key, Ed25519PublicKey) else (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(key.public_bytes(*form)).hexdigest()[:16]
 
 
 def is_signed_by(key: PublicKey, digest: Mapping[str, Any]) -> bool:
@@ -237,29 +239,31 @@ def _shown(words: str) -> str:
     return clean + ("…" if len(words) > _MOST_WORDS else "")
 
 
+def _day_of(name: str) -> str:
+    return name.partition("/")[2].partition(".")[0]
+
+
+@dataclass
 class _Check:
-    def __init__(
-        self,
-        folder: Path,
-        public_keys: Mapping[str, PublicKey],
-        audit_keys: Mapping[str, bytes] | None,
-        plain_until: datetime | None,
-    ) -> None:
-        self.verdict = Verdict()
-        self._folder = folder
-        self._public_keys = public_keys
-        self._audit_keys = audit_keys
-        self._plain_until = plain_until
-        self._chains: dict[str, Chain] = {}
-        # Of chains that are named by a person: the last hash, and the name under which they go on.
-        self._addressed: dict[str, str] = {}
-        self._renamed: dict[str, str] = {}
-        self._named: set[str] = set()
-        # Restores whose own first event is still to come, by entity: what it must tell.
-        self._untold: dict[str, tuple[Any, ...]] = {}
+    folder: Path
+    public_keys: Mapping[str, PublicKey]
+    audit_keys: Mapping[str, bytes] | None
+    plain_until: datetime | None
+    verdict: Verdict = field(default_factory=Verdict)
+    _chains: dict[str, Chain] = field(default_factory=dict)
+    # Of chains that are named by a person: the last hash, and the name under which they go on.
+    _addressed: dict[str, str] = field(default_factory=dict)
+    _renamed: dict[str, str] = field(default_factory=dict)
+    _named: set[str] = field(default_factory=set)
+    # Restores whose own first event is still to come, by entity: what it must tell.
+    _untold: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    # The files that are named as broken, and their days in order.
+    _broken: set[str] = field(default_factory=set)
+    _broken_days: list[str] = field(default_factory=list)
+    _unjudged: set[str] = field(default_factory=set)
 
     def run(self, last_day: date | None) -> None:
-        days = sorted(path.stem for path in self._folder.glob("digests/*.json") if _DAY_NAME.fullmatch(path.stem))
+        days = sorted(path.stem for path in self.folder.glob("digests/*.json") if _DAY_NAME.fullmatch(path.stem))
         if not days:
             self._break("digests", 0, "there is no digest of any day")
             return
@@ -270,15 +274,27 @@ class _Check:
         if last_day is not None and days[-1] < last_day.isoformat():
             self._break(f"digests/{last_day}.json", 0, f"the digests end at {days[-1]}, before the day that must be there")
         self._rest(days[-1])
+        self.verdict.unjudged = sorted(map(_shown, self._unjudged - self._broken), key=_day_of)
 
     def _break(self, file: str, line: int, problem: str) -> None:
         self.verdict.found += 1
         if len(self.verdict.breaks) < MOST_BREAKS:
             self.verdict.breaks.append(Break(_shown(file), line, _shown(problem)))
+        if file not in self._broken:
+            self._broken.add(file)
+            insort(self._broken_days, _day_of(file))
+
+    def _misfit(self, file: str, line: int, problem: str, *, since: str = "") -> None:
+        """It does not fit to files before it: a break, unless one of these (from the day ``since`` on) is broken; then nobody can tell."""
+        first = bisect_left(self._broken_days, since)
+        if first < len(self._broken_days) and self._broken_days[first] < _day_of(file):
+            self._unjudged.add(file)
+        else:
+            self._break(file, line, problem)
 
     def _content(self, name: str) -> bytes | None:
         """Of a digest; ``None``, and a break, when it can't be read."""
-        path = self._folder / name
+        path = self.folder / name
         try:
             if path.is_file() and path.stat().st_size <= MOST_DIGEST_BYTES:
                 return path.read_bytes()
@@ -294,19 +310,21 @@ class _Check:
             try:
                 digest = _read_json(content)
                 found_before = self.verdict.found
-                for file_name, problem in flaws_of_digest(name, day, digest, keys=self._public_keys, before=before):
+                if before is not None and not before[1]:
+                    self._unjudged.add(name)
+                for file_name, problem in flaws_of_digest(name, day, digest, keys=self.public_keys, before=before):
                     self._break(file_name, 0, problem)
                 for note in digest.get("restores", []) if self.verdict.found == found_before else []:
                     self._restore(name, day, note)
                 heads = {entity: (sequence, head) for entity, (sequence, head) in digest["heads"].items()}
                 (file,) = digest["files"]
                 self._file(day, name, file, heads)
-                for entity in sorted(self._untold):
+                for entity in sorted(self._untold) if f"events/{day}.jsonl.gz" not in self._broken else ():
                     self._break(name, 0, f"it tells of {entity}, and its file has no such event")
                 self._untold = {}
             except _BAD_JSON as error:
                 self._break(name, 0, f"it is no digest of the form {FORMAT} ({type(error).__name__}: {error})")
-        return name, hashlib.sha256(content or b"").hexdigest()
+        return name, "" if name in self._broken or content is None else hashlib.sha256(content).hexdigest()
 
     def _restore(self, name: str, day: str, note: Mapping[str, Any]) -> None:
         """Let the chains fall back of which everything fits: where they stood, and that all they lost is of the time that is lost."""
@@ -326,7 +344,7 @@ class _Check:
             chain, events = self._chains.get(entity, Chain()), sorted(lost[entity])
             is_whole = [one for one, _ in events] == list(range(to + 1, sequence + 1)) and not chain.waiting
             if not is_whole or (chain.sequence, chain.hash) != (sequence, head) or not events or events[0][1] != hash_there:
-                self._break(name, 0, f"{entity} did not fall back from event {sequence} to {to} as its note of a restore says")
+                self._misfit(name, 0, f"{entity} did not fall back from event {sequence} to {to} as its note of a restore says")
                 continue
             if self._addressed.pop(chain.hash, None) and to:
                 self._addressed[hash_there] = entity
@@ -338,7 +356,7 @@ class _Check:
     def _told_again(self, name: str, entities: Mapping[str, object]) -> Iterator[dict[str, Any]]:
         """What a file that was looked at tells of some chains; as far as it can be read."""
         try:
-            with gzip.open(self._folder / name) as file:
+            with gzip.open(self.folder / name) as file:
                 for line in iter(lambda: file.readline(MOST_LINE_BYTES), b""):
                     told = _read_event(line)
                     told["entity"] = self._renamed.get(told["entity"], told["entity"])
@@ -353,7 +371,7 @@ class _Check:
         if name != f"events/{day}.jsonl.gz":
             self._break(digest_name, 0, f"it names {name}, which is no file of its day")
             return
-        path = self._folder / name
+        path = self.folder / name
         count, late = int(told["lines"]), int(told["late"])
         found: dict[str, tuple[int, str]] = {}
         found_before, late_before = self.verdict.found, self.verdict.late
@@ -387,7 +405,7 @@ class _Check:
 
     def _events(self, name: str, day: str, *, most: int) -> Iterator[dict[str, Any]]:
         place: tuple[Any, ...] = ()
-        with gzip.open(self._folder / name) as file:
+        with gzip.open(self.folder / name) as file:
             for number, line in enumerate(iter(lambda: file.readline(MOST_LINE_BYTES), b""), start=1):
                 if number > most:
                     self._break(name, number, f"it has more lines than the {most} of its digest")
@@ -421,7 +439,7 @@ class _Check:
         entity = self._renamed.get(event["entity"], event["entity"])
         chain = self._chains.setdefault(entity, Chain())
         if event["sequence"] <= chain.sequence or event["sequence"] in chain.waiting:
-            self._break(name, number, f"{event['entity']}, event {event['sequence']} comes a second time")
+            self._misfit(name, number, f"{event['entity']}, event {event['sequence']} comes a second time", since=chain.day)
             return
         is_keyed, is_nameless = bool(event.get("key_id")), bool(event.get("pseudonym_id"))
         chain.waiting[event["sequence"]] = Link(event["prev_hash"], event["hash"], at, is_keyed, is_nameless, name, number)
@@ -435,15 +453,16 @@ class _Check:
         while link := chain.waiting.pop(chain.sequence + 1, None):
             whose = f"{entity}, event {chain.sequence + 1}"
             if link.prev_hash != chain.hash:
-                self._break(link.file, link.line, f"{whose} does not continue the event before it")
-            is_after = self._plain_until is None or link.at > self._plain_until
-            if not link.is_keyed and (chain.is_keyed or (self._plain_until is not None and is_after)):
-                self._break(link.file, link.line, f"{whose} has no key in its hash, and must have one")
+                self._misfit(link.file, link.line, f"{whose} does not continue the event before it", since=chain.day)
+            is_after = self.plain_until is None or link.at > self.plain_until
+            if not link.is_keyed and (chain.is_keyed or (self.plain_until is not None and is_after)):
+                self._misfit(link.file, link.line, f"{whose} has no key in its hash, and must have one")
             if link.is_nameless:
                 chain.named_until = min(chain.named_until or link.at + CHANGE_OVER, link.at + CHANGE_OVER)
             elif chain.named_until and link.at > chain.named_until:
-                self._break(link.file, link.line, f"{whose} has people in its hash, and an event before it has pseudonyms")
-            chain.sequence, chain.hash, chain.is_keyed = chain.sequence + 1, link.hash, chain.is_keyed or (link.is_keyed and is_after)
+                self._misfit(link.file, link.line, f"{whose} has people in its hash, and an event before it has pseudonyms")
+            chain.sequence, chain.hash, chain.day = chain.sequence + 1, link.hash, _day_of(link.file)
+            chain.is_keyed = chain.is_keyed or (link.is_keyed and is_after)
             if "@" in entity or "person-" in entity:
                 self._addressed.pop(link.prev_hash, None)
                 self._addressed[link.hash] = entity
@@ -455,7 +474,8 @@ class _Check:
         began = self._chains[former]
         if former == entity or began.sequence + 1 != min(chain.waiting):
             return
-        chain.sequence, chain.hash, chain.is_keyed, chain.named_until = began.sequence, began.hash, began.is_keyed, began.named_until
+        chain.sequence, chain.hash, chain.day = began.sequence, began.hash, began.day
+        chain.is_keyed, chain.named_until = began.is_keyed, began.named_until
         chain.waiting |= began.waiting
         del self._chains[former], self._addressed[began.hash]
         self._renamed[former] = entity
@@ -464,7 +484,7 @@ class _Check:
         """What is missing before the first that waits will not come."""
         sequence = min(chain.waiting)
         link = chain.waiting[sequence]
-        self._break(link.file, link.line, f"{entity}, event {chain.sequence + 1} is missing; {sequence} is here")
+        self._misfit(link.file, link.line, f"{entity}, event {chain.sequence + 1} is missing; {sequence} is here", since=chain.day)
         chain.sequence, chain.hash = sequence - 1, link.prev_hash
         self._follow(entity, chain)
 
@@ -477,11 +497,11 @@ class _Check:
             body["sealed"] = event["hash"]
         content = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         if not key_id:
-            return bool(hashlib.sha256(content).hexdigest() == digest) and not (event.get("seal") and self._audit_keys)
-        if self._audit_keys is None:
+            return bool(hashlib.sha256(content).hexdigest() == digest) and not (event.get("seal") and self.audit_keys)
+        if self.audit_keys is None:
             self.verdict.unproved += 1
             return True
-        key = self._audit_keys.get(key_id)
+        key = self.audit_keys.get(key_id)
         return key is not None and hmac.compare_digest(hmac.new(key, content, hashlib.sha256).hexdigest(), digest)
 
     def _rest(self, last: str) -> None:
@@ -490,12 +510,14 @@ class _Check:
             while chain.waiting:
                 self._pass_over(entity, chain)
         self.verdict.chains = len(self._chains)
-        for path in sorted(self._folder.glob("events/*.jsonl.gz")):
+        for path in sorted(self.folder.glob("events/*.jsonl.gz")):
             name = f"events/{path.name}"
             if name in self._named or path.name.startswith("."):
                 continue
             if path.name.partition(".")[0] > last:
                 self.verdict.notes.append(f"{_shown(name)} has no digest yet: it was not looked at")
+            elif f"digests/{_day_of(name)}.json" in self._broken:
+                self._unjudged.add(name)
             else:
                 self._break(name, 0, "no digest names it")
 
@@ -505,20 +527,18 @@ def _report(verdict: Verdict) -> int:
     print(f"{looked}, {verdict.late} of them late.")
     if verdict.unproved:
         print(f"{verdict.unproved} events have a key in their hash that was not given: their links and the signed heads were checked.")
-    for note in verdict.notes:
-        print(note)
-    for restored in verdict.restored:
-        print(f"RESTORED {restored}")
-    if not verdict.breaks and verdict.restored:
-        print("Nothing else is wrong. Have each restore confirmed by somebody who can't write to the tables.")
-        return 3
+    for line in (*verdict.notes, *(f"RESTORED {one}" for one in verdict.restored)):
+        print(line)
     if not verdict.breaks:
-        print("Nothing is wrong.")
-        return 0
-    print(f"BREAK {verdict.breaks[0]}")
-    for one in verdict.breaks[1:MOST_SHOWN]:
-        print(f"  {one}")
+        confirm = "Nothing else is wrong. Have each restore confirmed by somebody who can't write to the tables."
+        print(confirm if verdict.restored else "Nothing is wrong.")
+        return 3 if verdict.restored else 0
+    for number, one in enumerate(verdict.breaks[:MOST_SHOWN]):
+        print(f"{'  ' if number else 'BREAK '}{one}")
     print(f"{verdict.found} breaks.")
+    if verdict.unjudged:
+        told = ", ".join([*verdict.unjudged[:MOST_SHOWN], *(["…"] if verdict.unjudged[MOST_SHOWN:] else [])])
+        print(f"Fine by themselves, and not judged by what is broken before them: {told}")
     return 1
 
 

@@ -83,14 +83,24 @@ def test_what_is_wrong_with_a_day_is_said_beside_it(office: Office, as_person: S
         day(5): "Broken",
         day(4): "Broken",
         day(3): "Another key",
-        day(2): "Broken",
+        day(2): "Not judged",
         day(1): "Missing",
         day(0): "Signed",
     }
     page = text(ana, PAGE)
     assert "It does not continue the day before as that is now." in page
-    assert "The day before it is missing, or can’t be read." in page
+    assert "the day before is broken or missing" in text(ana, f"{PAGE}{day(2)}/")
     assert "can't be read: look at it" in page.replace("&#x27;", "'")
+
+
+@pytest.mark.parametrize("changes", [{"signature": "AAAA"}, {"heads": {}}, {"day": "2020-01-01"}])
+def test_a_day_after_a_broken_one_is_not_called_broken(office: Office, as_person: SignIn, changes: dict[str, Any]) -> None:
+    change(office, 1, **changes)
+
+    assert states(as_person("ana")) == {day(2): "Not judged", day(1): "Broken", day(0): "Signed"}
+    # Its own file is read nevertheless.
+    (office.folder / f"events/{day(2)}.jsonl.gz").write_bytes(b"something else")
+    assert "not that of its digest" in text(as_person("ana"), f"{PAGE}{day(2)}/")
 
 
 @pytest.mark.parametrize(

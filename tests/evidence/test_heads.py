@@ -121,7 +121,7 @@ DIGESTS = [f"digests/{day}.json" for day in DAYS]
 FORGED_DIGESTS: dict[str, tuple[Callable[[Office], object], list[tuple[str, int, str]]]] = {
     "other heads": (
         _other_heads,
-        [(DIGESTS[1], 0, "the signature is not of this digest"), (DIGESTS[2], 0, f"it does not continue {DIGESTS[1]} as that is now")],
+        [(DIGESTS[1], 0, "the signature is not of this digest")],
     ),
     "left out": (
         lambda office: (office.folder / DIGESTS[2]).unlink(),
@@ -138,7 +138,7 @@ FORGED_DIGESTS: dict[str, tuple[Callable[[Office], object], list[tuple[str, int,
 def test_forged_digests_are_named_and_prove_nothing(exported: Office, what: str) -> None:
     forge, expected = FORGED_DIGESTS[what]
     forge(exported)
-    assert breaks()[: len(expected)] == expected
+    assert breaks() == expected
 
 
 def test_a_file_that_a_digest_has_signed_and_is_missing_is_named(exported: Office) -> None:

@@ -111,7 +111,7 @@ FORGERIES: dict[str, tuple[Callable[[Office], object], str]] = {
     ),
     "the first digest left out": (
         lambda office: (office.folder / DIGESTS[0]).unlink(),
-        f"{DIGESTS[1]}: {DIGESTS[0]}, which comes before it, is missing",
+        f"{DIGESTS[0]}: it is missing: {DIGESTS[1]} continues {DIGESTS[0]}",
     ),
     "two digests swapped": (lambda office: swap(office, DIGESTS[1], DIGESTS[2]), f"{DIGESTS[1]}: it is the digest of {DAYS[2]}"),
     "a digest says other heads": (
@@ -142,7 +142,34 @@ def test_every_forgery_of_files_is_found_at_its_place(exported: Office, tmp_path
         found = forged.breaks()
         assert found, what
         assert found[0].startswith(words), (what, found)
+        intact = set(forged.bytes_by_name().items()) & set(exported.bytes_by_name().items())
+        assert [one for one in found if one.partition(",")[0].partition(":")[0] in dict(intact)] == [], (what, found)
         shutil.rmtree(forged.folder)
+
+
+def test_what_follows_a_break_is_not_judged_where_it_hangs_on_it_and_else_it_is(exported: Office) -> None:
+    """The second day's file lacks a line: its chain's next event can't be held against that, what was forged elsewhere is found still."""
+    rewrite(exported, FILES[1], lambda events: events.pop(1))
+    verdict = exported.verify()
+    assert {one.file for one in verdict.breaks} == {FILES[1]}
+    assert verdict.unjudged == [FILES[2]]
+
+    (exported.folder / DIGESTS[2]).write_text((exported.folder / DIGESTS[2]).read_text().replace("request#0", "request#7"))
+    verdict = exported.verify()
+    assert {one.file for one in verdict.breaks} == {FILES[1], DIGESTS[2]}
+    assert verdict.unjudged == [FILES[2], DIGESTS[3]]
+
+
+def test_a_break_excuses_no_other_chain_later(office: Office) -> None:
+    """After a day that is broken, and one on which all chains went on, an event is missing."""
+    office.work(3)
+    office.chains["request#1"] = (4, office.chains["request#1"][1])
+    office.work(1)
+    office.export()
+    rewrite(office, FILES[0], lambda events: events.pop(0))
+    verdict = office.verify()
+    assert [str(one) for one in verdict.breaks if one.file != FILES[0]] == [f"{FILES[3]}, line 2: request#1, event 4 is missing; 5 is here"]
+    assert verdict.unjudged == [FILES[1]]
 
 
 def test_the_key_of_another_day_is_found(office: Office) -> None:

@@ -22,6 +22,7 @@ from accessportal.web.exporting import exported
 WORDS = {
     DayState.SIGNED: ("Signed", "live", "The digest is signed by this portal’s key, and continues the day before."),
     DayState.OTHER_KEY: ("Another key", "wait", "The digest continues the day before. It is signed by a key that this portal has no more."),
+    DayState.UNJUDGED: ("Not judged", "wait", "Nothing is wrong with the digest itself, but the day before is broken or missing."),
     DayState.BROKEN: ("Broken", "stop", "What is there is not what was written. Verify the evidence."),
     DayState.MISSING: ("Missing", "stop", "There is no digest of this day, and later ones are there."),
     DayState.DUE: ("To be written", "wait", "The day is over, and the next run writes it."),
@@ -94,8 +95,8 @@ class Evidence(Resource):
         }
 
     def rows(self, items: Sequence[Day], ask: Ask) -> list[Row]:
-        written = {DayState.SIGNED, DayState.OTHER_KEY, DayState.BROKEN}
-        return [Row(one.day.isoformat() if one.state in written else "", one, WORDS[one.state]) for one in items]
+        unwritten = {DayState.MISSING, DayState.DUE}
+        return [Row("" if one.state in unwritten else one.day.isoformat(), one, WORDS[one.state]) for one in items]
 
     def details(self, record: Day, ask: Ask) -> dict[str, Any]:
         return {"word": WORDS[record.state]}
