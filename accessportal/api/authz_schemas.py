@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,7 +10,7 @@ from ninja import Header, Schema
 from pydantic import BeforeValidator, ConfigDict, Field, RootModel
 from pydantic_core import PydanticCustomError
 
-from accessportal.api.schemas import HEADER_TEXT, UNSEEN, NextCursor, Seconds
+from accessportal.api.schemas import HEADER_TEXT, UNSEEN, Facts, NextCursor, Seconds
 from accessportal.authz.operations import Granted, IfExists
 from accessportal.authz.queries import APPROVALS, RELATIONSHIPS, Answer, GoverningPolicy, Ledger, Why, read_scope
 from accessportal.authz.states import (
@@ -25,7 +24,7 @@ from accessportal.authz.states import (
     Relationship,
     RelationType,
 )
-from accessportal.kernel.clock import epoch_of, to_epoch
+from accessportal.kernel.clock import epoch_of
 from accessportal.kernel.durations import LONGEST_SECONDS
 
 MOST_CHECKS = 100
@@ -267,7 +266,7 @@ class PolicyOf(_Body):
     scope: ScopeText
 
 
-class _Counting(Schema):
+class _Counting(Facts):
     expires_at: Seconds | None = Field(description="From this moment it counts no longer; `null`: without an end.")
     ttl_seconds: int | None = Field(description="The time that was granted last.")
     metadata: dict[str, str]
@@ -305,13 +304,7 @@ RecordState = Annotated[ApprovalRecord | RelationshipRecord, Field(discriminator
 def state_of(record: Approval | Relationship) -> ApprovalRecord | RelationshipRecord:
     """The record as it stands."""
     shape = ApprovalRecord if isinstance(record, Approval) else RelationshipRecord
-    return shape(**{name: _sent(getattr(record, name)) for name in shape.model_fields if name != "kind"})
-
-
-def _sent(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: str(text) for name, text in value.items()}
-    return to_epoch(value) if isinstance(value, datetime) else value
+    return shape.told(record, metadata={name: str(text) for name, text in record.metadata.items()})
 
 
 class GrantedRecord(Schema):

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from accessportal.access_requests import states
 from accessportal.access_requests.states import AccessRequest, Status, Work
 from accessportal.api.authz_schemas import Whole
-from accessportal.api.schemas import HEADER_TEXT, REASON, UNSEEN, NextCursor, Seconds
+from accessportal.api.schemas import HEADER_TEXT, REASON, UNSEEN, Facts, NextCursor, Seconds
 from accessportal.kernel.clock import epoch_of, to_epoch
 from accessportal.kernel.durations import LONGEST_SECONDS
 from accessportal.kernel.pages import Page
@@ -150,7 +150,7 @@ class Spend(Schema):
     as_of: Seconds = Field(description="The figure counts what was spent until then.")
 
 
-class RequestState(Schema):
+class RequestState(Facts):
     """A request for an account, and the lease that it holds. `null` stands for what does not apply at its stage."""
 
     request_id: str
@@ -180,18 +180,15 @@ class RequestState(Schema):
         cls, found: AccessRequest, *, place: states.PlaceInLine | None = None, lease: Lease | None = None, now: datetime
     ) -> RequestState:
         is_granted = found.granted_at is not None
-        return cls(
-            request_id=found.request_id,
+        return cls.told(
+            found,
             stage=_stage_of(found, place, lease, now),
             person=found.subject_id,
             pool=str(found.target["pool"]),
-            permission_set=found.permission_set,
-            reason=found.reason,
             ticket_id=found.ticket_id or None,
             rule=found.rule_name,
             asked_at=to_epoch(found.requested_at),
             asked_through=found.asked_through or None,
-            duration_seconds=found.duration_seconds,
             lease_id=None if lease is None else lease.lease_id,
             account_id=found.account_id or None if lease is None else lease.account_id,
             started_at=epoch_of(found.granted_at),
@@ -208,7 +205,7 @@ class LeasePage(_Page):
     items: list[RequestState]
 
 
-class AccountFacts(Schema):
+class AccountFacts(Facts):
     """An account of the pool. `null` stands for what does not apply in its state."""
 
     account_id: str
@@ -232,25 +229,16 @@ class AccountFacts(Schema):
 
     @classmethod
     def of(cls, account: Account) -> AccountFacts:
-        return cls(
-            account_id=account.account_id,
-            state=account.state,
-            pool=account.pool,
+        return cls.told(
+            account,
             name=account.name or None,
             size=account.size or None,
             tags={name: str(value) for name, value in account.tags.items()},
-            fence=account.fence,
             lease_id=account.lease_id or None,
             person=account.user or None,
-            added_at=to_epoch(account.added_at),
-            since=to_epoch(account.since),
-            due_at=epoch_of(account.due_at),
             failed_cleanings=account.attempts,
-            is_being_cleaned=account.is_being_cleaned,
             problem=account.reason or account.error or None,
-            cleaned_at=epoch_of(account.cleaned_at),
             certificate=dict(account.certificate) or None,
-            is_retiring=account.is_retiring,
         )
 
 
@@ -260,7 +248,7 @@ class AccountPage(_Page):
     items: list[AccountFacts]
 
 
-class HeldLease(Schema):
+class HeldLease(Facts):
     """A lease of the pool, for those who care for it."""
 
     lease_id: str
@@ -281,20 +269,11 @@ class HeldLease(Schema):
 
     @classmethod
     def of(cls, lease: Lease) -> HeldLease:
-        return cls(
-            lease_id=lease.lease_id,
-            state=lease.state,
-            wanted=lease.wanted,
+        return cls.told(
+            lease,
             freeze_reason=lease.freeze_reason or None,
-            account_id=lease.account_id,
             person=lease.user,
-            pool=lease.pool,
-            permission_set=lease.permission_set,
-            fence=lease.fence,
             request_ids=sorted(lease.claims),
-            taken_at=to_epoch(lease.taken_at),
-            started_at=epoch_of(lease.started_at),
-            ends_at=epoch_of(lease.ends_at),
             spend=spend_of(lease),
             problem=lease.error or None,
         )

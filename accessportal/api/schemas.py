@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
 
 from ninja import Header, Path, Query, Schema
 from pydantic import ConfigDict, Field
@@ -69,7 +70,17 @@ class ErrorBody(Schema):
     error: ErrorDetail
 
 
-class Allocation(Schema):
+class Facts(Schema):
+    """What a record says, field by field."""
+
+    @classmethod
+    def told(cls, record: object, **otherwise: Any) -> Self:
+        """What ``record`` has under the names of the fields, moments in whole seconds; ``otherwise``: fields that it calls otherwise."""
+        found = {name: getattr(record, name) for name in cls.model_fields if hasattr(record, name)}
+        return cls(**{name: to_epoch(value) if isinstance(value, datetime) else value for name, value in found.items()} | otherwise)
+
+
+class Allocation(Facts):
     """A sandbox that is lent to a track."""
 
     sandbox_id: str
@@ -82,20 +93,10 @@ class Allocation(Schema):
 
     @classmethod
     def of(cls, sandbox: Sandbox) -> Allocation:
-        assert sandbox.allocated_at is not None
-        assert sandbox.expires_at is not None
-        return cls(
-            sandbox_id=sandbox.sandbox_id,
-            name=sandbox.name,
-            external_id=sandbox.external_id,
-            track_id=sandbox.track,
-            allocated_at=to_epoch(sandbox.allocated_at),
-            expires_at=to_epoch(sandbox.expires_at),
-            fence=sandbox.fence,
-        )
+        return cls.told(sandbox, track_id=sandbox.track)
 
 
-class Release(Schema):
+class Release(Facts):
     """The end of an allocation, the same at every repetition."""
 
     sandbox_id: str
@@ -105,15 +106,10 @@ class Release(Schema):
 
     @classmethod
     def of(cls, released: Released) -> Release:
-        return cls(
-            sandbox_id=released.sandbox_id,
-            status="pending_deletion",
-            deletion_requested_at=to_epoch(released.released_at),
-            fence=released.fence,
-        )
+        return cls.told(released, status="pending_deletion", deletion_requested_at=to_epoch(released.released_at))
 
 
-class SandboxState(Schema):
+class SandboxState(Facts):
     """A sandbox as it stands. `null` stands for what does not apply in its status."""
 
     sandbox_id: str
@@ -135,23 +131,11 @@ class SandboxState(Schema):
 
     @classmethod
     def of(cls, sandbox: Sandbox) -> SandboxState:
-        return cls(
-            sandbox_id=sandbox.sandbox_id,
-            name=sandbox.name,
-            external_id=sandbox.external_id,
-            status=sandbox.status,
-            lab_duration_hours=sandbox.lab_duration_hours,
+        return cls.told(
+            sandbox,
             track_id=sandbox.track or None,
-            allocated_at=epoch_of(sandbox.allocated_at),
-            expires_at=epoch_of(sandbox.expires_at),
-            grace_ends_at=epoch_of(sandbox.grace_ends_at),
-            deletion_requested_at=epoch_of(sandbox.deletion_requested_at),
-            deletion_retry_count=sandbox.deletion_retry_count,
             problem=sandbox.quarantine_reason or sandbox.clean_error or None,
             last_synced_at=epoch_of(sandbox.last_synced),
-            fence=sandbox.fence,
-            created_at=to_epoch(sandbox.created_at),
-            updated_at=to_epoch(sandbox.updated_at),
         )
 
 
@@ -170,7 +154,7 @@ class SandboxPage(Schema):
     next_cursor: NextCursor
 
 
-class LastSync(Schema):
+class LastSync(Facts):
     """The last look at the provider's list."""
 
     at: Seconds
@@ -179,7 +163,7 @@ class LastSync(Schema):
 
     @classmethod
     def of(cls, sync: states.LastSync) -> LastSync:
-        return cls(at=to_epoch(sync.at), listed=sync.listed, stopped=sync.stopped or None)
+        return cls.told(sync, stopped=sync.stopped or None)
 
 
 class PoolStats(Schema):
