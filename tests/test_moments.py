@@ -202,7 +202,7 @@ def work_that_failed(at: Wrong) -> Works:
 @story_of
 def hold_of_an_assignment(at: Wrong) -> Works:
     at.story.carry_out(at.story.ask())
-    (assignment,) = assignments_store.page_by_state(AssignmentState.PRESENT, cursor=None, limit=9).items
+    (assignment,) = assignments_store.list_by_state(AssignmentState.PRESENT, cursor=None, limit=9).items
     hold = timedelta(seconds=HOLD_SECONDS)
 
     def take() -> bool:

@@ -28,8 +28,8 @@ _FINDINGS_IN_AN_ITEM = 500
 _comparisons = Records(ComparisonItem, Comparison, key=lambda one: (one.comparison_id, 0), unchanged=("step",))
 
 
-def current() -> Comparisons:
-    """Strongly read."""
+def comparisons() -> Comparisons:
+    """The comparison with IAM Identity Center that is under way, and the last one that was finished; strongly read."""
     open_id, ended_id = _pointer()
     return Comparisons(open=_get(open_id), last=_get(ended_id))
 
@@ -94,8 +94,8 @@ def let_go(comparison: Comparison) -> None:
         return
 
 
-def read_found(comparison: Comparison) -> Found:
-    """All that it found."""
+def found_by(comparison: Comparison) -> Found:
+    """Everything that a comparison found."""
     kept = Listing("assignments.found", ComparisonItem, lambda item: _found(item.found), consistent=True)
     parts = list(kept.every(comparison.comparison_id, where=ComparisonItem.part > 0))
     findings = tuple(finding for part in parts for finding in part.findings)

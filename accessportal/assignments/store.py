@@ -32,7 +32,7 @@ class NoSeat(Exception):
 
 def _require_own_key(assignment: Assignment) -> None:
     """Who writes to the table could else have another's access taken away, and this one told as gone."""
-    if assignment.assignment_id != id_for(assignment.key):
+    if assignment.assignment_id != id_of(assignment.key):
         raise ValueError("its parts are not those of its key")
 
 
@@ -45,11 +45,12 @@ _by_state = Listing("assignments.by_state", AssignmentItem, _assignments.record,
 
 
 def find(key: AssignmentKey) -> Assignment | None:
-    """Strongly read."""
-    return get(id_for(key))
+    """Strongly read; ``None`` when it was never claimed."""
+    return get(id_of(key))
 
 
-def id_for(key: AssignmentKey) -> str:
+def id_of(key: AssignmentKey) -> str:
+    """The id that our record of it has, if there is one."""
     return assignment_id_for(
         principal_type=key.principal_type,
         principal_id=key.principal_id,
@@ -58,7 +59,8 @@ def id_for(key: AssignmentKey) -> str:
     )
 
 
-def page_by_state(state: AssignmentState, *, cursor: str | None, limit: int) -> Page[Assignment]:
+def list_by_state(state: AssignmentState, *, cursor: str | None = None, limit: int = 50) -> Page[Assignment]:
+    """Assignments in ``state``, longest unchanged first."""
     return _by_state(state.value, cursor=cursor, limit=limit)
 
 
@@ -82,7 +84,7 @@ def insert(
     :raises Overtaken: when it exists already.
     :raises Conflict: when a guard does not hold.
     """
-    new = Assignment(id_for(key), key=key, state=state, claims=claims, fence=first_fence() + 1, changed_at=now)
+    new = Assignment(id_of(key), key=key, state=state, claims=claims, fence=first_fence() + 1, changed_at=now)
     try:
         audit.insert(_assignments, new, draft=draft, actor=actor, now=now, further=guards)
     except ConditionFailed as error:

@@ -78,7 +78,7 @@ def every_item(past: Past) -> Iterator[Item]:
     for one_stand_in in requests.every_stand_in(past=past):
         yield _item(one_stand_in, partial(_stand_in, one_stand_in))
     for held in assignments.every_assignment(past=past):
-        yield _item(held, partial(assignments.get, assignment_id=held.assignment_id))
+        yield _item(held, partial(assignments.get, held.assignment_id))
     for one in directory.every_record(past=past):
         yield _item(one, _again_in_directory(one))
     for versions in rules.every_versions(past=past):

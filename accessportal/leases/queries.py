@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TypeVar
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
-from accessportal.kernel.actors import Actor
-from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import InvalidRequest
 from accessportal.kernel.moments import furthest
 from accessportal.kernel.pages import Page, Unreadable
@@ -17,14 +15,14 @@ from accessportal.leases import policy
 from accessportal.leases.states import SHARDS, Account, AccountState, Count, Lease, LentTo, NoSuchAccount, NoSuchLease
 from accessportal.leases.store import counts as kept
 from accessportal.leases.store import pages, rows
-from accessportal.store.transactions import Guard
 
 R = TypeVar("R", Account, Lease)
-
-
-def may_operate(*, actor: Actor) -> Decision:
-    """Whether ``actor`` may change the pool and other people's leases."""
-    return policy.may_operate(actor)
+may_operate = policy.may_operate
+find_lease = rows.find_lease
+find_leases = rows.find_leases
+every_row = pages.every_row
+last_count = kept.last_count
+still = rows.still
 
 
 def get_account(*, account_id: str) -> Account:
@@ -43,25 +41,15 @@ def get_lease(*, lease_id: str) -> Lease:
 
     :raises NoSuchLease: when there is none, or it has ended.
     """
-    lease = rows.get_lease(lease_id)
+    lease = find_lease(lease_id)
     if lease is None:
         raise NoSuchLease
     return lease
 
 
-def find_lease(*, lease_id: str) -> Lease | None:
-    """As :func:`get_lease`; ``None`` when there is none."""
-    return rows.get_lease(lease_id)
-
-
-def find_leases(*, lease_ids: Iterable[str]) -> dict[str, Lease]:
-    """Those that exist, by id; strongly read, together."""
-    return rows.get_leases(lease_ids)
-
-
 def lent_to(*, lease_id: str) -> LentTo | None:
     """Who has or had an account by this lease, also when somebody has deleted it; ``None``: there never was one."""
-    lease = rows.get_lease(lease_id)
+    lease = find_lease(lease_id)
     if lease is not None:
         return LentTo(lease.user, lease.account_id, lease.fence, frozenset(lease.claims))
     last = rows.last_event(f"lease#{lease_id}")
@@ -79,7 +67,7 @@ def leases_of(*, user: str) -> tuple[Lease, ...]:
     person = rows.get_person(user)
     if person is None:
         return ()
-    found = rows.get_leases(held.lease for held in person.leases)
+    found = find_leases(held.lease for held in person.leases)
     return tuple(found[held.lease] for held in person.leases if held.lease in found)
 
 
@@ -98,11 +86,6 @@ def list_leases(*, pool: str = "", cursor: str | None = None, limit: int = 50) -
     return _over_shares(lambda share, inner: pages.page_of_leases(share, pool=pool, cursor=inner, limit=limit), cursor)
 
 
-def last_count() -> Count | None:
-    """How the accounts stood when they were last counted; ``None``: nobody has counted yet."""
-    return kept.last()
-
-
 def counts_between(*, since: datetime, until: datetime) -> tuple[Count, ...]:
     """The counts of a time, oldest first."""
     return tuple(kept.between(since, until))
@@ -113,14 +96,9 @@ def list_pools() -> tuple[str, ...]:
     return tuple(sorted({pool for share in range(SHARDS) for pool in pages.pools_in(share)}))
 
 
-def every_row(*, past: Callable[[Unreadable], object]) -> Iterator[Account | Lease]:
-    """Every account and every lease, strongly read. For checks, not for pages."""
-    return pages.every_row(past=past)
-
-
 def find_row(row: Account | Lease) -> Account | Lease | None:
     """The same account or lease as it is now, strongly read."""
-    return rows.get_account(row.account_id) if isinstance(row, Account) else rows.get_lease(row.lease_id)
+    return rows.get_account(row.account_id) if isinstance(row, Account) else find_lease(row.lease_id)
 
 
 def to_clean(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator[Account]:
@@ -131,11 +109,6 @@ def to_clean(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator
 def to_freeze(*, now: datetime, past: Callable[[Unreadable], object]) -> Iterator[Lease]:
     """The leases whose access is to be put off or on now."""
     return pages.to_freeze(until=now, beyond=furthest(now, longest=policy.LONGEST_GAP), past=past)
-
-
-def still(lease: Lease) -> Guard:
-    """The guard that a lease is at the same hand-over, in the same state and with the same order as it was read."""
-    return rows.still(lease)
 
 
 def history_of_account(*, account_id: str, cursor: str | None = None, limit: int = 50) -> Page[AuditEvent]:

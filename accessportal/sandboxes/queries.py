@@ -13,7 +13,6 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.decisions import Decision
 from accessportal.kernel.errors import Unavailable
 from accessportal.kernel.pages import Page, every
-from accessportal.kernel.pages import Unreadable as UnreadableItem
 from accessportal.sandboxes import effects, ledger, policy, pool_check
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.ledger import Problem, Receipt
@@ -21,7 +20,6 @@ from accessportal.sandboxes.states import (
     POOL_ENTITY,
     Due,
     KeyRecord,
-    LastSync,
     NoSuchRun,
     NoSuchSandbox,
     Run,
@@ -50,6 +48,14 @@ _SOME = 20
 # The ends that an expected time is told from: those nearest are what counts.
 _MOST_ENDS = 200
 
+find = rows.get
+every_sandbox = pages.every_sandbox
+problems_beside_rows = pool_check.problems_beside_rows
+stats = pool.last_counts
+last_sync = pool.last_sync
+none_told_at = pool.none_told_at
+may_operate = policy.may_operate
+
 
 def get(*, sandbox_id: str) -> Sandbox:
     """Read one sandbox strongly. An allocation that another program wrote is shown with the deadlines that it gets."""
@@ -57,21 +63,6 @@ def get(*, sandbox_id: str) -> Sandbox:
     if sandbox is None:
         raise NoSuchSandbox
     return _shown_as_lent(sandbox)
-
-
-def every_sandbox(*, past: Callable[[UnreadableItem], object]) -> Iterator[Sandbox]:
-    """Every sandbox of the table, strongly read. For checks, not for pages."""
-    return pages.every_sandbox(past=past)
-
-
-def problems_beside_rows(*, past: Callable[[UnreadableItem], object]) -> Iterator[Problem]:
-    """Each line of the free list and each idempotency key that says otherwise than its row, or is missing."""
-    return pool_check.problems_beside_rows(past=past)
-
-
-def find(*, sandbox_id: str) -> Sandbox | None:
-    """As it lies in the table, strongly read."""
-    return rows.get(sandbox_id)
 
 
 def is_as_left(sandbox: Sandbox) -> bool:
@@ -130,13 +121,8 @@ def read_for_release(*, sandbox_id: str) -> list[ItemKey]:
 
 def shortest_lab_seconds() -> int:
     """For how long every sandbox of the pool can be lent, by the last look at the provider; before the first, the setting."""
-    found = pool.last_sync()
+    found = last_sync()
     return (found.shortest_lab_seconds if found else 0) or current().longest_hours * 3600
-
-
-def none_told_at() -> datetime | None:
-    """When a client was last told that none is free, half a minute more or less; ``None``: never."""
-    return pool.none_told_at()
 
 
 def next_return_at(*, now: datetime) -> datetime | None:
@@ -210,17 +196,12 @@ def may_revive(*, key: str, track: str, now: datetime) -> Decision:
     return policy.may_revive(None if record is None else rows.get(record.sandbox_id), record, track, now)
 
 
-def stats() -> Stats | None:
-    """How many sandboxes were in each status when a job last counted; ``None`` before the first count."""
-    return pool.last_counts()
-
-
 def unreadable() -> tuple[Unreadable, ...]:
     """The rows that nobody can work with because another program has written what makes no sense, of those known at the last
     count (at most 200); each is looked at again now.
     """
-    stats = pool.last_counts()
-    return tuple(one for one in stats.unreadable if isinstance(rows.look(one.sandbox_id), Unreadable)) if stats is not None else ()
+    counted = stats()
+    return tuple(one for one in counted.unreadable if isinstance(rows.look(one.sandbox_id), Unreadable)) if counted is not None else ()
 
 
 def counts_between(*, since: datetime, until: datetime) -> tuple[Stats, ...]:
@@ -249,11 +230,6 @@ def ended_runs(*, cursor: str | None = None, limit: int = 50) -> Page[Run]:
     return runs.page_runs(RunDue.FORGET, until=None, cursor=cursor, limit=limit, newest_first=True)
 
 
-def last_sync() -> LastSync | None:
-    """The last look at the provider's list; ``None`` before the first."""
-    return pool.last_sync()
-
-
 def history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
     """Every event about a sandbox, oldest first: all its holders."""
     return audit.chain_of(entity_of(sandbox_id))
@@ -267,11 +243,6 @@ def recent_history(*, sandbox_id: str) -> tuple[AuditEvent, ...]:
 def pool_head() -> tuple[str, int, str]:
     """Entity, version and hash of the chain of the pool itself (version 0: nothing has been told on it)."""
     return POOL_ENTITY, *pool.pool_head()
-
-
-def may_operate(*, actor: Actor) -> Decision:
-    """Whether ``actor`` may lend for tracks, restore, quarantine and release by hand."""
-    return policy.may_operate(actor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def join(
         standing = store.find(line, claim)
         if standing is not None:
             return standing
-        seen = store.head(line)
+        seen = store.get_line(line)
         place = Place(line, seen.next_number, claim, now, lapses_at, duration_seconds, wants)
         draft = Draft("line.joined", claim, {"place": place.number, "waiting": seen.waiting + 1})
         return store.join(seen, place, draft=draft, guards=guards, actor=actor, now=now)
@@ -54,7 +54,7 @@ def leave(*, line: str, claim: str, actor: Actor, now: datetime) -> Place | None
         place = store.find(line, claim)
         if place is None:
             return None
-        turn = Turn(store.head(line), place)
+        turn = Turn(store.get_line(line), place)
         store.leave(turn, draft=_draft("line.left", turn), actor=actor, now=now)
         return place
 

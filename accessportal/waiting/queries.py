@@ -8,28 +8,21 @@ from functools import partial
 
 import structlog
 
-from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
-from accessportal.store.reading import ItemKey
-from accessportal.store.transactions import Guard
+from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.waiting import policy, store
 from accessportal.waiting.states import Expected, Line, LineWithPlaces, Place, Standing, Turn
 
 log = structlog.get_logger(__name__)
-
-
-def get_line(line: str) -> Line:
-    """The line with how many wait, strongly read."""
-    return store.head(line)
+get_line = store.get_line
+item_of_place = store.item_of_place
+places = store.places
+nobody_waits = store.nobody_waits
+has_not_moved = store.has_not_moved
 
 
 def get_with_places(line: str, *, past: Callable[[Unreadable], object]) -> LineWithPlaces:
     """The line with all that are in it, strongly read. For checks, not for pages."""
-    return LineWithPlaces(store.head(line), tuple(store.places(line, past=past)))
-
-
-def item_of_place(*, line: str, claim: str) -> ItemKey:
-    """The item that is there while the claim waits in the line, for who can read it with others."""
-    return store.item_of_place(line, claim)
+    return LineWithPlaces(get_line(line), tuple(places(line, past=past)))
 
 
 def find(*, line: str, claim: str, compete: Callable[[Place, Place], bool] = lambda _own, _other: True) -> Standing | None:
@@ -38,23 +31,18 @@ def find(*, line: str, claim: str, compete: Callable[[Place, Place], bool] = lam
     place = store.find(line, claim)
     if place is None:
         return None
-    before = (one for one in store.places(line, before=place.number, past=pass_over) if _does_fit(one, partial(compete, place)))
+    before = (one for one in places(line, before=place.number, past=pass_over) if _does_fit(one, partial(compete, place)))
     return Standing(place, tuple(one.duration_seconds for one in before))
-
-
-def places(*, line: str, cursor: str | None = None, limit: int = 50) -> Page[Place]:
-    """Who waits, in order."""
-    return store.page(line, cursor=cursor, limit=limit)
 
 
 def first_that_fits(*, line: str, fits: Callable[[Place], bool], now: datetime) -> tuple[Line, Turn | None]:
     """The line as it is, and whose turn it is: the first place that what is free ``fits``, and that has not lapsed. Of whom ``fits`` can't
     read what decides it (``UnreadableItem``) is passed over: others behind them are served. What is decided by it belongs under
     :func:`has_not_moved`, which the steps of :func:`operations.served` imply."""
-    seen = store.head(line)
+    seen = get_line(line)
     if not seen.waiting:
         return seen, None
-    found = (place for place in store.places(line, past=pass_over) if place.lapses_at > now and _does_fit(place, fits))
+    found = (place for place in places(line, past=pass_over) if place.lapses_at > now and _does_fit(place, fits))
     return seen, next((Turn(seen, place) for place in found), None)
 
 
@@ -74,16 +62,6 @@ def pass_over(place: Unreadable) -> None:
 def unreadable_wants(place: Place, error: Exception) -> UnreadableItem:
     """What to raise where ``wants`` are not in the words of the pool: somebody else has changed them."""
     return UnreadableItem(Unreadable("WaitingLine", f"{place.line}, place {place.number}", f"wants: {error}"))
-
-
-def nobody_waits(line: str) -> Guard:
-    """The guard under which a thing may go to whoever comes by, or on the list of what is free. It costs no read."""
-    return store.nobody_waits(line)
-
-
-def has_not_moved(line: Line) -> Guard:
-    """The guard that the line is as it was read."""
-    return store.has_not_moved(line)
 
 
 def cleaning_of_late(line: str) -> float | None:

@@ -12,7 +12,7 @@ import structlog
 from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.pages import Page, Unreadable, UnreadableItem
+from accessportal.kernel.pages import Unreadable, UnreadableItem
 from accessportal.store.listing import Listing
 from accessportal.store.reading import ItemKey, read_item
 from accessportal.store.records import Records
@@ -32,8 +32,8 @@ _by_claim = Records(WaitingItem, Place, key=lambda place: models.claim_key(place
 _list = Listing("waiting.places", WaitingItem, _places.record, consistent=True)
 
 
-def head(line: str) -> Line:
-    """Strongly read."""
+def get_line(line: str) -> Line:
+    """The line with how many wait, strongly read."""
     return _heads.get(*models.head_key(line)) or Line(line)
 
 
@@ -43,13 +43,8 @@ def find(line: str, claim: str) -> Place | None:
 
 
 def item_of_place(line: str, claim: str) -> ItemKey:
-    """The item that :func:`find` reads."""
+    """The item that is there while the claim waits in the line, for who can read it with others."""
     return (WaitingItem, *models.claim_key(line, claim))
-
-
-def page(line: str, *, cursor: str | None, limit: int) -> Page[Place]:
-    """In order, strongly read."""
-    return _list(models.line_key(line), cursor=cursor, limit=limit, where=WaitingItem.sk.between(models.FIRST, models.LAST))
 
 
 def places(line: str, *, before: int | None = None, past: Callable[[Unreadable], object] | None = None) -> Iterator[Place]:
@@ -59,7 +54,8 @@ def places(line: str, *, before: int | None = None, past: Callable[[Unreadable],
 
 
 def nobody_waits(line: str) -> Guard:
-    """The guard under which something may go to whoever comes by; it holds for a line that nobody ever joined."""
+    """The guard under which a thing may go to whoever comes by, or on the list of what is free; it holds for a line that nobody ever
+    joined, and costs no read."""
     pk, sk = models.head_key(line)
     return Guard(WaitingItem, pk, WaitingItem.waiting.does_not_exist() | (WaitingItem.waiting == 0), sk, may_be_missing=True)
 

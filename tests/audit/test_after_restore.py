@@ -519,7 +519,7 @@ def test_a_worker_that_was_in_the_middle_of_it_writes_nothing_that_it_read_befor
     put_back(lost.tables)
     story.end(lost.held)
     newer = story.carry_out(lost.held)
-    found = assignment_store.page_by_state(AssignmentState.ABSENT, cursor=None, limit=1).items[0]
+    found = assignment_store.list_by_state(AssignmentState.ABSENT, cursor=None, limit=1).items[0]
     lab = pool_queries.get(sandbox_id=lost.lab.sandbox_id)
     put_back(now_tables)
     lost.after_restore()

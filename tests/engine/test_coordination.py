@@ -114,7 +114,7 @@ def test_one_worker_holds_an_assignment_until_it_lets_go_or_its_time_is_up() -> 
     key = AssignmentKey(PrincipalType.USER, "u-1", "111122223333", "arn:aws:sso:::permissionSet/ssoins-1/ps-1")
     draft = Draft("assignment.claimed", "alice@example.com", {"claim": "r1", "claims": ["r1"]})
     assignments.insert(key, claims=frozenset({"r1"}), state=AssignmentState.ABSENT, draft=draft, guards=(), actor=system("test"), now=NOW)
-    held = assignments.id_for(key)
+    held = assignments.id_of(key)
     until = assignments.lease_until(NOW, 60)
     acquire: Callable[[], object] = partial(assignments.acquire, held, now=NOW, until=until)
 

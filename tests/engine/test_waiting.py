@@ -63,7 +63,7 @@ def ask_as_program() -> None:
 
 
 def in_line() -> list[Place]:
-    return list(line.places(line=SANDBOXES, limit=1_000).items)
+    return list(line.places(SANDBOXES))
 
 
 def served_in_order() -> list[str]:

@@ -18,7 +18,6 @@ from moto.dynamodb.models import dynamodb_backends
 
 from accessportal.audit import queries as audit
 from accessportal.kernel.errors import Conflict, NotFound
-from accessportal.kernel.pages import every
 from accessportal.leases import operations, queries
 from accessportal.leases.states import AccountState, Lease, LeaseState
 from accessportal.store.transactions import Overtaken
@@ -174,7 +173,7 @@ class Machine(RuleBasedStateMachine):
     def _nobody_waits_for_what_is_free(self) -> None:
         free = queries.list_accounts(pool="default", state=AccountState.AVAILABLE).items
         has = {user: sum(one.user == user for one in self.held.values()) for user in (ALICE, CARL)}
-        waiting = [one.claim for one in line.places(line=ACCOUNTS).items if has[self.asked[one.claim]] < MOST_HELD]
+        waiting = [one.claim for one in line.places(ACCOUNTS) if has[self.asked[one.claim]] < MOST_HELD]
         assert not (free and waiting)
 
     @rule(seconds=st.sampled_from([1, 60, 121, 3_600]))
@@ -194,7 +193,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def the_line_is_in_order(self) -> None:
-        claims = [one.claim for one in every(lambda cursor: line.places(line=ACCOUNTS, cursor=cursor))]
+        claims = [one.claim for one in line.places(ACCOUNTS)]
         assert claims == sorted(claims, key=list(self.asked).index)
 
     def teardown(self) -> None:

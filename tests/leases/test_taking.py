@@ -38,7 +38,7 @@ def code(found: Lease | Waiting) -> str:
 
 
 def claims_in_line() -> list[str]:
-    return [place.claim for place in line.places(line=ACCOUNTS).items]
+    return [place.claim for place in line.places(ACCOUNTS)]
 
 
 def test_a_take_hands_over_at_the_next_fence_and_repeated_gives_the_same(accounts: AccountsPool) -> None:

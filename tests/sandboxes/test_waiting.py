@@ -61,7 +61,7 @@ def held(claim: str) -> Sandbox | None:
 
 
 def in_line() -> list[str]:
-    return [place.claim for place in line.places(line=SANDBOXES, limit=500).items]
+    return [place.claim for place in line.places(SANDBOXES)]
 
 
 def actions(sandbox: Sandbox) -> list[str]:

@@ -58,7 +58,7 @@ def compare(*, granted: Collection[str], until: datetime | None, tell: Tell, clo
 
 def _take(clock: Clock) -> Comparison:
     now = clock.now()
-    found = comparison_store.current().open
+    found = comparison_store.comparisons().open
     if found is None:
         return comparison_store.begin(now=now, until=now + _HELD_FOR)
     return comparison_store.take(found, now=now, until=now + _HELD_FOR)
@@ -184,13 +184,13 @@ class _Reading:
         found = [policy.judge(key, records.get(key), is_given=arn in self._granted, now=now) for key in self._readable(there)]
         missing = [one for one in records.values() if one.key not in there and policy.is_held(one, now)]
         found += [Finding(Drift.MISSING, one.key, claims=tuple(sorted(one.claims))) for one in missing]
-        return sorted((one for one in found if one is not None), key=lambda one: store.id_for(one.key))
+        return sorted((one for one in found if one is not None), key=lambda one: store.id_of(one.key))
 
     def _readable(self, keys: Iterable[AssignmentKey]) -> list[AssignmentKey]:
-        return [key for key in keys if store.id_for(key) not in self._records.unreadable]
+        return [key for key in keys if store.id_of(key) not in self._records.unreadable]
 
     def _known(self, keys: Iterable[AssignmentKey]) -> dict[AssignmentKey, Assignment]:
-        found = store.get_many(map(store.id_for, keys), past=self._records.pass_over)
+        found = store.get_many(map(store.id_of, keys), past=self._records.pass_over)
         return {one.key: one for one in found.values()}
 
     def _list(self, arn: str, account_id: str) -> frozenset[AssignmentKey]:

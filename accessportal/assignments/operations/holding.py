@@ -22,7 +22,7 @@ def hold(*, key: AssignmentKey, claim: str, guards: Sequence[Guard], subject: st
         _add_claim(key, claim, guards=guards, subject=subject, actor=actor, clock=clock)
 
     until_written(attempt, contended=store.contended())
-    return converge(store.id_for(key), subject=subject, actor=actor, clock=clock)
+    return converge(store.id_of(key), subject=subject, actor=actor, clock=clock)
 
 
 def release(*, key: AssignmentKey, claim: str, guards: Sequence[Guard] = (), subject: str, actor: Actor, clock: Clock) -> Proof | Waiting:

@@ -45,7 +45,7 @@ def repair(*, finding: Finding, remedy: Remedy, actor: Actor, clock: Clock) -> P
     if remedy is Remedy.REPAIR and drift is Drift.LEFT_OVER:
         return _record(finding, frozenset(), actor, clock)
     if remedy is Remedy.REPAIR and drift is Drift.MISSING:
-        return converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
+        return converge(store.id_of(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
     return None
 
 
@@ -76,4 +76,4 @@ def _record(finding: Finding, claims: frozenset[str], actor: Actor, clock: Clock
     except Overtaken:
         # Somebody claimed it at this moment; the claims decide.
         pass
-    return converge(store.id_for(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)
+    return converge(store.id_of(finding.key), subject=finding.key.principal_id, actor=actor, clock=clock)

@@ -86,7 +86,7 @@ class Assignments(Resource):
 
     def load(self, key: str, actor: Actor, now: datetime) -> Assignment:
         self.right.require(actor)
-        found = queries.get(assignment_id=key)
+        found = queries.get(key)
         if found is None:
             raise NotFound("There is no such assignment.", code="assignment_unknown")
         return found

@@ -79,7 +79,7 @@ def last_drift() -> tuple[Drifted, ...]:
 def _drift_of_now() -> Page[Drifted]:
     """With what our records, read together, have come to know since."""
     found, unreadable = last_drift(), list[Unreadable]()
-    records = queries.get_many(assignment_ids={queries.id_of(key=one.key) for one in found}, past=unreadable.append)
+    records = queries.get_many({queries.id_of(key=one.key) for one in found}, past=unreadable.append)
     return Page(tuple(one.beside(records.get(queries.id_of(key=one.key))) for one in found), unreadable=tuple(unreadable))
 
 

@@ -199,7 +199,7 @@ class _Run(Run):
         :raises OutsideError: when AWS does not say where it is: then it is not cleaned.
         """
         settings, now = current(), self.clock.now()
-        lease = rows.get_lease(account.lease_id) if account.lease_id else None
+        lease = rows.find_lease(account.lease_id) if account.lease_id else None
         here = policy.may_clean(account, lease=lease, fence=fence, never=settings.never, undo_seconds=settings.undo_seconds, now=now)
         if not here.allowed:
             return here

@@ -13,7 +13,7 @@ from accessportal.leases.store import counts, pages
 
 def count_accounts(*, clock: Clock) -> Count:
     """Count all accounts and leases by our indexes, keep the count, and return it."""
-    now, before = clock.now(), counts.last()
+    now, before = clock.now(), counts.last_count()
     unreadable: list[Unreadable] = []
     accounts = list(pages.every_account(past=unreadable.append))
     ends = [lease.expected_end for lease in pages.every_lease(past=unreadable.append)]

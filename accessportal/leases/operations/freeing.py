@@ -12,7 +12,7 @@ from typing import Any
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import Conflict
-from accessportal.kernel.pages import UnreadableItem, every
+from accessportal.kernel.pages import UnreadableItem
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Run
 from accessportal.leases import queries
@@ -57,7 +57,7 @@ def serve_line(*, actor: Actor, clock: Clock) -> ServeReport:
     if not line.get_line(ACCOUNTS).waiting or held_restore() is not None:
         return ServeReport()
     asks = dict[str, Asked]()
-    for place in every(lambda cursor: line.places(line=ACCOUNTS, cursor=cursor), past=run.pass_over):
+    for place in line.places(ACCOUNTS, past=run.pass_over):
         try:
             asks[place.claim] = lines.asked_at(place)
         except UnreadableItem as error:

@@ -44,7 +44,7 @@ def _raised(account_id: str, epoch: int, actor: Actor, clock: Clock) -> bool:
         changed_account(account, after, "fence_raised", actor=actor, now=now)
         return True
     moves: list[Move[Any]] = [rows.move(account, after, told_account("fence_raised", after, lease=account.lease_id), actor=actor, now=now)]
-    lease = rows.get_lease(account.lease_id)
+    lease = rows.find_lease(account.lease_id)
     if lease is not None:
         later = replace(lease, fence=epoch)
         moves.append(rows.move(lease, later, told_lease("fence_raised", later), actor=actor, now=now))

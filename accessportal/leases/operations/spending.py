@@ -113,7 +113,7 @@ class _Run(Run):
     def unknown(self, leases: Sequence[Lease]) -> list[str]:
         """The leases of which nothing is known for too long, each a failure."""
         now = self.clock.now()
-        present = rows.get_leases(lease.lease_id for lease in leases)
+        present = rows.find_leases(lease.lease_id for lease in leases)
         found = sorted(lease_id for lease_id, lease in present.items() if policy.is_unknown(lease, now=now))
         self.failures += [Failure(lease_id, _UNKNOWN) for lease_id in found]
         return found

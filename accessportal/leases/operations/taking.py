@@ -79,7 +79,7 @@ def _take(asked: Asked, lapses_at: datetime, guards: Sequence[Guard], actor: Act
         except rows.FirstOvertaken:
             continue
         except Overtaken:
-            if rows.get_lease(asked.lease_id) is not None or rows.last_event(f"lease#{asked.lease_id}") is None:
+            if rows.find_lease(asked.lease_id) is not None or rows.last_event(f"lease#{asked.lease_id}") is None:
                 raise
             words = "The account was given back, or taken away, before this was done. End this request; another can be asked for."
             return Waiting("lease_over", words, now + _LATER, is_error=True)
@@ -146,7 +146,7 @@ def set_aside(before: Account, account: Account, flaw: str, *, actor: Actor, now
     :raises Overtaken: when it has changed meanwhile.
     :raises TooManySetAside: when many of its pool are; it stays as it is.
     """
-    counted = counts.last()
+    counted = counts.last_count()
     known = sum(counted.pools.get(account.pool, {}).values()) if counted is not None else 0
     failed = sum(pages.count_in_state(account.pool, AccountState.FAILED, share) for share in range(SHARDS))
     if failed >= most_at_once(known):

@@ -50,8 +50,8 @@ def _write(key: str, action: Action, *, at: int, after: int) -> None:
         update_one(Upsert(CountItem, key, [action, CountItem.counted_at.set(at)], is_due | is_wrong))
 
 
-def last() -> Count | None:
-    """The last count; ``None``: nobody has counted yet."""
+def last_count() -> Count | None:
+    """How the accounts stood when they were last counted; ``None``: nobody has counted yet."""
     item = get_item(CountItem, models.LAST_COUNT)
     return None if item is None else read_as(_last_of, item)
 

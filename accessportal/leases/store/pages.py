@@ -96,7 +96,7 @@ def _other_row(past: Callable[[Unreadable], object], raw: RawItem) -> Account | 
         if word == models.LEASE:
             with suppress(*BROKEN):
                 return read_as(rows.leases.record, LeaseItem.from_raw_data(dict(raw)))
-            return rows.get_lease(one)
+            return rows.find_lease(one)
         return rows.get_account(one) if word == models.ACCOUNT else None
     except UnreadableItem as error:
         past(error.item)

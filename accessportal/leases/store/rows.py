@@ -152,8 +152,8 @@ def get_account(account_id: str) -> Account | None:
     return accounts.get(models.account_key(account_id))
 
 
-def get_lease(lease_id: str) -> Lease | None:
-    """Strongly read."""
+def find_lease(lease_id: str) -> Lease | None:
+    """Strongly read; ``None`` when there is none, or it has ended."""
     return leases.get(models.lease_key(lease_id))
 
 
@@ -162,8 +162,8 @@ def get_person(user: str) -> Person | None:
     return people.get(models.person_key(user))
 
 
-def get_leases(lease_ids: Iterable[str]) -> dict[str, Lease]:
-    """Those that exist, strongly read."""
+def find_leases(lease_ids: Iterable[str]) -> dict[str, Lease]:
+    """Those that exist, by id; strongly read, together."""
     found = leases.get_many([models.lease_key(one) for one in lease_ids])
     return {lease.lease_id: lease for lease in found.values()}
 
@@ -171,7 +171,7 @@ def get_leases(lease_ids: Iterable[str]) -> dict[str, Lease]:
 def get_held(lease_id: str) -> tuple[Lease, Account | None, Person | None] | None:
     """A lease with its account and what its person has, unless somebody else has deleted these; ``None``: it has ended. Strongly read, in
     two requests: only a write on the lease's version tells whether it ended between them."""
-    lease = get_lease(lease_id)
+    lease = find_lease(lease_id)
     if lease is None:
         return None
     account, person = get_together([(AccountItem, models.account_key(lease.account_id)), (PersonItem, models.person_key(lease.user))])
@@ -216,7 +216,7 @@ def id_of(row: Account | Lease) -> str:
 
 def get_row(list_name: str, one: str) -> Account | Lease | None:
     """What an id in the list names, strongly read."""
-    return get_lease(one) if list_name == models.ACTIVE else get_account(one)
+    return find_lease(one) if list_name == models.ACTIVE else get_account(one)
 
 
 def mend(list_name: str, one: str, row: Account | Lease | None, ids: Sequence[str]) -> None:

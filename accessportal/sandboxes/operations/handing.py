@@ -69,7 +69,7 @@ def serve_line(*, provider: Provider | None = None, clock: Clock, actor: Actor =
     if not line.get_line(SANDBOXES).waiting:
         return ServeReport()
     run = _Serving(provider=provider, clock=clock, actor=actor)
-    places = every(lambda cursor: line.places(line=SANDBOXES, cursor=cursor), past=run.pass_over)
+    places = line.places(SANDBOXES, past=run.pass_over)
     for place in places:
         run.unit(place.claim, partial(run.note_wish, place))
     for entry in run.free():

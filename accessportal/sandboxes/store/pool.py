@@ -45,6 +45,7 @@ def keep_counts(stats: Stats) -> None:
 
 
 def last_counts() -> Stats | None:
+    """How many sandboxes were in each status when a job last counted; ``None`` before the first count."""
     item = get_item(SandboxItem, *models.counts_key())
     return None if item is None or item.counts is None else _stats_of(item)
 
@@ -116,6 +117,7 @@ def pool_steps(actions: Sequence[Action], *, draft: Draft | None, actor: Actor, 
 
 
 def last_sync() -> LastSync | None:
+    """The last look at the provider's list; ``None`` before the first."""
     item = get_item(SandboxItem, *models.sync_key())
     if item is None or item.last_synced is None:
         return None
