@@ -500,7 +500,7 @@ def _every_operation() -> set[str]:
         module = importlib.import_module(f"accessportal.{room}.operations")
         for name, value in vars(module).items():
             is_own = name in getattr(module, "__all__", ()) or getattr(value, "__module__", "") == module.__name__
-            if inspect.isfunction(value) and is_own and not name.startswith("_"):
+            if inspect.isroutine(value) and is_own and not name.startswith("_"):
                 found.add(f"{room}.{name}")
     return found
 

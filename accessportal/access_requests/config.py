@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from accessportal.kernel.setting import Setting
+
 
 @dataclass(frozen=True, slots=True)
 class WorkflowSettings:
@@ -24,25 +26,16 @@ class WorkflowSettings:
     stand_in_days: int = 90
 
 
-_settings = WorkflowSettings()
-
-
-def configure(settings: WorkflowSettings) -> None:
-    """Called once at start-up."""
-    global _settings
-    _settings = settings
+_settings = Setting(WorkflowSettings())
+configure, current = _settings.configure, _settings.current
 
 
 @contextmanager
 def lifted_limits() -> Iterator[None]:
     """Nobody asks too often or for too much: for whoever makes up a past at one moment, in a process of its own."""
-    former = _settings
+    former = current()
     configure(replace(former, asks_per_minute=0, most_open=0))
     try:
         yield
     finally:
         configure(former)
-
-
-def current() -> WorkflowSettings:
-    return _settings

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accessportal.kernel.setting import Setting
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -15,14 +17,5 @@ class Limits:
     comparing_share: float = 0.5
 
 
-_limits = Limits()
-
-
-def configure(limits: Limits) -> None:
-    """Set the limits of this installation. Called once at start-up."""
-    global _limits
-    _limits = limits
-
-
-def current() -> Limits:
-    return _limits
+_limits = Setting(Limits())
+configure, current = _limits.configure, _limits.current

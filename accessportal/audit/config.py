@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from accessportal.kernel.pseudonyms import Pseudonyms
+from accessportal.kernel.setting import Setting
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _LEAST_BYTES = 32
@@ -32,17 +33,8 @@ class AuditKeys:
         return next(iter(self.secrets), "")
 
 
-_keys = AuditKeys()
-
-
-def configure(keys: AuditKeys) -> None:
-    """Called once at start-up."""
-    global _keys
-    _keys = keys
-
-
-def current() -> AuditKeys:
-    return _keys
+_keys = Setting(AuditKeys())
+configure, current = _keys.configure, _keys.current
 
 
 def read_keys(text: str) -> dict[str, bytes]:

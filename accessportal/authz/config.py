@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accessportal.kernel.setting import Setting
+
 
 @dataclass(frozen=True, slots=True)
 class AuthzSettings:
@@ -14,14 +16,5 @@ class AuthzSettings:
     chain_depth: int = 8
 
 
-_settings = AuthzSettings()
-
-
-def configure(settings: AuthzSettings) -> None:
-    """Called once at start-up."""
-    global _settings
-    _settings = settings
-
-
-def current() -> AuthzSettings:
-    return _settings
+_settings = Setting(AuthzSettings())
+configure, current = _settings.configure, _settings.current

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from accessportal.aws import kms
 from accessportal.aws.errors import OutsideError, Transient
 from accessportal.kernel.errors import NoAnswer, Unavailable
+from accessportal.kernel.setting import Setting
 
 LEAST_KEEP_DAYS = 90
 """Events stay for a quarter of a year at least: longer than a restore of the tables reaches back (35 days), and late events come (3)."""
@@ -112,17 +113,8 @@ def _pem(key: Ed25519PublicKey | EllipticCurvePublicKey) -> str:
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
-_signer: Signer | None = None
-
-
-def configure(signer: Signer | None) -> None:
-    """Called once at start-up; ``None``: nothing is exported."""
-    global _signer
-    _signer = signer
-
-
-def current() -> Signer | None:
-    return _signer
+_signer = Setting[Signer | None](None)
+configure, current = _signer.configure, _signer.current
 
 
 def signer_of(key: str, *, kms_key: str) -> Signer | None:

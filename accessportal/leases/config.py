@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from accessportal.kernel.setting import Setting
+
 
 def anything_goes(_account_id: str) -> str:
     """No account is looked at."""
@@ -32,14 +34,5 @@ class LeaseSettings:
         return frozenset(unit for unit, label in self.units.items() if label == pool)
 
 
-_settings = LeaseSettings()
-
-
-def configure(settings: LeaseSettings) -> None:
-    """Called once at start-up."""
-    global _settings
-    _settings = settings
-
-
-def current() -> LeaseSettings:
-    return _settings
+_settings = Setting(LeaseSettings())
+configure, current = _settings.configure, _settings.current

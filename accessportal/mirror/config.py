@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accessportal.kernel.setting import Setting
+
 
 @dataclass(frozen=True, slots=True)
 class MirrorSettings:
@@ -14,14 +16,5 @@ class MirrorSettings:
     user_pool_invites: bool = False
 
 
-_settings = MirrorSettings()
-
-
-def keep(settings: MirrorSettings) -> None:
-    """Called once at start-up."""
-    global _settings
-    _settings = settings
-
-
-def current() -> MirrorSettings:
-    return _settings
+_settings = Setting(MirrorSettings())
+configure, current = _settings.configure, _settings.current

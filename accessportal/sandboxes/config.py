@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accessportal.kernel.setting import Setting
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
@@ -18,14 +20,5 @@ class SandboxSettings:
     programs_first: bool = False
 
 
-_settings = SandboxSettings()
-
-
-def configure(settings: SandboxSettings) -> None:
-    """Called once at start-up."""
-    global _settings
-    _settings = settings
-
-
-def current() -> SandboxSettings:
-    return _settings
+_settings = Setting(SandboxSettings())
+configure, current = _settings.configure, _settings.current

@@ -86,7 +86,7 @@ def test_a_deletion_without_proof_is_sent_again_and_again(story: Story) -> None:
 
 @pytest.mark.parametrize("read", READS[:2])
 def test_creations_without_proof_do_not_fill_every_place(story: Story, monkeypatch: pytest.MonkeyPatch, read: str) -> None:
-    monkeypatch.setattr("accessportal.assignments.config._limits", Limits(open_creations=2))
+    monkeypatch.setattr("accessportal.assignments.config._limits._value", Limits(open_creations=2))
     blocked = {story.twin.accounts["payments-dev"]}
 
     def answer(parameters: dict[str, Any]) -> Any:
@@ -107,7 +107,7 @@ def test_creations_without_proof_do_not_fill_every_place(story: Story, monkeypat
 
 
 def test_a_creation_that_never_gets_an_answer_does_not_hold_its_place(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accessportal.assignments.config._limits", Limits(open_creations=1))
+    monkeypatch.setattr("accessportal.assignments.config._limits._value", Limits(open_creations=1))
     dark = story.twin.accounts["payments-dev"]
 
     def answer(parameters: dict[str, Any]) -> Any:
@@ -141,7 +141,7 @@ def test_a_job_of_which_nothing_else_is_ever_said_keeps_nothing(story: Story, re
 
 
 def test_creations_that_are_said_to_run_for_ever_do_not_fill_every_place(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accessportal.assignments.config._limits", Limits(open_creations=1))
+    monkeypatch.setattr("accessportal.assignments.config._limits._value", Limits(open_creations=1))
     running = {"AccountAssignmentCreationStatus": {"RequestId": "job", "Status": "IN_PROGRESS"}}
     asked = story.ask()
     with when("DescribeAccountAssignmentCreationStatus", lambda _: running):

@@ -153,7 +153,7 @@ def test_a_revocation_whose_job_never_ends_is_stuck_though_nothing_failed(story:
 
 
 def test_a_grant_without_a_free_place_keeps_no_worker_waiting(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accessportal.assignments.config._limits", Limits(open_creations=1))
+    monkeypatch.setattr("accessportal.assignments.config._limits._value", Limits(open_creations=1))
     story.twin.settings.change({"job_seconds": 60.0})
     first = story.carry_out(story.ask())
     before = story.clock.now()

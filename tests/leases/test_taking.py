@@ -230,7 +230,7 @@ def test_an_account_that_may_not_go_out_is_set_aside_unseen(accounts: AccountsPo
     ids = accounts.fill(3)
     bad = {ids[0], ids[2]}
     settings = LeaseSettings(flaw_of=lambda account_id: "It is suspended." if account_id in bad else "")
-    monkeypatch.setattr("accessportal.leases.config._settings", settings)
+    monkeypatch.setattr("accessportal.leases.config._settings._value", settings)
 
     assert accounts.taken(ALICE).account_id == ids[1]
     assert code(accounts.take(CARL, claim="carls")) == "no_account_free"
@@ -246,7 +246,7 @@ def test_what_was_cleaned_and_may_not_go_out_keeps_its_certificate(accounts: Acc
     accounts.let_go(accounts.started(ALICE))
     accounts.take(CARL, claim="carls")
     accounts.clock.sleep(600)
-    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings(flaw_of=lambda _id: "It is suspended."))
+    monkeypatch.setattr("accessportal.leases.config._settings._value", LeaseSettings(flaw_of=lambda _id: "It is suspended."))
     accounts.clean(only)
 
     account = accounts.get(only)
@@ -266,7 +266,7 @@ def test_a_take_asks_no_more_of_a_look_that_is_likelier_wrong(accounts: Accounts
         looked.append(account_id)
         return "It is not listed."
 
-    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings(flaw_of=flaw_of))
+    monkeypatch.setattr("accessportal.leases.config._settings._value", LeaseSettings(flaw_of=flaw_of))
     assert code(accounts.take(CARL, claim="carls")) == "no_account_free"
     assert len(looked) == 1
     assert claims_in_line() == ["carls"]
@@ -274,7 +274,7 @@ def test_a_take_asks_no_more_of_a_look_that_is_likelier_wrong(accounts: Accounts
 
 def test_a_look_that_finds_all_unfit_does_not_empty_the_pool(accounts: AccountsPool, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = accounts.fill(8)
-    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings(flaw_of=lambda _id: "It is not listed."))
+    monkeypatch.setattr("accessportal.leases.config._settings._value", LeaseSettings(flaw_of=lambda _id: "It is not listed."))
 
     assert code(accounts.take(CARL, claim="carls")) == "no_account_free"
     assert len(ids_in("account_status#failed")) == 5
@@ -286,7 +286,7 @@ def test_a_look_that_finds_all_unfit_does_not_empty_the_pool(accounts: AccountsP
     accounts.clean("999999999999")
     assert len(ids_in("account_status#available")) == 4
 
-    monkeypatch.setattr("accessportal.leases.config._settings", LeaseSettings())
+    monkeypatch.setattr("accessportal.leases.config._settings._value", LeaseSettings())
     assert operations.serve_line(actor=JOB, clock=accounts.clock).served == ("carls",)
     assert sorted(ids_in("account_status#all")) == sorted([*ids, "999999999999"])
     check_whole()

@@ -18,7 +18,7 @@ POOL_NAME = "accessportal"
 
 def configure(settings: MirrorSettings) -> None:
     """Called once at start-up: with a user pool, it follows the directory from now on."""
-    config.keep(settings)
+    config.configure(settings)
     set_follower(converge_after if settings.user_pool_id else None)
 
 
