@@ -1,7 +1,5 @@
 """The API put together: its operations, and how their errors are told."""
 
-from __future__ import annotations
-
 from django.http import Http404
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError

@@ -1,7 +1,5 @@
 """The two entries in ``INSTALLED_APPS``: this room, and Django's admin with our site as the default one."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.contrib.admin import apps as django_admin
 

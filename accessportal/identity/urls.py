@@ -1,7 +1,5 @@
 """Addresses for signing in and out. Of allauth's own pages none is here."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from accessportal.identity import views

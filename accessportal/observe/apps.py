@@ -1,7 +1,5 @@
 """The room's Django app: it owns one small table, the heartbeats."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 
 

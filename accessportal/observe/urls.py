@@ -1,7 +1,5 @@
 """The address for scrapers; probes are answered before there are routes (``probes``). No trailing slash: scrapers expect none."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from accessportal.observe import views

@@ -1,7 +1,5 @@
 """Addresses of the pages for people."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from accessportal.portal import accounts, my_history, sandboxes, stand_ins

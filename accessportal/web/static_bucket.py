@@ -1,7 +1,5 @@
 """Static files in a bucket."""
 
-from __future__ import annotations
-
 from storages.backends.s3 import S3ManifestStaticStorage
 
 _IMPORT = (r"""(?P<matched>(?P<before>\b(?:import|from)\s*)["'](?P<url>\.\.?/[^"']+)["'])""", '%(before)s"%(url)s"')

@@ -1,7 +1,5 @@
 """Writes of the workflow: one function per verb. Each loads, re-checks, decides, writes once, and returns the new record."""
 
-from __future__ import annotations
-
 from accessportal.access_requests.config import WorkflowSettings, configure, lifted_limits
 from accessportal.access_requests.operations.asking import cancel, extend, submit
 from accessportal.access_requests.operations.budgets import mind_budgets

@@ -1,7 +1,5 @@
 """Reads of the workflow for the faces and for other rooms."""
 
-from __future__ import annotations
-
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.details import (
     Ends,

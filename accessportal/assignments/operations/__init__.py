@@ -1,7 +1,5 @@
 """Claiming and releasing assignments, and comparing them with what is really there."""
 
-from __future__ import annotations
-
 from accessportal.assignments.config import Limits, configure
 from accessportal.assignments.operations.comparing import compare
 from accessportal.assignments.operations.holding import hold, release

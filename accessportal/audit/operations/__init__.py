@@ -1,7 +1,5 @@
 """Making the event that goes into the transaction of a change, publishing what was written, and what is told of a restore."""
 
-from __future__ import annotations
-
 from accessportal.audit.config import AuditKeys, configure, new_key, read_keys, read_pseudonyms
 from accessportal.audit.operations.erasing import begin_erasure, end_erasure, pseudonyms, require_erasing_right, take_out
 from accessportal.audit.operations.publishing import publish_outbox, topic_sender

@@ -1,7 +1,5 @@
 """Writes of approvals, relationships and their scopes; each is told in the audit log."""
 
-from __future__ import annotations
-
 from accessportal.authz.config import AuthzSettings, configure
 from accessportal.authz.operations.granting import Granted, IfExists, extend, grant, revoke
 from accessportal.authz.operations.holding import check_holdable, hold, holders_of, let_go

@@ -1,7 +1,5 @@
 """Checks, lists and counts, and the words in which one asks. What is over is in none of them."""
 
-from __future__ import annotations
-
 from accessportal.authz.policy.checks import Answer, Why
 from accessportal.authz.policy.ends import GoverningPolicy
 from accessportal.authz.policy.rights import Caller, caller_of

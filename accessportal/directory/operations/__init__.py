@@ -1,8 +1,6 @@
 """Changing the directory: each function decides on strong reads and writes one transaction with its events, then has Cognito
 follow."""
 
-from __future__ import annotations
-
 from accessportal.directory.following import following_later
 from accessportal.directory.operations.deleting import continue_deleting, delete_person
 from accessportal.directory.operations.founding import found_directory

@@ -1,7 +1,5 @@
 """Reading the directory. Everything that a decision may stand on is strongly read."""
 
-from __future__ import annotations
-
 from accessportal.directory.policy.words import clean_email
 from accessportal.directory.queries.book import Book, Named
 from accessportal.directory.queries.explaining import explain_person

@@ -1,7 +1,5 @@
 """Writes of the pool of accounts; each is told in the audit log."""
 
-from __future__ import annotations
-
 from accessportal.leases.config import LeaseSettings, anything_goes, configure
 from accessportal.leases.operations.checking import check_pool
 from accessportal.leases.operations.cleaning import clean_account, clean_accounts, is_cleaner_set, require_cleaner

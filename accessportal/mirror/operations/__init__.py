@@ -1,7 +1,5 @@
 """Keeping Cognito equal to the directory, and proving it for whoever gives things by its groups."""
 
-from __future__ import annotations
-
 from accessportal.mirror.config import MirrorSettings
 from accessportal.mirror.operations.comparing import compare_mirror
 from accessportal.mirror.operations.holding import hold_membership, release_membership

@@ -1,7 +1,5 @@
 """Writes of the pool: one function per verb. Each loads, re-checks, decides, writes once, and returns the new record."""
 
-from __future__ import annotations
-
 from accessportal.sandboxes.config import SandboxSettings, configure
 from accessportal.sandboxes.operations.cleaning import clean
 from accessportal.sandboxes.operations.handing import serve_line

@@ -4,8 +4,6 @@ lease and assignment are the requests'.
 Asking for longer is a further request that continues the first: a second claim on both.
 """
 
-from __future__ import annotations
-
 from accessportal.access_requests.kind import Kind
 from accessportal.access_requests.kinds.account_lease.fields import FIELDS
 from accessportal.access_requests.kinds.account_lease.grant import LeaseGrant

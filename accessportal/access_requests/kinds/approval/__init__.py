@@ -1,7 +1,5 @@
 """Kind ``approval``: a person may do an action on a resource within a scope until an end, held by a claim."""
 
-from __future__ import annotations
-
 from accessportal.access_requests.kind import Kind
 from accessportal.access_requests.kinds.approval.fields import FIELDS
 from accessportal.access_requests.kinds.approval.target import ApprovalTarget

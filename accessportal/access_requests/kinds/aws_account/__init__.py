@@ -1,7 +1,5 @@
 """Kind ``aws_account``: a permission set in an AWS account, through an IAM Identity Center assignment."""
 
-from __future__ import annotations
-
 from accessportal.access_requests.kind import Kind
 from accessportal.access_requests.kinds.aws_account.fields import FIELDS
 from accessportal.access_requests.kinds.aws_account.grant import AccountGrant

@@ -1,7 +1,5 @@
 """Kind ``group``: membership in a group of the directory, with a role and an end, held by a claim."""
 
-from __future__ import annotations
-
 from accessportal.access_requests.kind import Kind
 from accessportal.access_requests.kinds.group.fields import FIELDS
 from accessportal.access_requests.kinds.group.grant import MembershipGrant

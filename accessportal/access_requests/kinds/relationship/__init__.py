@@ -1,7 +1,5 @@
 """Kind ``relationship``: a person stands in a relation to an object within a scope until an end, held by a claim."""
 
-from __future__ import annotations
-
 from accessportal.access_requests.kind import Kind
 from accessportal.access_requests.kinds.records import RecordGrant
 from accessportal.access_requests.kinds.relationship.fields import FIELDS

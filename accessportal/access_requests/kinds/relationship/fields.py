@@ -1,7 +1,5 @@
 """What the form for a relationship asks, and what its pages say."""
 
-from __future__ import annotations
-
 from accessportal.access_requests.kind import Field, Fields
 from accessportal.access_requests.kinds.records import SCOPE, has_rules
 from accessportal.authz.states import RelationType

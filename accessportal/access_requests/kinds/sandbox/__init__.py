@@ -3,8 +3,6 @@
 Asking for longer is a further request that continues the first: a second claim under the same key.
 """
 
-from __future__ import annotations
-
 from accessportal.access_requests.kind import Kind
 from accessportal.access_requests.kinds.sandbox.fields import FIELDS
 from accessportal.access_requests.kinds.sandbox.grant import SandboxGrant

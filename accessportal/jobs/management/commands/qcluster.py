@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from accessportal.jobs.management.commands.run_worker import Command as RunWorker
 
 
