@@ -43,7 +43,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deed(Generic[R]):
-    """``question`` is asked once, ``explain`` says what will happen, ``button`` answers, ``keep`` is the way out.
+    """``question`` is asked once, ``explain`` says what will happen, ``button`` (else the label) answers, ``keep`` is the way out.
 
     ``may`` is the domain's own decision; ``stale_codes`` are its refusals that mean "too late" and not "not you". ``fits``: whether
     it makes sense in the present state. ``is_for`` keeps a list's button from people who could never press it, with no look-up a row.
@@ -57,10 +57,10 @@ class Deed(Generic[R]):
     label: str
     question: Callable[[R], str]
     explain: Callable[[R], str]
-    button: str
     may: Callable[[R, Actor, datetime], Decision]
     run: Callable[[R, Data, Actor, datetime], Told]
     form: Callable[..., DeedForm] = DeedForm
+    button: str = ""
     keep: str = "Not now"
     fits: Callable[[R], bool] = lambda _record: True
     starts_with: Callable[[R, Data], dict[str, Any]] = lambda _record, given: dict(given)

@@ -110,7 +110,6 @@ ENABLE: Deed[Person] = Deed(
     label="Enable",
     question=lambda person: f"Enable {person.name}?",
     explain=lambda person: "They can sign in again, and every membership that still stands counts from now on.",
-    button="Enable",
     may=partial(_may, PersonVerb.ENABLE),
     run=_enable,
     fits=lambda person: not person.is_enabled and not person.is_deleting,
@@ -125,7 +124,6 @@ DISABLE: Deed[Person] = Deed(
         "They are signed out at their next click, are in no group and may decide nothing until they are enabled again. "
         f"{requests.what_ends_with(subject_id=person.key).words}{_NOT_GIVEN_BACK}"
     ),
-    button="Disable",
     may=partial(_may, PersonVerb.DISABLE),
     run=_disable,
     fits=lambda person: person.is_enabled,

@@ -51,7 +51,6 @@ END_STAND_IN: Deed[StandIn] = Deed(
         f"From now on {one.stand_in} decides in nobody's place by it. What they have decided stays; "
         f"an approval of theirs that waits for others counts while {one.approver} may decide."
     ),
-    button="Take back",
     keep="Keep it",
     may=_may_end,
     run=_end,

@@ -148,7 +148,6 @@ def _deed(remedy: Remedy) -> Deed[Drifted]:
         explain=lambda record: (
             f"{words.get(record.drift, '')} It is looked at once more before. Nothing goes when it would be too much at once."
         ),
-        button=label,
         may=partial(_may_mend, remedy),
         run=partial(_order, remedy),
         is_for=lambda actor, _book: actor.is_operator,

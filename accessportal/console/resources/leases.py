@@ -59,7 +59,6 @@ FREEZE: Deed[Lease] = Deed(
     label="Freeze",
     question=lambda lease: f"Freeze the lease of {lease.user}?",
     explain=lambda lease: f"The access of {lease.user} to {lease.account_id} goes off. Account and lease stay, and its time runs on.",
-    button="Freeze",
     may=_may_freeze,
     run=_freeze,
     form=partial(ReasonForm, is_required=True, label="Reason (the holder reads it)"),
@@ -76,7 +75,6 @@ UNFREEZE: Deed[Lease] = Deed(
     explain=lambda lease: (
         f"The access of {lease.user} to {lease.account_id} goes on again, until its end. Why it is off: {lease.freeze_reason}"
     ),
-    button="Unfreeze",
     may=_may_unfreeze,
     run=_unfreeze,
     is_for=is_operator,

@@ -171,7 +171,6 @@ SET_POLICY: Deed[ScopeFacts] = Deed(
     label="Set policy",
     question=lambda facts: f"Set the policy of {facts.scope}",
     explain=lambda facts: "It counts for the scope and all below it that has none of its own. What was granted before keeps its end.",
-    button="Set policy",
     may=_may_set,
     run=_set_policy,
     form=PolicyForm,
@@ -187,7 +186,6 @@ DELETE: Deed[ScopeFacts] = Deed(
         "Nothing new comes into it until that is done."
     ),
     template="console/authz/deletion_counts.html",
-    button="Delete",
     may=_may_delete,
     run=_delete,
     form=DeleteForm,

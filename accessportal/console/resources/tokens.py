@@ -50,7 +50,6 @@ REVOKE: Deed[ApiToken] = Deed(
         f"From now on {token.name} opens nothing: its next request is refused. "
         "A revoked token never comes back; the program needs another one."
     ),
-    button="Revoke",
     may=_may_revoke,
     run=_revoke,
     form=partial(ReasonForm, is_required=False, label="Reason (optional, kept in the history)"),

@@ -187,7 +187,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 "The new role counts at once, here and in every group below, without a moment of no access; without an end, "
                 "unless you are its admin for a time yourself."
             ),
-            button="Change role",
             form=RoleForm,
             run=_change_role,
             fits=lambda group: group.is_enabled,
@@ -201,7 +200,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 f"They lose the role here and in every group below, unless another group gives it. {ACCESS_OF_GROUP_ENDS} "
                 f"Somebody enabled who came with a group and is in none any more is deleted from the directory. {ACCESS_ENDS}"
             ),
-            button="Remove",
             form=MemberForm,
             run=_remove,
             is_destructive=True,
@@ -215,7 +213,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 "You lose the role here and in every group below, unless another group gives it, and rules that name the group see you no "
                 f"longer. Only an admin can add you again, or a request. {ACCESS_OF_GROUP_ENDS}"
             ),
-            button="Leave",
             run=_leave,
             is_destructive=True,
         ),
@@ -250,7 +247,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 f"Everything below {group.name} goes with it. Roles inherited from the groups above change at once: "
                 f"those of the old place end, those of the new place count. {ACCESS_OF_GROUP_ENDS} Its id stays."
             ),
-            button="Move",
             form=MoveForm,
             run=_move,
             fits=lambda group: not group.is_root,
@@ -263,7 +259,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             label="Enable",
             question=lambda group: f"Enable {group.name}?",
             explain=lambda group: "Its memberships count again from now on.",
-            button="Enable",
             run=partial(_set_state, State.ENABLED),
             fits=lambda group: not group.is_enabled,
         ),
@@ -276,7 +271,6 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
                 f"Nobody is in it any more, and its direct memberships ({group.member_count}) give nothing, here and below, until it is "
                 f"enabled again. Groups below stay as they are. {ACCESS_OF_GROUP_ENDS}"
             ),
-            button="Disable",
             run=partial(_set_state, State.DISABLED),
             fits=lambda group: group.is_enabled and not group.is_root,
             is_destructive=True,
