@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from accessportal.aws.errors import OutsideError
 from accessportal.aws.sns import Message
@@ -16,6 +16,17 @@ RETENTION = "retention#audit_log"
 """The chain that tells what was ordered to go from the audit log."""
 Send = Callable[[Sequence[Message]], Sequence[OutsideError | None]]
 """Hands one batch to the topic: :func:`accessportal.aws.sns.publish_batch` without the topic's name."""
+
+
+class Chained(Protocol):
+    """A record with a chain in the audit log: ``version`` counts its events (0: none yet), ``audit_head`` is the hash of the last."""
+
+    @property
+    def entity(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def audit_head(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)

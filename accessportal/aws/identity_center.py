@@ -58,29 +58,13 @@ class IdentityCenter:
     def create_assignment(self, target: AssignmentTarget) -> Job:
         """Start creating. Starting it for what exists already is harmless: the job succeeds."""
         self._turn()
-        answer = sorted_call(
-            assignment_client().create_account_assignment,
-            InstanceArn=instance_arn_of(target.permission_set_arn),
-            TargetId=target.account_id,
-            TargetType="AWS_ACCOUNT",
-            PermissionSetArn=target.permission_set_arn,
-            PrincipalType=target.principal_type,  # type: ignore[arg-type]
-            PrincipalId=target.principal_id,
-        )
+        answer = sorted_call(assignment_client().create_account_assignment, **_named(target))
         return _job(answer.get("AccountAssignmentCreationStatus"))
 
     def delete_assignment(self, target: AssignmentTarget) -> Job:
         """Start deleting. :class:`~accessportal.aws.errors.Gone` when there is nothing to delete."""
         self._turn(is_urgent=True)
-        answer = sorted_call(
-            assignment_client().delete_account_assignment,
-            InstanceArn=instance_arn_of(target.permission_set_arn),
-            TargetId=target.account_id,
-            TargetType="AWS_ACCOUNT",
-            PermissionSetArn=target.permission_set_arn,
-            PrincipalType=target.principal_type,  # type: ignore[arg-type]
-            PrincipalId=target.principal_id,
-        )
+        answer = sorted_call(assignment_client().delete_account_assignment, **_named(target))
         return _job(answer.get("AccountAssignmentDeletionStatus"))
 
     def creation_job(self, *, permission_set_arn: str, job_id: str) -> Job:
@@ -166,6 +150,18 @@ class IdentityCenter:
     def _turn(self, *, is_urgent: bool = False) -> None:
         if not self._pace.wait_for_turn(is_urgent=is_urgent):
             raise Throttled("PortalPace", "Too many calls to IAM Identity Center are waiting for their turn")
+
+
+def _named(target: AssignmentTarget) -> dict[str, Any]:
+    """The target as the calls that start a job name it."""
+    return {
+        "InstanceArn": instance_arn_of(target.permission_set_arn),
+        "TargetId": target.account_id,
+        "TargetType": "AWS_ACCOUNT",
+        "PermissionSetArn": target.permission_set_arn,
+        "PrincipalType": target.principal_type,
+        "PrincipalId": target.principal_id,
+    }
 
 
 def instance_arn_of(permission_set_arn: str) -> str:

@@ -6,13 +6,13 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from accessportal.access_requests import queries as requests
 from accessportal.access_requests.stand_in import StandIn
 from accessportal.access_requests.thread import Threaded
 from accessportal.assignments import queries as assignments
-from accessportal.audit.states import ChainBreak
+from accessportal.audit.states import ChainBreak, Chained
 from accessportal.authz import queries as authz
 from accessportal.directory import queries as directory
 from accessportal.directory.states import Group, PersonHolding
@@ -47,17 +47,6 @@ class Item:
     audit_head: str
     facts: dict[str, Any] | None
     again: Callable[[], Item | None]
-
-
-class _Recorded(Protocol):
-    """A record that says where its chain ends."""
-
-    @property
-    def entity(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def audit_head(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +150,7 @@ def breaks_of_rules() -> list[ChainBreak]:
     return []
 
 
-def _item(record: _Recorded, read: Callable[[], _Recorded | None]) -> Item:
+def _item(record: Chained, read: Callable[[], Chained | None]) -> Item:
     """``read`` reads the record anew."""
 
     def again() -> Item | None:
@@ -174,7 +163,7 @@ def _item(record: _Recorded, read: Callable[[], _Recorded | None]) -> Item:
     return Item(record.entity, record.version, record.audit_head, _facts_of(record), again)
 
 
-def _facts_of(record: _Recorded) -> dict[str, Any] | None:
+def _facts_of(record: Chained) -> dict[str, Any] | None:
     if isinstance(record, Sandbox) and not sandboxes.is_as_left(record):
         return None
     return KINDS[record.entity.partition("#")[0]].facts(record)

@@ -15,7 +15,7 @@ from accessportal.audit.states import AuditEvent
 from accessportal.commands.base import Outcome, command, document_of, failed, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, Text, read_duration, read_pairs, share
 from accessportal.commands.requests import document_of_request, show_request_facts
-from accessportal.commands.terminal import Document, Facts, Listing, moment, say, show_report
+from accessportal.commands.terminal import Document, Facts, Listing, moment, say, show_report, with_history
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
@@ -99,14 +99,7 @@ def _page_of(pool: str, state: AccountState | None, cursor: str | None) -> Page[
     return queries.list_accounts(pool=pool, state=state, cursor=cursor)
 
 
-def _show_with_history(document: Document, console: Console) -> None:
-    _show(document, console)
-    for event in document["history"]:
-        words = " ".join(f"{name}={value}" for name, value in event["data"].items())
-        say(console, f"{event['at']}  {event['action']}  by {event['actor']}  {words}")
-
-
-@command("111111111111", show=_show_with_history)
+@command("111111111111", show=with_history(_show))
 def show_account(account_id: AccountId) -> Document:
     """Show an account of the pool: how it stands and why, its lease, and every holder and cleaning that it ever had, oldest first."""
     account = queries.get_account(account_id=account_id)

@@ -13,7 +13,7 @@ from rich.console import Console
 from accessportal.commands import terminal
 from accessportal.commands.base import Outcome, command, document_of, failed, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, read_duration, read_whole_number, share
-from accessportal.commands.terminal import Document, Facts, Listing, moment, say, show_report
+from accessportal.commands.terminal import Document, Facts, Listing, moment, say, show_report, with_history
 from accessportal.kernel.actors import Actor
 from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
@@ -138,14 +138,7 @@ def _by_status(status: Status, cursor: str | None) -> Page[Sandbox | Unreadable]
     return queries.list_by_status(status=status, cursor=cursor)
 
 
-def _show_with_history(document: Document, console: Console) -> None:
-    _show(document, console)
-    for event in document["history"]:
-        words = " ".join(f"{name}={value}" for name, value in event["data"].items())
-        say(console, f"{event['at']}  {event['action']}  by {event['actor']}  {words}")
-
-
-@command("3f0c6a52-5d0e-5c8f-9a57-0a7c1f6d2b11", show=_show_with_history)
+@command("3f0c6a52-5d0e-5c8f-9a57-0a7c1f6d2b11", show=with_history(_show))
 def show_sandbox(sandbox_id: SandboxId, *, now: datetime) -> Document:
     """Show one sandbox: how it stands and why, and every holder that it ever had."""
     document = document_of(queries.get(sandbox_id=sandbox_id))

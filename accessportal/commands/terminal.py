@@ -53,6 +53,18 @@ class Facts:
                 say(console, f"{name}: {self.words[name](value) if name in self.words else value}")
 
 
+def with_history(show: Show) -> Show:
+    """What ``show`` shows, and then the ``history``, a line each."""
+
+    def both(document: Document, console: Console) -> None:
+        show(document, console)
+        for event in document["history"]:
+            words = " ".join(f"{name}={value}" for name, value in event["data"].items())
+            say(console, f"{event['at']}  {event['action']}  by {event['actor']}  {words}")
+
+    return both
+
+
 def say(console: Console, line: str) -> None:
     """A line that is not broken, however long it is."""
     console.print(line, soft_wrap=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from accessportal.access_requests.kind import Fields, kind_named
 from accessportal.access_requests.states import AccessRequest
 from accessportal.audit import queries as audit
 from accessportal.audit.actions import ACTIONS
-from accessportal.audit.states import AuditEvent
+from accessportal.audit.states import AuditEvent, Chained
 from accessportal.kernel.ids import is_request_id
 from accessportal.web.facts import Fact, facts_of
 from accessportal.web.names import Names
@@ -47,19 +47,6 @@ _CALLED = {
 }
 
 Notes = Callable[[Mapping[str, Any], Fields], Iterable[str]]
-
-
-class Chained(Protocol):
-    """A record with a chain of events. Without a version it has none yet."""
-
-    @property
-    def entity(self) -> str: ...
-
-    @property
-    def version(self) -> int: ...
-
-    @property
-    def audit_head(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)

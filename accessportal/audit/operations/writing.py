@@ -8,23 +8,16 @@ from datetime import datetime
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from accessportal.audit import policy, store
-from accessportal.audit.states import Draft
+from accessportal.audit.states import Chained, Draft
 from accessportal.kernel.actors import Actor
 from accessportal.store.records import Records
 from accessportal.store.transactions import ConditionFailed, Insert, Overtaken, Step, transact
 
 
-class Audited(Protocol):
-    """A record with a chain in the audit log: ``version`` counts its events (0: none yet), ``audit_head`` is the hash of the last."""
+class Audited(Chained, Protocol):
+    """A record that is written with its events."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-
-    @property
-    def entity(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def audit_head(self) -> str: ...
 
 
 R = TypeVar("R", bound=Audited)

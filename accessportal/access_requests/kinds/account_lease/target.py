@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from accessportal.access_requests.kind import Resolved, named, require_person
+from accessportal.access_requests.kind import Resolved, require_person
 from accessportal.access_requests.kinds.account_lease.terms import LeaseAsked, tag_words
-from accessportal.access_requests.kinds.aws_account.target import principal_of
+from accessportal.access_requests.kinds.aws_account.target import permission_set_in, principal_of
 from accessportal.access_requests.kinds.lending import LentTarget
 from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.catalog import queries as catalog
@@ -40,13 +40,7 @@ class LeaseTarget(LentTarget):
         check_word(pool, field="pool")
         if size:
             check_word(size, field="size")
-        permission_set = named(
-            target,
-            "permission_set",
-            lambda wanted: catalog.find_permission_set(name=wanted),
-            missing="A permission set is needed: choose one from the list.",
-            remedy="Choose one from the list.",
-        )
+        permission_set = permission_set_in(target)
         principal = principal_of(subject.subject_id)
         continues = target.get("continues", "").strip()
         asked = LeaseAsked(pool, size, tags, permission_set.name)

@@ -10,7 +10,7 @@ from accessportal.access_requests.kind import Resolved, Target, named, text_of
 from accessportal.access_requests.kinds.aws_account.terms import facts_of
 from accessportal.access_requests.states import AccessRequest, Subject
 from accessportal.catalog import queries as catalog
-from accessportal.catalog.states import Account, Principal
+from accessportal.catalog.states import Account, PermissionSet, Principal
 from accessportal.directory.queries import Book
 from accessportal.kernel.errors import InvalidRequest
 
@@ -31,13 +31,7 @@ class AccountTarget(Target):
             remedy="Search by name, or give its 12-digit id.",
         )
         _require_open(account)
-        permission_set = named(
-            target,
-            "permission_set",
-            lambda wanted: catalog.find_permission_set(name=wanted),
-            missing="A permission set is needed: choose one from the list.",
-            remedy="Choose one from the list.",
-        )
+        permission_set = permission_set_in(target)
         principal = principal_of(subject.subject_id)
         return Resolved(
             stored={
@@ -83,6 +77,17 @@ class AccountTarget(Target):
 
     def same_target(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return all(one[name] == other[name] for name in self.parts if name != "permission_set")
+
+
+def permission_set_in(target: Mapping[str, str]) -> PermissionSet:
+    """The one that is asked for. InvalidRequest for none, and for one that there is not."""
+    return named(
+        target,
+        "permission_set",
+        lambda wanted: catalog.find_permission_set(name=wanted),
+        missing="A permission set is needed: choose one from the list.",
+        remedy="Choose one from the list.",
+    )
 
 
 def _require_open(account: Account) -> None:
