@@ -217,6 +217,11 @@ class Resource:
 
     def load(self, key: str, actor: Actor, now: datetime) -> Any:
         """The record strongly read, and the check that ``actor`` may see it, in one call. :raises NotFound:"""
+        self.right.require(actor)
+        return self.read(key, actor, now)
+
+    def read(self, key: str, actor: Actor, now: datetime) -> Any:
+        """As :meth:`load`, for who may see the list."""
         raise NotFound(f"There is no {self.singular} page for this.", code="no_detail")
 
     def load_many(self, keys: Sequence[str], ask: Ask) -> Mapping[str, Any]:
@@ -238,7 +243,7 @@ class Resource:
         raise NotImplementedError
 
     def title(self, record: Any) -> str:
-        raise NotImplementedError
+        return str(record.name)
 
     def details(self, record: Any, ask: Ask) -> dict[str, Any]:
         """The template context of the detail sections."""

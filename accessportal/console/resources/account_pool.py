@@ -292,8 +292,7 @@ class AccountPool(Resource):
     )
     deeds = (QUARANTINE, RESTORE, RETIRE)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Account:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Account:
         return queries.get_account(account_id=key)
 
     def title(self, record: Account) -> str:

@@ -218,8 +218,7 @@ class _Records(Resource):
         Section("Facts", "console/authz/facts.html", is_aside=True),
     )
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Record:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Record:
         absent = NotFound(f"There is no such {self.singular}.", code=f"{self.ledger.word}_not_found")
         match split_key(key):
             case (scope, one, two, three):

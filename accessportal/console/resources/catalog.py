@@ -67,15 +67,11 @@ class Accounts(_FromCatalog):
     )
     has_history = False
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Account:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Account:
         found = queries.find_account(account=key)
         if found is None:
             raise NotFound("The catalog knows no such account.", code="account_unknown")
         return found
-
-    def title(self, record: Account) -> str:
-        return record.name
 
     def rows(self, items: Sequence[Account], ask: Ask) -> list[Row]:
         return [Row(item.account_id, item) for item in items]

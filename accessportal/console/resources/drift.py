@@ -182,8 +182,7 @@ class Differences(Resource):
     deeds = tuple(map(_deed, Remedy))
     notice_template = "console/assignments/compared.html"
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Drifted:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Drifted:
         found = next((one for one in last_drift() if one.finding_id == key), None)
         if found is None:
             raise NotFound("That differs no more, or was found by another comparison.", code="finding_unknown")

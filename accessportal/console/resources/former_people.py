@@ -96,15 +96,11 @@ class FormerPeople(Resource):
     )
     deeds = (ERASE,)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Former:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Former:
         found = find_former(key)
         if found is None:
             raise NotFound("Nobody with this address was ever here.", code="person_not_found")
         return found
-
-    def title(self, record: Former) -> str:
-        return record.name
 
     def head(self, record: Former) -> None:
         """No record says any more where the chain ends."""

@@ -45,8 +45,7 @@ class Groups(Resource):
         ),
     )
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Group:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Group:
         found = queries.find_group(group_id=key)
         if found is None:
             raise NotFound("There is no group with this path.", code="group_not_found")

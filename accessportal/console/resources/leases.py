@@ -143,8 +143,7 @@ class Leases(Resource):
     )
     deeds = (FREEZE, UNFREEZE)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Lease:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Lease:
         return queries.get_lease(lease_id=key)
 
     def title(self, record: Lease) -> str:

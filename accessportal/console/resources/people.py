@@ -135,8 +135,7 @@ class People(Resource):
     )
     deeds = (DISABLE, ENABLE)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Person:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Person:
         return queries.get_person_for(email=key, actor=actor, now=now)
 
     def title(self, record: Person) -> str:

@@ -155,7 +155,7 @@ class Requests(Resource):
     )
     deeds = (APPROVE, DENY, END, RETRY)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> AccessRequest:
+    def read(self, key: str, actor: Actor, now: datetime) -> AccessRequest:
         return queries.get(request_id=key, actor=actor, now=now)
 
     def title(self, record: AccessRequest) -> str:

@@ -276,12 +276,8 @@ class Sandboxes(Resource):
     )
     deeds = (RELEASE, QUARANTINE, RESTORE)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Sandbox:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Sandbox:
         return queries.get(sandbox_id=key)
-
-    def title(self, record: Sandbox) -> str:
-        return record.name
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         stats = queries.stats()
@@ -341,8 +337,7 @@ class SandboxRuns(Resource):
         ),
     )
 
-    def load(self, key: str, actor: Actor, now: datetime) -> Any:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> Any:
         raise NotFound("Runs have no page of their own; the list says all.", code="no_detail")
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:

@@ -249,8 +249,7 @@ class Scopes(Resource):
     )
     deeds = (SET_POLICY, DELETE)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> ScopeFacts:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> ScopeFacts:
         return queries.find_scope(scope_of(key), caller=caller_of(actor))
 
     def title(self, record: ScopeFacts) -> str:

@@ -119,12 +119,8 @@ class Tokens(Resource):
     )
     deeds = (REVOKE,)
 
-    def load(self, key: str, actor: Actor, now: datetime) -> ApiToken:
-        self.right.require(actor)
+    def read(self, key: str, actor: Actor, now: datetime) -> ApiToken:
         return queries.find_token(token_id=key)
-
-    def title(self, record: ApiToken) -> str:
-        return record.name
 
     def notice(self, pattern: Pattern, ask: Ask) -> dict[str, Any]:
         return {"may_create": queries.may_manage(actor=ask.actor).allowed}
