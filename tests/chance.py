@@ -14,7 +14,6 @@ from functools import partial
 import pytest
 
 from accessportal.kernel import ids
-from accessportal.kernel.pages import every
 from accessportal.sandboxes.operations import taking
 from accessportal.sandboxes.states import KeyRecord, Sandbox
 from accessportal.sandboxes.store import free_list
@@ -43,7 +42,7 @@ def quick_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _by_name(asked: taking.Asked, record: KeyRecord | None, *, is_high: bool) -> Sandbox | None:
     """The free sandbox whose name comes first, or last, instead of one near a random place."""
-    lists = (every(partial(taking._free_page, shard), past=taking._pass_over) for shard in free_list.shards())
+    lists = (free_list.every_entry(shard, past=taking._pass_over) for shard in free_list.shards())
     entries = sorted(itertools.chain.from_iterable(lists), key=lambda entry: (entry.name, entry.sandbox_id), reverse=is_high)
     return taking._first_lent(entries, asked, record)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -26,71 +28,6 @@ _lock = threading.Lock()
 _clients: dict[str, Any] = {}
 
 
-def assignment_client() -> SSOAdminClient:
-    """For assignment calls: no retries of its own."""
-    return _client("sso-admin", _ONE_ATTEMPT)  # type: ignore[no-any-return]
-
-
-def sso_admin_client() -> SSOAdminClient:
-    """For reading permission sets in the background."""
-    return _client("sso-admin", _PATIENT)  # type: ignore[no-any-return]
-
-
-def organizations_client() -> OrganizationsClient:
-    return _client("organizations", _PATIENT)  # type: ignore[no-any-return]
-
-
-def principal_client() -> IdentityStoreClient:
-    """For looking up the principal of one assignment under way: no retries of its own."""
-    return _client("identitystore", _ONE_ATTEMPT)  # type: ignore[no-any-return]
-
-
-def identity_store_client() -> IdentityStoreClient:
-    """For reading all users and groups in the background."""
-    return _client("identitystore", _PATIENT)  # type: ignore[no-any-return]
-
-
-def sns_client() -> SNSClient:
-    """For publishing: no retries of its own."""
-    return _client("sns", _ONE_ATTEMPT)  # type: ignore[no-any-return]
-
-
-def cognito_client() -> CognitoIdentityProviderClient:
-    """For the changes of a user pool and what is read with them: no retries of its own."""
-    return _client("cognito-idp", _ONE_ATTEMPT)  # type: ignore[no-any-return]
-
-
-def patient_cognito_client() -> CognitoIdentityProviderClient:
-    """For reading a user pool whole, in the background."""
-    return _client("cognito-idp", _PATIENT)  # type: ignore[no-any-return]
-
-
-def account_client() -> OrganizationsClient:
-    """For a look at one account, which somebody waits for: no retries of its own."""
-    return _client("organizations", _ONE_ATTEMPT)  # type: ignore[no-any-return]
-
-
-def step_functions_client() -> Any:
-    """For starting executions and looking at them: no retries of its own."""
-    return _client("stepfunctions", _ONE_ATTEMPT)
-
-
-def cost_explorer_client() -> Any:
-    """For reading costs: each call costs money, and so would retries of its own."""
-    return _client("ce", _ONE_ATTEMPT)
-
-
-def kms_client() -> Any:
-    """For signing in the background."""
-    return _client("kms", _PATIENT)
-
-
-def forget_clients() -> None:
-    """Drop every client, so that the next one reads the environment anew (tests, after a change of the endpoint)."""
-    with _lock:
-        _clients.clear()
-
-
 def _client(service: str, config: Config) -> Any:
     key = f"{service}:{id(config)}"
     with _lock:
@@ -100,3 +37,34 @@ def _client(service: str, config: Config) -> Any:
             if client.meta.service_model.resolved_protocol == "json":
                 client.meta.events.register("before-parse.*", refuse_garbled)
         return _clients[key]
+
+
+assignment_client: Callable[[], SSOAdminClient] = partial(_client, "sso-admin", _ONE_ATTEMPT)
+"""For assignment calls: no retries of its own."""
+sso_admin_client: Callable[[], SSOAdminClient] = partial(_client, "sso-admin", _PATIENT)
+"""For reading permission sets in the background."""
+organizations_client: Callable[[], OrganizationsClient] = partial(_client, "organizations", _PATIENT)
+principal_client: Callable[[], IdentityStoreClient] = partial(_client, "identitystore", _ONE_ATTEMPT)
+"""For looking up the principal of one assignment under way: no retries of its own."""
+identity_store_client: Callable[[], IdentityStoreClient] = partial(_client, "identitystore", _PATIENT)
+"""For reading all users and groups in the background."""
+sns_client: Callable[[], SNSClient] = partial(_client, "sns", _ONE_ATTEMPT)
+"""For publishing: no retries of its own."""
+cognito_client: Callable[[], CognitoIdentityProviderClient] = partial(_client, "cognito-idp", _ONE_ATTEMPT)
+"""For the changes of a user pool and what is read with them: no retries of its own."""
+patient_cognito_client: Callable[[], CognitoIdentityProviderClient] = partial(_client, "cognito-idp", _PATIENT)
+"""For reading a user pool whole, in the background."""
+account_client: Callable[[], OrganizationsClient] = partial(_client, "organizations", _ONE_ATTEMPT)
+"""For a look at one account, which somebody waits for: no retries of its own."""
+step_functions_client: Callable[[], Any] = partial(_client, "stepfunctions", _ONE_ATTEMPT)
+"""For starting executions and looking at them: no retries of its own."""
+cost_explorer_client: Callable[[], Any] = partial(_client, "ce", _ONE_ATTEMPT)
+"""For reading costs: each call costs money, and so would retries of its own."""
+kms_client: Callable[[], Any] = partial(_client, "kms", _PATIENT)
+"""For signing in the background."""
+
+
+def forget_clients() -> None:
+    """Drop every client, so that the next one reads the environment anew (tests, after a change of the endpoint)."""
+    with _lock:
+        _clients.clear()

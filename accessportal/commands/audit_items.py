@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from accessportal.access_requests import queries as requests
-from accessportal.access_requests.stand_in import StandIn
 from accessportal.access_requests.thread import Threaded
 from accessportal.assignments import queries as assignments
 from accessportal.audit.states import ChainBreak, Chained
@@ -64,12 +63,12 @@ def every_item(past: Past) -> Iterator[Item]:
     read."""
     for threaded in requests.every_threaded(now=SystemClock().now(), past=past):
         yield _item(threaded, partial(_request, threaded.request.request_id))
-    for one_stand_in in requests.every_stand_in(past=past):
-        yield _item(one_stand_in, partial(_stand_in, one_stand_in))
+    for one in requests.every_stand_in(past=past):
+        yield _item(one, partial(requests.find_stand_in, stand_in=one.stand_in, stand_in_id=one.stand_in_id, actor=_ACTOR))
     for held in assignments.every_assignment(past=past):
         yield _item(held, partial(assignments.get, held.assignment_id))
-    for one in directory.every_record(past=past):
-        yield _item(one, _again_in_directory(one))
+    for known in directory.every_record(past=past):
+        yield _item(known, _again_in_directory(known))
     for versions in rules.every_versions(past=past):
         yield _item(versions, partial(rules.find_versions, versions.entity))
     for sandbox in sandboxes.every_sandbox(past=past):
@@ -176,10 +175,6 @@ def _again_in_directory(one: PersonHolding | Group) -> Callable[[], PersonHoldin
 def _request(request_id: str) -> Threaded:
     now = SystemClock().now()
     return requests.threaded(request=requests.get(request_id=request_id, actor=_ACTOR, now=now), now=now)
-
-
-def _stand_in(one: StandIn) -> StandIn:
-    return requests.find_stand_in(stand_in=one.stand_in, stand_in_id=one.stand_in_id, actor=_ACTOR)
 
 
 def _pool() -> _Head:

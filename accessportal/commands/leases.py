@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import Annotated
 
 from rich.console import Console
 
 from accessportal.access_requests import operations as requests
 from accessportal.access_requests.queries import get as find_request
-from accessportal.audit.states import AuditEvent
 from accessportal.commands.base import Outcome, command, document_of, failed, first
 from accessportal.commands.flags import BadUsage, Flag, Limit, Text, read_duration, read_pairs, share
 from accessportal.commands.requests import document_of_request, show_request_facts
@@ -21,10 +19,10 @@ from accessportal.kernel.brakes import MOST_SHARE
 from accessportal.kernel.clock import Clock
 from accessportal.kernel.errors import Conflict
 from accessportal.kernel.ids import new_submission_id
-from accessportal.kernel.pages import Page, every
+from accessportal.kernel.pages import every
 from accessportal.leases import operations, queries
 from accessportal.leases.operations import NewAccount
-from accessportal.leases.states import Account, AccountState
+from accessportal.leases.states import AccountState
 
 AccountId = Annotated[str, Flag("twelve digits", "ACCOUNT_ID")]
 LeaseId = Annotated[str, Flag("as show_account tells it", "LEASE_ID")]
@@ -91,12 +89,8 @@ def list_pool(
     limit: Limit = 200,
 ) -> Document:
     """List the accounts of the pool."""
-    found, has_more = first(limit, partial(_page_of, pool, state))
+    found, has_more = first(limit, lambda cursor: queries.list_accounts(pool=pool, state=state, cursor=cursor))
     return {"accounts": [document_of(one) for one in found], "has_more": has_more}
-
-
-def _page_of(pool: str, state: AccountState | None, cursor: str | None) -> Page[Account]:
-    return queries.list_accounts(pool=pool, state=state, cursor=cursor)
 
 
 @command("111111111111", show=with_history(_show))
@@ -104,12 +98,8 @@ def show_account(account_id: AccountId) -> Document:
     """Show an account of the pool: how it stands and why, its lease, and every holder and cleaning that it ever had, oldest first."""
     account = queries.get_account(account_id=account_id)
     lease = queries.find_lease(lease_id=account.lease_id) if account.state is AccountState.LEASED else None
-    history = list(every(partial(_history_of, account_id)))[::-1]
+    history = list(every(lambda cursor: queries.history_of_account(account_id=account_id, cursor=cursor)))[::-1]
     return document_of(account) | {"lease": lease, "history": history}
-
-
-def _history_of(account_id: str, cursor: str | None) -> Page[AuditEvent]:
-    return queries.history_of_account(account_id=account_id, cursor=cursor)
 
 
 @command(

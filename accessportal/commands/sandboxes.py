@@ -96,10 +96,6 @@ def sync_sandboxes(
     return Outcome(plan, failed(plan.failures, "sandboxes failed; the next run tries again."))
 
 
-def _problem(row: Document) -> object:
-    return row["quarantine_reason"] or row["clean_error"]
-
-
 _LISTING = Listing(
     "sandboxes",
     {
@@ -109,7 +105,7 @@ _LISTING = Listing(
         "track": "track",
         "fence": "fence",
         "until": moment("expires_at"),
-        "problem": _problem,
+        "problem": lambda row: row["quarantine_reason"] or row["clean_error"],
     },
 )
 

@@ -36,13 +36,9 @@ class Fold:
     @property
     def names(self) -> str:
         """Of whom it is for, the first few: ``Alice Park, Dana Osei and 10 more``."""
-        names = list(dict.fromkeys(_name_of(one.record) for one in self.prospects))
+        names = list(dict.fromkeys(queries.describe(request=one.record).subject_name or one.record.subject_id for one in self.prospects))
         more = len(names) - _NAMED
         return f"{', '.join(names[:_NAMED])} and {more} more" if more > 0 else " and ".join(names)
-
-
-def _name_of(request: AccessRequest) -> str:
-    return queries.describe(request=request).subject_name or request.subject_id
 
 
 def folded(prospects: Iterable[Prospect]) -> list[Fold]:

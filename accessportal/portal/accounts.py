@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -13,7 +10,6 @@ from accessportal.leases.states import AccountState
 from accessportal.portal.pools import Pool, show
 from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import ACCOUNTS
-from accessportal.web.pool_chart import Counted
 
 _STATES = {
     AccountState.AVAILABLE: ("free", "to be had"),
@@ -22,10 +18,6 @@ _STATES = {
     AccountState.INITIAL: ("new", "cleaned first"),
     AccountState.FAILED: ("failed", "out of use"),
 }
-
-
-def _told(last: Counted | None, now: datetime) -> dict[str, Any]:
-    return {"in_line": waiting.get_line(ACCOUNTS).waiting if last is not None else 0}
 
 
 _POOL = Pool(
@@ -38,7 +30,7 @@ _POOL = Pool(
     notice="portal/pools/accounts.html",
     last=leases.last_count,
     between=leases.counts_between,
-    told=_told,
+    told=lambda last, _now: {"in_line": waiting.get_line(ACCOUNTS).waiting if last is not None else 0},
 )
 
 

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from accessportal.audit import queries as audit
 from accessportal.audit.states import AuditEvent
-from accessportal.kernel.actors import Actor, fold_email
-from accessportal.kernel.decisions import Decision
+from accessportal.kernel.actors import fold_email
 from accessportal.kernel.pages import Page
 from accessportal.tokens import policy, store
+from accessportal.tokens.policy import may_manage, may_see
 from accessportal.tokens.states import ApiToken, NoSuchToken, TokenState, entity_of
 from accessportal.tokens.store import every_token, find_stored
 
@@ -59,16 +59,6 @@ def history(*, token_id: str, cursor: str | None = None, limit: int = 50) -> Pag
 def used_this_minute(*, token_id: str, now: datetime) -> int:
     """How many requests of this minute the server processes have reserved, used or not; at most the token's rate and a block."""
     return store.used_in(token_id, window_at=policy.window_of(now))
-
-
-def may_manage(*, actor: Actor) -> Decision:
-    """Whether ``actor`` may create and revoke tokens."""
-    return policy.may_manage(actor)
-
-
-def may_see(*, actor: Actor) -> Decision:
-    """Whether ``actor`` may see which tokens there are."""
-    return policy.may_see(actor)
 
 
 def explain(*, token_id: str, now: datetime) -> str:

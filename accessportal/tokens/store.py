@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from accessportal.audit import operations as audit
 from accessportal.audit.states import Draft
@@ -22,12 +21,7 @@ from accessportal.tokens import policy
 from accessportal.tokens.models import LISTED, TokenItem, is_rate_key, rate_key
 from accessportal.tokens.states import ApiToken, StoredToken
 
-
-def _listed(token: ApiToken) -> dict[str, Any]:
-    return {"list": LISTED, "unrevoked": LISTED if token.revoked_at is None else None}
-
-
-_tokens = Records(TokenItem, ApiToken, also=_listed)
+_tokens = Records(TokenItem, ApiToken, also=lambda token: {"list": LISTED, "unrevoked": LISTED if token.revoked_at is None else None})
 
 
 def get(token_id: str) -> tuple[ApiToken, str] | None:

@@ -106,14 +106,10 @@ def _moved(before: Line, after: Line, draft: Draft, actor: Actor, now: datetime)
 def cleanings(line: str) -> tuple[int, ...]:
     """How long each of the last cleanings took, in seconds. Of what can't be read it is not known, and the next ones are kept anew."""
     try:
-        return read_item(WaitingItem, _seconds_of, *models.cleanings_key(line)) or ()
+        return read_item(WaitingItem, lambda item: tuple(map(int, json.loads(item.cleanings))), *models.cleanings_key(line)) or ()
     except UnreadableItem as error:
         log.warning("waiting.cleanings_unreadable", table=error.item.table, key=error.item.key, why=error.item.why)
         return ()
-
-
-def _seconds_of(item: WaitingItem) -> tuple[int, ...]:
-    return tuple(int(seconds) for seconds in json.loads(item.cleanings))
 
 
 def keep_cleanings(line: str, seconds: Sequence[int]) -> None:

@@ -163,11 +163,7 @@ class _Run:
             self.xs, run = [max(self.xs[0] - _ALONE, 0), self.xs[0]], [*run, *run]
         self.counts = list(zip(*(one.counts for one in run), strict=True))
         reached = zip(*(itertools.accumulate(one.counts, initial=0) for one in run), strict=True)
-        self.heights = [[_height(count, top) for count in counts] for counts in reached]
-
-
-def _height(count: int, top: int) -> float:
-    return round(HEIGHT - count / top * HEIGHT, 1)
+        self.heights = [[round(HEIGHT - count / top * HEIGHT, 1) for count in counts] for counts in reached]
 
 
 def _band(word: str, number: int, runs: Iterable[_Run]) -> Band:

@@ -11,7 +11,6 @@ from accessportal.access_requests import operations, queries
 from accessportal.access_requests.queries import ApproverBook
 from accessportal.access_requests.stand_in import StandIn, StandInState
 from accessportal.kernel.actors import Actor
-from accessportal.kernel.decisions import Decision
 from accessportal.web.deeds import Data, Deed, Told
 from accessportal.web.forms import ReasonForm
 from accessportal.web.names import Names
@@ -34,10 +33,6 @@ def named(found: Sequence[StandIn], book: ApproverBook) -> list[Named]:
     return [Named(one, names(one.stand_in), names(one.approver), one.state(book.now)) for one in found]
 
 
-def _may_end(one: StandIn, actor: Actor, now: datetime) -> Decision:
-    return queries.may_end_stand_in(one=one, actor=actor, now=now)
-
-
 def _end(one: StandIn, data: Data, actor: Actor, now: datetime) -> Told:
     operations.end_stand_in(stand_in=one.stand_in, stand_in_id=one.stand_in_id, reason=data["reason"], actor=actor, now=now)
     return Told(f"{one.stand_in} decides in place of {one.approver} no more.")
@@ -52,7 +47,7 @@ END_STAND_IN: Deed[StandIn] = Deed(
         f"an approval of theirs that waits for others counts while {one.approver} may decide."
     ),
     keep="Keep it",
-    may=_may_end,
+    may=queries.may_end_stand_in,
     run=_end,
     form=partial(ReasonForm, is_required=False),
     stale_codes=frozenset({"stand_in_over"}),

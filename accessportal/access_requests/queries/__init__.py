@@ -1,5 +1,6 @@
 """Reads of the workflow for the faces and for other rooms."""
 
+from accessportal.access_requests.policy import may_end_stand_in
 from accessportal.access_requests.queries.approvers import ApproverBook
 from accessportal.access_requests.queries.details import (
     Ends,
@@ -53,7 +54,6 @@ from accessportal.access_requests.queries.stand_ins import (
     list_stood_in_for,
     longest_stand_in,
     look_up_stand_ins,
-    may_end_stand_in,
     may_name_stand_in,
 )
 from accessportal.access_requests.queries.threads import check_of, every_threaded, thread_of, threaded

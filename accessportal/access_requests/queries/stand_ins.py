@@ -58,11 +58,6 @@ def look_up_stand_ins(*, text: str, limit: int, actor: Actor, book: ApproverBook
     return replace(found, people=tuple(people[:limit]), is_more=found.is_more or len(people) > limit)
 
 
-def may_end_stand_in(*, one: StandIn, actor: Actor, now: datetime) -> Decision:
-    """Whether the actor may take it back."""
-    return policy.may_end_stand_in(one, actor, now)
-
-
 def longest_stand_in() -> timedelta:
     """For how long one may be named at most."""
     return timedelta(days=current().stand_in_days)

@@ -15,7 +15,6 @@ from accessportal.audit.states import AuditEvent
 from accessportal.console.event_words import action_choices, tell_all
 from accessportal.console.resource import Ask, Column, Parameter, Pattern, Resource, Row, filled
 from accessportal.kernel.actors import fold_email
-from accessportal.kernel.pages import Page
 from accessportal.web.exporting import exported
 from accessportal.web.narrowing import read_day
 
@@ -23,15 +22,6 @@ _QUIET = frozenset({"user.signed_in", "user.signed_out"})
 _ACTION = Parameter("What happened", required=False, name="action", choices=(("", "Anything"), *action_choices()))
 _ACTOR = Parameter("By whom", "alice@example.com", required=False, name="actor", finds="people")
 _SIGN_INS = Parameter("with sign-ins", input_type="checkbox", required=False, name="sign_ins")
-
-
-def _by_day(ask: Ask) -> Page[AuditEvent]:
-    # Each read is one of each of the four shards.
-    return filled(partial(queries.list_day, day_of(ask)), ask, most_reads=2, keep=partial(_is_wanted, ask))
-
-
-def _by_actor(ask: Ask) -> Page[AuditEvent]:
-    return filled(partial(queries.by_actor, _actor(ask.parameter)), ask, most_reads=6, keep=partial(_is_wanted, ask))
 
 
 def _is_wanted(ask: Ask, event: AuditEvent) -> bool:
@@ -83,7 +73,8 @@ class Events(Resource):
         Pattern(
             name="day",
             label="By day",
-            fetch=_by_day,
+            # Each read is one of each of the four shards.
+            fetch=lambda ask: filled(partial(queries.list_day, day_of(ask)), ask, most_reads=2, keep=partial(_is_wanted, ask)),
             parameter=Parameter("Day (UTC)", "2026-03-02", "date", required=False),
             more=(_ACTION, _ACTOR, _SIGN_INS),
             empty_title="Nothing happened on this day",
@@ -92,7 +83,7 @@ class Events(Resource):
         Pattern(
             name="actor",
             label="By actor",
-            fetch=_by_actor,
+            fetch=lambda ask: filled(partial(queries.by_actor, _actor(ask.parameter)), ask, most_reads=6, keep=partial(_is_wanted, ask)),
             parameter=Parameter("Actor", "alice@example.com", finds="people"),
             more=(_ACTION, _SIGN_INS),
             empty_title="This actor has changed nothing",

@@ -26,10 +26,6 @@ WORDS = {
 }
 
 
-def _fetch_leases(ask: Ask) -> Page[Lease]:
-    return filled(partial(queries.list_leases, pool=ask.parameter), ask, most_reads=2 * SHARDS)
-
-
 def _may_freeze(lease: Lease, actor: Actor, _now: datetime) -> Decision:
     fits = lease.state is not LeaseState.STARTING and (lease.wanted or lease.state) is not LeaseState.FROZEN
     return fitting("It is frozen already, or has not started.", actor, is_fit=fits)
@@ -119,7 +115,7 @@ class Leases(Resource):
         Pattern(
             name="all",
             label="All",
-            fetch=_fetch_leases,
+            fetch=lambda ask: filled(partial(queries.list_leases, pool=ask.parameter), ask, most_reads=2 * SHARDS),
             parameter=POOL_NAME,
             bulk=("freeze", "unfreeze"),
             empty_title="No account is lent",

@@ -157,10 +157,6 @@ def _whose(sandbox: Sandbox) -> str:
     return f"{sandbox.fence_held}{holder}"
 
 
-def _why_out_of_use(sandbox: Sandbox) -> str:
-    return f"{sandbox.status}: {sandbox.quarantine_reason}"
-
-
 def _quarantine_words(sandbox: Sandbox) -> str:
     loses = f" {holder(sandbox.track)} loses it at once, with all that is in it." if sandbox.status is Status.ALLOCATED else ""
     return f"Nobody gets {sandbox.name} until it is restored.{loses}"
@@ -206,7 +202,7 @@ RESTORE: Deed[Sandbox] = Deed(
     run=_restore,
     is_for=_is_operator,
     stale_codes=frozenset({_WRONG_STATUS}),
-    stands_on=_why_out_of_use,
+    stands_on=lambda sandbox: f"{sandbox.status}: {sandbox.quarantine_reason}",
     is_bulk=True,
 )
 

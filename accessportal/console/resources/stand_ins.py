@@ -60,11 +60,7 @@ class StandIns(Resource):
         return f"{record.stand_in} in place of {record.approver}"
 
     def rows(self, items: Sequence[StandIn], ask: Ask) -> list[Row]:
-        return [Row(_key_of(one.record), one.record, one) for one in named(items, ask.book)]
+        return [Row(f"{one.record.stand_in_id}/{one.record.stand_in}", one.record, one) for one in named(items, ask.book)]
 
     def details(self, record: StandIn, ask: Ask) -> dict[str, Any]:
         return {"row": self.rows([record], ask)[0], **latest_of(record)}
-
-
-def _key_of(one: StandIn) -> str:
-    return f"{one.stand_in_id}/{one.stand_in}"

@@ -111,13 +111,9 @@ def _from_the_root(group_id: str) -> tuple[str, ...]:
 def _plan_people(plan: Plan, file: PeopleFile) -> None:
     known = queries.find_people(emails=file.people.keys())
     with ThreadPoolExecutor(THREADS, thread_name_prefix="plan") as pool:
-        memberships = dict(pool.map(_memberships_of, [key for key in file.people if key in known]))
+        memberships = dict(pool.map(lambda key: (key, Book().held_by(key)[1]), [key for key in file.people if key in known]))
     for person in file.people.values():
         _plan_person(plan, person, known.get(person.key), memberships.get(person.key, ()))
-
-
-def _memberships_of(key: str) -> tuple[str, tuple[Membership, ...]]:
-    return key, Book().held_by(key)[1]
 
 
 def _plan_person(plan: Plan, person: WantedPerson, known: Person | None, memberships: tuple[Membership, ...]) -> None:

@@ -29,7 +29,6 @@ from accessportal.evidence.replay.telling import (
 )
 from accessportal.kernel.clock import to_epoch
 from accessportal.rules.states import RuleVersions
-from accessportal.tokens.states import StoredToken
 
 
 def _claimed(event: AuditEvent, before: Facts) -> Facts:
@@ -75,10 +74,6 @@ _facts_of_its_own = of(
 )
 
 
-def _facts_of_token(one: StoredToken) -> dict[str, Any]:
-    return _facts_of_its_own(one.token) | {"check": one.check}
-
-
 TOKEN = Kind(
     acts={
         "token.created": sets(
@@ -97,7 +92,7 @@ TOKEN = Kind(
         ),
         "token.revoked": sets(revoked_by=actor, revoked_at=moment),
     },
-    facts=_facts_of_token,
+    facts=lambda one: _facts_of_its_own(one.token) | {"check": one.check},
 )
 
 _VERSION = "version "
@@ -243,14 +238,10 @@ def _policy_of(policy: TtlPolicy | None) -> dict[str, Any] | None:
     return None if policy is None else {name: value for name, value in asdict(policy).items() if value is not None}
 
 
-def _step_done(event: AuditEvent, before: Facts) -> Facts:
-    return {"done": joined(before.get("done", UNTOLD), event.data["step"])}
-
-
 RESTORE = Kind(
     acts={
         "restore.begun": sets("restored_to", "epoch", begun_by=actor, done=[], confirmed_by=""),
-        "restore.step_done": _step_done,
+        "restore.step_done": lambda event, before: {"done": joined(before.get("done", UNTOLD), event.data["step"])},
         "restore.confirmed": sets(confirmed_by=actor),
     },
     facts=of("restored_to", "epoch", "begun_by", "done", "confirmed_by"),

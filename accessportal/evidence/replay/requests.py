@@ -40,10 +40,6 @@ def _requested_by(event: AuditEvent) -> Any:
     return data("requested_by")(event) if Actor(event.actor).is_program else event.actor
 
 
-def _scope(event: AuditEvent) -> str:
-    return event.scope
-
-
 def _asked(status: Status, **more: Any) -> Any:
     told = {
         "status": status,
@@ -51,7 +47,7 @@ def _asked(status: Status, **more: Any) -> Any:
         "asked_by": actor,
         "requested_by": _requested_by,
         "requested_at": moment,
-        "scope": _scope,
+        "scope": lambda event: event.scope,
         "approvals": [],
         "in_place_of": {},
         "was_granted": False,
@@ -61,10 +57,6 @@ def _asked(status: Status, **more: Any) -> Any:
         "asked_back_by": "",
     }
     return sets(*_ASKED, **told | more)
-
-
-def _asker_of(request: AccessRequest) -> str:
-    return request.asked_through or request.requested_by
 
 
 # What older versions changed by these and told no check of.
@@ -139,7 +131,7 @@ _facts_of_request = of(
     "comments",
     "awaits_answer",
     "asked_back_by",
-    asked_by=_asker_of,
+    asked_by=lambda request: request.asked_through or request.requested_by,
     work=_work_found,
     was_granted=lambda request: request.granted_at is not None,
     identities=lambda request: request.identities,

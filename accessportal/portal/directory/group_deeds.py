@@ -152,14 +152,6 @@ def _delete(group: Group, _data: Data, actor: Actor, now: datetime) -> Told:
     return replace(told, url=address_of(group.parent_id or ROOT))
 
 
-def _starts_as_member(group: Group, given: Data) -> dict[str, Any]:
-    return {"role": GroupRole.READER.value, **given}
-
-
-def _starts_named(group: Group, given: Data) -> dict[str, Any]:
-    return {"name": group.name, "description": group.description}
-
-
 GROUP_DEEDS: dict[str, Deed[Group]] = {
     deed.name: deed
     for deed in (
@@ -176,7 +168,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             form=AddPersonForm,
             run=_add,
             fits=lambda group: group.is_enabled,
-            starts_with=_starts_as_member,
+            starts_with=lambda _group, given: {"role": GroupRole.READER.value, **given},
         ),
         Deed(
             name="role",
@@ -236,7 +228,7 @@ GROUP_DEEDS: dict[str, Deed[Group]] = {
             button="Save",
             form=RenameGroupForm,
             run=_rename,
-            starts_with=_starts_named,
+            starts_with=lambda group, _given: {"name": group.name, "description": group.description},
         ),
         Deed(
             name="move",

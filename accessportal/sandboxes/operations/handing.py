@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from accessportal.kernel.actors import Actor, system
 from accessportal.kernel.clock import Clock, whole_second
 from accessportal.kernel.errors import NoAnswer
-from accessportal.kernel.pages import Page, as_far, every
+from accessportal.kernel.pages import as_far
 from accessportal.kernel.ports import after_commit
 from accessportal.kernel.runs import Run
 from accessportal.sandboxes import queries
@@ -34,7 +34,6 @@ from accessportal.waiting.states import SANDBOXES, Line, Place, Turn
 T = TypeVar("T", Sandbox, Sandbox | None)
 SERVE = system("serve_line")
 _MOST_TRIES = 25
-_PAGE = 100
 
 
 class Write(Protocol):
@@ -96,7 +95,7 @@ class _Serving(Run):
 
     def free(self) -> Iterator[FreeEntry]:
         for shard in free_list.shards():
-            entries = every(partial(_free_page, shard), past=self.pass_over)
+            entries = free_list.every_entry(shard, past=self.pass_over)
             yield from as_far(entries, told=partial(self.fail, "the free list"))
 
     def serve(self, entry: FreeEntry) -> None:
@@ -116,10 +115,6 @@ class _Serving(Run):
             self.prefixes = {claim: prefix for claim, prefix in self.prefixes.items() if not free.name.startswith(prefix)}
             return None
         return try_entry(entry, asked, None)
-
-
-def _free_page(shard: int, cursor: str | None) -> Page[FreeEntry]:
-    return free_list.page(shard, cursor=cursor, limit=_PAGE)
 
 
 def _until_the_line_stands_still(attempt: Callable[[], T]) -> T:

@@ -20,8 +20,8 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.clock import to_epoch, whole_second
 from accessportal.kernel.errors import Conflict, Unavailable
 from accessportal.kernel.moments import is_recent
-from accessportal.kernel.pages import Page, UnreadableItem, every
 from accessportal.kernel.pages import Unreadable as UnreadableLine
+from accessportal.kernel.pages import UnreadableItem, every
 from accessportal.sandboxes import policy, queries
 from accessportal.sandboxes.config import current
 from accessportal.sandboxes.operations.others import mended
@@ -223,7 +223,7 @@ def _thorough(asked: Asked, record: KeyRecord | None) -> Sandbox:
     before = free_list.returns()
     for _ in range(_MOST_ROUNDS):
         for shard in random.sample(list(unproved), len(unproved)):
-            sandbox = _first_lent(every(partial(_free_page, shard), past=_pass_over), asked, record)
+            sandbox = _first_lent(free_list.every_entry(shard, past=_pass_over), asked, record)
             if sandbox is not None:
                 return sandbox
         after = free_list.returns()
@@ -259,10 +259,6 @@ def _shown_as_free(asked: Asked) -> Iterator[str]:
         else:
             lately.append(seen.sandbox_id)
     yield from random.sample(lately, min(_MOST_LATELY, len(lately)))
-
-
-def _free_page(shard: int, cursor: str | None) -> Page[free_list.FreeEntry]:
-    return free_list.page(shard, cursor=cursor, limit=_PAGE)
 
 
 def _pass_over(line: UnreadableLine) -> None:

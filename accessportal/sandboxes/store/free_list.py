@@ -17,6 +17,7 @@ from accessportal.store.listing import Listing
 from accessportal.store.reading import get_item, read_item
 from accessportal.store.transactions import ConditionFailed, Remove, Step, Upsert, transact
 
+_PAGE = 100
 # What a free sandbox's row holds beside its status and zeros. Nothing of it is in an index of the seed or in ours.
 _LINE = (
     "sandbox_id",
@@ -64,6 +65,11 @@ def page(shard: int, *, cursor: str | None, limit: int, after: str = "") -> Page
     """One shard of the free list, strongly read, from the sandbox id ``after`` on."""
     where = SandboxItem.sk > models.sandbox_key(after)[0] if after else None
     return _free(models.free_pk(shard), cursor=cursor, limit=limit, where=where, bound=after)
+
+
+def every_entry(shard: int, *, past: Callable[[Unreadable], object]) -> Iterator[FreeEntry]:
+    """All pages of :func:`page`, a hundred lines a request; ``past`` as in :func:`every`."""
+    return _free.every(models.free_pk(shard), past=past, at_once=_PAGE)
 
 
 def is_listed(sandbox_id: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ from accessportal.leases.states import Lease
 from accessportal.rules.tickets import example_of, head_of
 from accessportal.web import tally
 from accessportal.web.events import Line, line_of
-from accessportal.web.facts import Fact, facts_of
+from accessportal.web.facts import facts_of
 from accessportal.web.names import part_of_the_portal
 from accessportal.web.presenting import Phase, holder, phase_of, seconds_after_end, words_for_lateness, words_for_length, words_for_time
 
@@ -31,6 +31,8 @@ register = template.Library()
 register.filter("is_request", is_request_id)
 register.filter("holder", holder)
 register.filter("decider", part_of_the_portal)
+register.filter("facts", facts_of)
+register.filter("ticket_head", head_of)
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LOW_SECONDS = 600
@@ -173,11 +175,6 @@ def told(events: Iterable[AuditEvent]) -> list[Line]:
 
 
 @register.filter
-def facts(data: Mapping[str, Any]) -> Iterator[Fact]:
-    return facts_of(data)
-
-
-@register.filter
 def spent(lease: Lease) -> str:
     """``12.40 USD``."""
     return f"{lease.spent / 100:,.2f} {lease.spent_unit}"
@@ -187,12 +184,6 @@ def spent(lease: Lease) -> str:
 def ticket_example(pattern: str) -> str:
     """``CHG-4711``; the pattern where no example can be made of it."""
     return example_of(pattern) or pattern
-
-
-@register.filter
-def ticket_head(pattern: str) -> str:
-    """``CHG-`` where a number alone says which ticket is meant, or nothing."""
-    return head_of(pattern)
 
 
 @register.filter
