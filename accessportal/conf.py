@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from pydantic import AwareDatetime, Field, SecretStr, field_validator, model_validator
+from pydantic import AwareDatetime, Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from accessportal.audit.operations import read_keys, read_pseudonyms
@@ -21,6 +21,7 @@ from accessportal.kernel.addresses import is_on_this_machine, is_safe_address
 
 ROOT = Path(__file__).resolve().parent.parent
 _MOST_KEEP_DAYS = 36_500
+_READ_KEYS = {"audit_keys": read_keys, "pseudonym_key": read_pseudonyms, "evidence_key": read_key}
 # A pool and an organizational unit whose accounts are in it.
 _UNIT = r"[a-z0-9][a-z0-9-]{0,39}=ou-[0-9a-z]{4,32}-[0-9a-z]{8,32}"
 
@@ -134,10 +135,11 @@ class Conf(BaseSettings):
             raise ValueError(f"PORTAL_LOG_LEVEL must be one of {', '.join(known)}")
         return value.upper()
 
-    @field_validator("audit_keys")
+    @field_validator(*_READ_KEYS)
     @classmethod
-    def _audit_keys_can_be_read(cls, value: SecretStr) -> SecretStr:
-        read_keys(value.get_secret_value())
+    def _key_can_be_read(cls, value: SecretStr, told: ValidationInfo) -> SecretStr:
+        if value.get_secret_value():
+            _READ_KEYS[str(told.field_name)](value.get_secret_value())
         return value
 
     @field_validator("audit_keep_days", mode="before")
@@ -152,19 +154,6 @@ class Conf(BaseSettings):
             raise ValueError(
                 f"PORTAL_AUDIT_KEEP_DAYS must be from {LEAST_KEEP_DAYS} to {_MOST_KEEP_DAYS} days; without a value events stay for ever"
             )
-        return value
-
-    @field_validator("pseudonym_key")
-    @classmethod
-    def _pseudonym_key_can_be_read(cls, value: SecretStr) -> SecretStr:
-        read_pseudonyms(value.get_secret_value())
-        return value
-
-    @field_validator("evidence_key")
-    @classmethod
-    def _evidence_key_can_be_read(cls, value: SecretStr) -> SecretStr:
-        if value.get_secret_value():
-            read_key(value.get_secret_value())
         return value
 
     @model_validator(mode="after")

@@ -138,10 +138,7 @@ def move(
 def next_fence(assignment: Assignment) -> int:
     """The fence that its next change of state gets: above its own, and above all that were given before a restore of the tables.
 
-    What is there was raised right after the restore (:func:`raise_fence`), so that taking it back asks for nothing more.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    What is there was raised right after the restore (:func:`raise_fence`), so that taking it back asks for nothing more."""
     return 1 + (max(assignment.fence, first_fence()) if assignment.state is AssignmentState.ABSENT else assignment.fence)
 
 

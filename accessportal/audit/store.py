@@ -119,10 +119,7 @@ def delete_events(events: Sequence[AuditEvent]) -> bool:
 
 def every_entity() -> Iterator[str]:
     """Every entity that ever had an event, those that are gone too. Reads the whole table, in which an entity's events lie beside each
-    other: for checks, not for pages.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    other: for checks, not for pages."""
     last = ""
     try:
         for item in AuditItem.scan(attributes_to_get=["entity"]):
@@ -135,10 +132,7 @@ def every_entity() -> Iterator[str]:
 
 def every_chain(*, segment: int, segments: int) -> Iterator[tuple[str, list[AuditEvent]]]:
     """Everything that ever had an event, also what is gone, with its events in order, strongly read: one of the ``segments`` that the
-    table is cut into. For checks, not for pages.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    table is cut into. For checks, not for pages."""
     events = scan_all(AuditItem, _event, stand_in=_ruin, segment=segment, segments=segments)
     for entity, chain in itertools.groupby(events, key=lambda event: event.entity):
         yield entity, sorted(chain, key=lambda event: event.sequence)

@@ -123,10 +123,7 @@ class Ledger(Generic[R]):
         return self.kind.fields
 
     def get_many(self, wanted: Iterable[tuple[Scope, Names]], *, past: Callable[[Unreadable], object]) -> dict[tuple[str, str], R]:
-        """Those that exist, by :func:`key_of`, strongly read, 100 to a request; ``past`` is told of what can't be read.
-
-        :raises Unavailable: when the store did not answer.
-        """
+        """Those that exist, by :func:`key_of`, strongly read, 100 to a request; ``past`` is told of what can't be read."""
         return self.records.get_many([key_of(scope, names) for scope, names in wanted], past=past)
 
     def get(self, scope: Scope, names: Names) -> R | None:
@@ -165,17 +162,11 @@ class Ledger(Generic[R]):
         return listed(f"{root_of(scope)}#{shard}", cursor=cursor, limit=limit, where=where, bound=begin)
 
     def every(self, *, past: Callable[[Unreadable], object]) -> Iterator[R]:
-        """The whole table, strongly read, with what is over; ``past`` is told of what can't be read. For checks, not for pages.
-
-        :raises Unavailable: when the store did not answer.
-        """
+        """The whole table, strongly read, with what is over; ``past`` is told of what can't be read. For checks, not for pages."""
         return scan_records(self.model, self.records.record, past=past)
 
     def count_shard(self, scope: Scope, shard: int, *, is_wide: bool, now: datetime) -> int:
-        """How many of one share are not over.
-
-        :raises Unavailable: when the store did not answer.
-        """
+        """How many of one share are not over."""
         where, only = self.model.place.between(*places_within(scope, is_wide=is_wide)), self._is_live(now)
         return count_items(self.model, f"{root_of(scope)}#{shard}", self.model.scope_index, where=where, only=only)
 
@@ -316,10 +307,7 @@ def _gate(key: str, state: ScopeState) -> Upsert:
 
 
 def count_removed(scope: Scope) -> int:
-    """How many records the deletion of the scope that is under way has removed; strongly read.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """How many records the deletion of the scope that is under way has removed; strongly read."""
     return sum(read_items(ScopeItem, lambda gate: int(gate.removed or 0), gates_of(scope)).values())
 
 

@@ -17,10 +17,7 @@ _MOST_READS = 5
 
 def problems_beside_rows(*, past: Callable[[UnreadableItem], object]) -> Iterator[Problem]:
     """Each line of the free list and each key that says otherwise than its row, and each row without its own. ``past`` is told of what
-    can't be read.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    can't be read."""
     found = {row.sandbox_id: row for row in pages.every_sandbox(past=past)}
     suspects: dict[str, None] = {}
     lines = {line.sandbox_id: line for line in free_list.every_line(past=past)}

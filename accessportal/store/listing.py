@@ -40,7 +40,6 @@ class Listing(Generic[M, R]):
         """One page under ``key``; ``where`` narrows the range key, and ``bound`` tells its cursors from those of another ``where``.
 
         :raises InvalidRequest: for a cursor that is not of this list.
-        :raises Unavailable: when the store did not answer.
         """
         return query_page(
             self.model,

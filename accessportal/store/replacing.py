@@ -34,7 +34,6 @@ def replace_in_table(model: type[PortalModel], amend: Amend, *, is_dry: bool, ma
     """Write each item of the table as ``amend`` returns it, unless ``is_dry``. ``may_overwrite``: whether an item may be moved to a key
     that is taken.
 
-    :raises Unavailable: when the store did not answer.
     :raises Conflict: for an item of a newer version of the portal, which this one leaves alone.
     """
     read = found = written = 0

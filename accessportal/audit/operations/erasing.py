@@ -72,7 +72,6 @@ def take_out(pseudonym: str, *, names: frozenset[str] = frozenset(), is_dry: boo
     """Walk every table once, and replace the person's address by the pseudonym wherever it stands; in their own chain their names, too.
 
     :raises Conflict: for an event of before pseudonyms that is not whole: nothing can vouch for it.
-    :raises Unavailable: when the store did not answer.
     """
     pseudonyms()
     return walk(pseudonym, names=names, is_dry=is_dry)

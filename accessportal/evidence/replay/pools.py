@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from accessportal.audit.states import AuditEvent
@@ -105,13 +107,8 @@ def _lease_started(event: AuditEvent, _before: Facts) -> Facts:
     return {**_leased(event), "claims": [event.data["claim"]], "ends_at": event.data.get("ends_at"), "wanted": None, EXISTS: True}
 
 
-def _lease_prolonged(event: AuditEvent, before: Facts) -> Facts:
-    claims = joined(before.get("claims", UNTOLD), event.data["claim"])
-    return {**_leased(event), "claims": claims, "ends_at": event.data.get("ends_at")}
-
-
-def _lease_shortened(event: AuditEvent, before: Facts) -> Facts:
-    claims = parted(before.get("claims", UNTOLD), event.data["claim"])
+def _lease_moved(claimed: Callable[[Any, str], Any], event: AuditEvent, before: Facts) -> Facts:
+    claims = claimed(before.get("claims", UNTOLD), event.data["claim"])
     return {**_leased(event), "claims": claims, "ends_at": event.data.get("ends_at")}
 
 
@@ -119,8 +116,8 @@ LEASE = Kind(
     acts={
         "lease.taken": lambda event, before: {**_lease_started(event, before), "user": event.subject, "reached": Verdict.NOTHING.value},
         "lease.started": _lease_started,
-        "lease.prolonged": _lease_prolonged,
-        "lease.shortened": _lease_shortened,
+        "lease.prolonged": partial(_lease_moved, joined),
+        "lease.shortened": partial(_lease_moved, parted),
         "lease.freeze_asked": sets("account", "fence", "state", wanted=LeaseState.FROZEN.value),
         "lease.unfreeze_asked": sets("account", "fence", "state", wanted=LeaseState.ACTIVE.value),
         "lease.frozen": sets("account", "fence", "state", wanted=None),

@@ -81,10 +81,7 @@ def every_lease(*, past: Callable[[Unreadable], object]) -> Iterator[Lease]:
 
 
 def every_row(*, past: Callable[[Unreadable], object]) -> Iterator[Account | Lease]:
-    """Every account and lease of the table, strongly read. For checks, not for pages.
-
-    :raises Unavailable: when the store did not answer.
-    """
+    """Every account and lease of the table, strongly read. For checks, not for pages."""
     found = scan_all(AccountItem, rows.accounts.record, stand_in=partial(_other_row, past), segment=0, segments=1)
     return (row for row in found if row is not None)
 
