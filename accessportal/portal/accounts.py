@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
-
 from accessportal.leases import queries as leases
 from accessportal.leases.states import AccountState
-from accessportal.portal.pools import Pool, show
+from accessportal.portal.pools import Pool
 from accessportal.waiting import queries as waiting
 from accessportal.waiting.states import ACCOUNTS
 
-_STATES = {
-    AccountState.AVAILABLE: ("free", "to be had"),
-    AccountState.LEASED: ("lent", "in use"),
-    AccountState.DIRTY: ("cleaning", "back soon"),
-    AccountState.INITIAL: ("new", "cleaned first"),
-    AccountState.FAILED: ("failed", "out of use"),
-}
-
-
-_POOL = Pool(
+POOL = Pool(
     kind="account_lease",
     route="accounts",
     title="Accounts",
     about="Whole AWS accounts out of a pool, for some days. What is given back is emptied before anybody else gets it.",
     thing="an account",
-    states=_STATES,
+    states={
+        AccountState.AVAILABLE: ("free", "to be had"),
+        AccountState.LEASED: ("lent", "in use"),
+        AccountState.DIRTY: ("cleaning", "back soon"),
+        AccountState.INITIAL: ("new", "cleaned first"),
+        AccountState.FAILED: ("failed", "out of use"),
+    },
     notice="portal/pools/accounts.html",
     last=leases.last_count,
     between=leases.counts_between,
     told=lambda last, _now: {"in_line": waiting.get_line(ACCOUNTS).waiting if last is not None else 0},
 )
-
-
-@require_safe
-def index(request: HttpRequest) -> HttpResponse:
-    return show(request, _POOL)

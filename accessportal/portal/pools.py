@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.http import require_safe
 
 from accessportal.access_requests import queries
 from accessportal.access_requests.kind import kind_named
@@ -75,6 +76,7 @@ class Tile:
     help: str
 
 
+@require_safe
 def show(request: HttpRequest, pool: Pool) -> HttpResponse:
     """The page; for htmx only the part that was asked for: mine, or the pool."""
     actor, book = actor_of(request), book_of(request)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accessportal.portal import accounts, my_history, sandboxes, stand_ins
+from accessportal.portal import accounts, my_history, pools, sandboxes, stand_ins
 from accessportal.portal.directory import groups, people
 from accessportal.portal.help import show as show_help
 from accessportal.portal.requests import find, home, mine, new, page
@@ -26,8 +26,8 @@ urlpatterns = [
     path("groups/live/at<group:group_id>", groups.live, name="group_live"),
     path("groups/at<group:group_id>", groups.show, name="group"),
     path("groups/<slug:deed>/at<group:group_id>", groups.confirm, name="group_deed"),
-    path("accounts/", accounts.index, name="accounts"),
-    path("sandboxes/", sandboxes.index, name="sandboxes"),
+    path("accounts/", pools.show, {"pool": accounts.POOL}, name="accounts"),
+    path("sandboxes/", pools.show, {"pool": sandboxes.POOL}, name="sandboxes"),
     path("stand-ins/", stand_ins.show, name="stand_ins"),
     path("stand-ins/<email:email>/<item:stand_in_id>/end/", stand_ins.end, name="end_stand_in"),
     path("history/", my_history.show, name="my_history"),

@@ -10,7 +10,7 @@ from accessportal.kernel.actors import Actor
 from accessportal.kernel.errors import Conflict
 from accessportal.rules import planning, policy, store
 from accessportal.rules.loading import read_rules
-from accessportal.rules.states import EVERYBODY, People, RulePlan, RuleSet
+from accessportal.rules.states import EVERYBODY, RulePlan, RuleSet
 from accessportal.rules.terms import Facts, terms_of
 
 
@@ -45,14 +45,11 @@ def _facts(plan: RulePlan, now: datetime) -> Facts:
     return Facts(
         people={
             who: book.crowd(directory.Named(groups=who.groups, groups_only=who.groups_only, users=who.users), now=now).people
-            for who in _countable(plan)
+            for who in planning.subjects_in(plan)
+            if EVERYBODY not in who.groups
         },
         groups=directory.tree().groups,
         missing_groups=groups - book.groups(groups).keys(),
         missing_users=users - book.people(users).keys(),
         of_kinds={kind: terms_of(kind).look_up() for kind in planning.kinds_in(plan)},
     )
-
-
-def _countable(plan: RulePlan) -> list[People]:
-    return [who for who in planning.subjects_in(plan) if EVERYBODY not in who.groups]

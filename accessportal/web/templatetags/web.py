@@ -42,6 +42,7 @@ _ROLE_HELP = {
     "contributor": "like reader; other programs may let contributors do more",
     "admin": "also manages the group and every group below: members, roles, new groups; approves who joins",
 }
+register.filter("role_help", lambda role: _ROLE_HELP.get(role, ""))
 
 
 @register.simple_tag
@@ -191,12 +192,6 @@ def ordinal(number: int) -> str:
     """``1st``, ``22nd``, ``13th``."""
     end = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{end}"
-
-
-@register.filter
-def role_help(role: str) -> str:
-    """What a role in a group gives in the portal."""
-    return _ROLE_HELP.get(role, "")
 
 
 def _now(context: Any) -> datetime:
